@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A shell without job control starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C
 # would send it in vain.
@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("endure", max_examples=ENDURE_EXAMPLES, deadline=None)
     if config.getoption("--endure"):
         settings.load_profile("endure")
+    settings.register_profile("patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")  # no example is too slow on a busy machine
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

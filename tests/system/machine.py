@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,11 @@ def missing(*tools: str, root: bool = False, engine: bool = True) -> list[str]:
         except EngineError:
             lacking.append("gatemark-engine")
     return lacking
+
+
+def nothing_compared(said: str) -> None:
+    """Tell in pytest's summary that a test asserted only what a result says of a busy machine."""
+    warnings.warn(f"the machine was busy: {said}", stacklevel=2)
 
 
 def without_rights(command: Sequence[str]) -> list[str]:

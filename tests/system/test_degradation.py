@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import campaign_of, gateway_of
@@ -34,6 +35,11 @@ UNKEPT_NS = 5_000_000
 """A trial in which Tester or reference gateway was later than this, by its own account, is invalid. What they admit in
 the others is what a rate may be off by: while its queue fills, a gateway that is late forwards more than its capacity,
 or less."""
+
+
+def true_throughput(flows: int) -> Fraction:
+    """Return what the law of the reference gateway allows, in frames/s."""
+    return truth.throughput(truth.capacity_of_flows(CAPACITY, FLOW_COST_NS, flows), QUEUE, DURATION_NS)
 
 
 def test_the_degradation_of_a_known_law_is_found(tmp_path: Path) -> None:
@@ -89,17 +95,13 @@ def test_the_degradation_of_a_known_law_is_found(tmp_path: Path) -> None:
     limits = [figure.limited_by for figure in metric.figures]
     if set(limits) & NOT_THE_GATEWAY:  # the machine is busy: then there is no degradation either
         assert all(none is None or (none.percent is None and none.reason) for none in degradations)
+        nothing_compared("no figure is the gateway's")
         return
     assert limits == ["gateway"] * len(FLOWS)
     records = [record for journal in tmp_path.glob("result/*/trials.jsonl") for record in read_journal(journal)]
     ways = [way for record in records if record.is_decisive for way in record.report.directions]
     late_ns.append(max(way.lateness_max_ns for way in ways) + max(late_ns))
-    true = {
-        flows: truth.throughput(
-            truth.capacity_of_flows(CAPACITY, FLOW_COST_NS, flows), QUEUE, DURATION_NS
-        )
-        for flows in FLOWS
-    }  # fmt: skip
+    true = {flows: true_throughput(flows) for flows in FLOWS}
     for flows, degradation in zip(FLOWS[1:], degradations[1:], strict=True):
         assert degradation is not None and degradation.flows == flows
         assert degradation.percent is not None and degradation.error_points is not None, degradation

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 from tests.system.beds import QUICK, netns_campaign
+from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.campaign.journal import read_journal
@@ -53,6 +54,7 @@ def assert_nothing_is_published(run: RunResult, series: tuple[Any, ...]) -> None
     assert run.limited_by in NOT_THE_GATEWAY
     assert series == ()
     assert all(quantity.value is None and not quantity.values for quantity in run.own_quantities())
+    nothing_compared("no valid trial")
 
 
 @pytest.mark.parametrize("recipe", ["linux-router6", "tayga-siit64", "nft-nat44", "tayga-nat64"])

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import read_journal
@@ -121,6 +121,7 @@ def found(folder: Path, recipe: Path, **tables: Any) -> Found | None:
     if any(quantity.limited_by in NOT_THE_GATEWAY for quantity in quantities):
         assert any(not record.is_decisive and record.reasons for record in records)
         assert not any(quantity.is_measured for quantity in quantities if quantity.limited_by in NOT_THE_GATEWAY)
+        nothing_compared("no figure is the gateway's")
         return None
     by_name: dict[str, list[Quantity]] = {}
     for quantity in quantities:

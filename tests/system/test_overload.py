@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
@@ -125,6 +125,7 @@ def is_the_gateways(point: OverloadPoint) -> bool:
         return True
     assert point.limited_by == "tester" and point.median(point.replies_per_second) is None
     assert point.repetitions or point.replies_per_second.values == ()
+    nothing_compared(f"{point.clients} clients")
     return False
 
 

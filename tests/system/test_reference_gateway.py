@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.system.beds import ATTEMPTS, QUICK, lost_nothing_itself
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 
 from gatemark import tester as assembly
 from gatemark.calibrate.base import campaign_of, gateway_of
@@ -112,6 +112,7 @@ class Opened:
             counts = self.gateway.counts()
             if lost_nothing_itself(record) and kept_up(counts):
                 return record, counts
+        nothing_compared("Tester or gateway was held up in every attempt")
         return None
 
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pytest
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.base import TelemetryReading
@@ -131,6 +131,7 @@ def sampled(record: TrialRecord) -> TelemetryFacts | None:
     if facts.reason is None:
         return facts
     assert facts.samples < 2 and facts.spans == () and facts.points == (), facts
+    nothing_compared("no samples")
     return None
 
 
@@ -296,6 +297,7 @@ def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
     if run.lower_bounds == (0,):  # no load passed of which levels could be told
         assert run.limited_by in NOT_THE_GATEWAY
         assert all(values == (None,) for values in levels.values())
+        nothing_compared("no load passed")
         return
     told, nothing = result.document.telemetry, (None,)
     assert told is not None

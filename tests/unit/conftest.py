@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.quicker import no_wait_for_the_disk, plots_not_rendered, pytest_configure, templates_compiled_once
+from tests.unit.quicker import no_wait_for_the_disk, plots_not_rendered
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 
-__all__ = ["no_wait_for_the_disk", "plots_not_rendered", "pytest_configure", "templates_compiled_once"]
+__all__ = ["no_wait_for_the_disk", "plots_not_rendered"]
 
 WriteCampaign = Callable[..., Path]
 NatCampaign = Callable[..., Campaign]

@@ -1,5 +1,4 @@
-"""Tests that fail on no busy machine, and what they need not do over and over: wait for the disk, compile the templates
-of a page, render its plots.
+"""What tests need not do over and over: wait for the disk, render the plots of a page.
 
 The conftest.py of each folder that has such tests takes all of it from here.
 """
@@ -10,44 +9,12 @@ import functools
 import os
 from collections.abc import Iterator
 
-import jinja2
 import matplotlib
 import pytest
-from hypothesis import HealthCheck, settings
-from jinja2.bccache import Bucket
 from markupsafe import escape
 from matplotlib.text import Text
 
 from gatemark.report.plot_style import Drawing
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_configure() -> None:
-    """No example of hypothesis is too slow; else all is as before, `--endure` included."""
-    settings.register_profile("patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("patient")
-
-
-class CompiledTemplates(jinja2.BytecodeCache):
-    """Those that this process has used."""
-
-    def __init__(self) -> None:
-        self._buckets: dict[tuple[str, str], Bucket] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if (known := self._buckets.get((bucket.key, bucket.checksum))) is not None:
-            bucket.code = known.code
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._buckets[bucket.key, bucket.checksum] = bucket
-
-
-@pytest.fixture(scope="session", autouse=True)
-def templates_compiled_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        environment = functools.partial(jinja2.Environment, bytecode_cache=CompiledTemplates())
-        patch.setattr(jinja2, "Environment", environment)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

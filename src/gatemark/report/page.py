@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -96,6 +97,11 @@ def plots_of(reports: Sequence[CampaignReport]) -> Iterator[Plot]:
 
 def fill(template: str, **values: object) -> str:
     """Return a page from one of the package's templates."""
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -106,7 +112,7 @@ def fill(template: str, **values: object) -> str:
     environment.filters.update(
         count=words.format_count, time=words.format_time, duration=format_duration_ns, share=words.format_share
     )
-    return environment.get_template(template).render(**values)
+    return environment
 
 
 def _template(name: str) -> str:

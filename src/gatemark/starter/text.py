@@ -83,6 +83,7 @@ def campaign_text(answers: Answers, level: Mapping[str, Any], *, file: str, name
     return re.sub(r"(?m)^([^#\n]*[^#\s]) +(# .*)$", lambda match: f"{match[1]:{COMMENT_AT - 1}} {match[2]}", text)
 
 
+@cache
 def _template() -> jinja2.Template:
     text = resources.files("gatemark.starter").joinpath("campaign.toml.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
