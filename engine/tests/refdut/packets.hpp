@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <memory>
+#include <vector>
 
 namespace gatemark::refdut {
 
@@ -15,23 +15,24 @@ namespace gatemark::refdut {
 class Buffer {
 public:
     explicit Buffer(std::span<const std::byte> frame, std::size_t headroom = 64, std::size_t tailroom = 64)
-        : memory_{std::make_unique<std::byte[]>(headroom + frame.size() + tailroom)}, bytes_{headroom + frame.size() + tailroom} {
-        std::fill_n(memory_.get(), bytes_, std::byte{0xcc});
-        std::copy(frame.begin(), frame.end(), memory_.get() + headroom);
-        packet = {.begin = memory_.get() + headroom, .bytes = frame.size(), .headroom = headroom, .tailroom = tailroom};
+        : memory_(headroom + frame.size() + tailroom, std::byte{0xcc}) {
+        std::ranges::copy(frame, memory_.begin() + static_cast<std::ptrdiff_t>(headroom));
+        packet = {.begin = memory_.data() + headroom, .bytes = frame.size(), .headroom = headroom, .tailroom = tailroom};
     }
+
+    Buffer(Buffer&&) = default;
+    Buffer& operator=(Buffer&&) = default;
 
     [[nodiscard]] std::span<const std::byte> frame() const { return {packet.begin, packet.bytes}; }
     /// Whether the packet is still within its buffer, with correct headroom and tailroom.
     [[nodiscard]] bool is_sound() const {
-        return packet.begin == memory_.get() + packet.headroom && packet.headroom + packet.bytes + packet.tailroom == bytes_;
+        return packet.begin == memory_.data() + packet.headroom && packet.headroom + packet.bytes + packet.tailroom == memory_.size();
     }
 
     Packet packet;
 
 private:
-    std::unique_ptr<std::byte[]> memory_;
-    std::size_t bytes_;
+    std::vector<std::byte> memory_;
 };
 
 inline net::Prefix prefix_of(const std::string& text) { return net::parse_prefix(text).value(); }
