@@ -18,6 +18,8 @@ from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.config import defaults
 from gatemark.config.check import SIDES
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
@@ -112,7 +114,7 @@ def completed(campaign: Campaign) -> Campaign:
     """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
     if campaign.testbed.recipe is None:
         return campaign
-    return campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
+    return merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
 
 
 def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
@@ -120,7 +122,7 @@ def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
     if campaign is None:
         return
     complete = completed(campaign)
-    complete.check_complete()
+    check_complete(complete)
     yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.technology.name}, complete")
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from gatemark.config.model import Campaign, RecipeFacts
+from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, TelemetryReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
@@ -162,7 +163,7 @@ def simulated_equipment(
     def open_bed(campaign: Campaign) -> SimulatedTestBed:
         if callable(device):
             facts = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe).facts
-            gateways.append(SimulatedGateway(device(campaign if facts is None else campaign.with_recipe(facts))))
+            gateways.append(SimulatedGateway(device(campaign if facts is None else merge_recipe(campaign, facts))))
         bed = SimulatedTestBed(campaign, gateways[-1], version)
         if beds is not None:
             beds.append(bed)

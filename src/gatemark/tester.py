@@ -14,6 +14,8 @@ from typing import Any
 
 from gatemark.campaign.reach import POLL_S, reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.cpu_claims import claimed_cpus
@@ -157,8 +159,8 @@ def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
 def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign]:
     """Fill in what the recipe knows and check all of it before anything is made."""
     bed = equipment.open_testbed(campaign)
-    complete = campaign if bed.facts is None else campaign.with_recipe(bed.facts)
-    complete.check_complete()
+    complete = campaign if bed.facts is None else merge_recipe(campaign, bed.facts)
+    check_complete(complete)
     most, key = most_connections(complete)
     check_memory(most, equipment.available_bytes(), where=f"{complete.source}: {key}")
     return bed, complete

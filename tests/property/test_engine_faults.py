@@ -22,6 +22,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.client import EngineClient
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
@@ -147,7 +148,7 @@ DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5, es
 @cache
 def campaign(kind: str) -> Campaign:
     loaded = campaign_from_dict(CAMPAIGNS[kind])
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -17,6 +17,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ResultError
@@ -28,7 +29,7 @@ DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5)
 @cache
 def campaign() -> Campaign:
     loaded = campaign_from_dict(ROUTER)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

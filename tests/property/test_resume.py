@@ -12,6 +12,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.results.run import RunResult
@@ -39,7 +40,7 @@ def campaign(search: str, search_duration: str, load: list[int | str]) -> Campai
         "delay": {"load": load, "duration": "2s", "first_tag": "1s", "tags": 50},
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -12,6 +12,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
@@ -53,7 +54,7 @@ def campaign(alpha: str, mix: str) -> Campaign:
         "connection_tracking_table_capacity": {"maximum": 20_000, "maximum_rate": "100k", "resolution": 100},
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.quicker import no_wait_for_the_disk, plots_not_rendered
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 
@@ -153,7 +154,7 @@ def _nat_campaign(
             **tables,
         }
     )
-    campaign.check_complete()
+    check_complete(campaign)
     return campaign
 
 

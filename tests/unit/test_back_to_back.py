@@ -16,6 +16,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.back_to_back.result import BackToBackResult
@@ -47,7 +48,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
         **tables,
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -13,6 +13,7 @@ from gatemark.calibrate.truth import smallest_gap
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
@@ -35,7 +36,7 @@ def campaign(*, line: int | None = LINE_RATE, **table: Any) -> Campaign:
         "bursty_traffic": {"frames": [16, 1024], "resolution": 10, **table},
     }
     loaded = campaign_from_dict(document if line is None else {**document, "line": {"rate": line}})
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

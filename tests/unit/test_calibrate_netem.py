@@ -18,6 +18,8 @@ from gatemark.calibrate.store import StoredCalibration
 from gatemark.calibrate.table import passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import CorePlan
@@ -81,8 +83,8 @@ def test_frames_that_the_gateway_lost_elsewhere_prove_nothing() -> None:
 def test_every_check_is_a_campaign_whose_settings_the_recipe_has(check: Check) -> None:
     assert check.netem
     campaign = campaign_from_dict(netem.netem_campaign(check, check.netem, CORES), where=check.name)
-    complete = campaign.with_recipe(load_recipe(netem.RECIPE).facts)
-    complete.check_complete()
+    complete = merge_recipe(campaign, load_recipe(netem.RECIPE).facts)
+    check_complete(complete)
     assert make_plan(complete).runs
     assert dict(complete.gateway.settings) == dict(check.netem)
 

@@ -27,6 +27,7 @@ from gatemark.campaign.journal import Journal, line_of, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.dut.base import FoundTestBed
 from gatemark.dut.shell import shell_at
@@ -55,7 +56,7 @@ def campaign(**tables: Any) -> Campaign:
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
     }
     loaded = campaign_from_dict({**document, **(tables or {"throughput": THROUGHPUT})})
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

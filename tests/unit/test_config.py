@@ -12,7 +12,9 @@ import pytest
 
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
-from gatemark.config.model import Campaign, RecipeFacts
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.model import Campaign
 from gatemark.config.tables import EamEntry, SideModel
 from gatemark.errors import ConfigError
 from gatemark.procedures.throughput.table import ThroughputTable
@@ -346,7 +348,7 @@ def test_a_loopback_needs_nothing_but_a_technology() -> None:
     campaign = campaign_from_dict({"gateway": {"technology": "router66"}, "testbed": {"kind": "loopback"}})
     assert campaign.side("left").port == campaign.side("right").port == "ring"
     assert campaign.hop_limit_decrement == 0
-    campaign.check_complete()
+    check_complete(campaign)
 
 
 @pytest.mark.parametrize(
@@ -394,8 +396,8 @@ def netns(**tables: Any) -> Campaign:
 
 def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     right = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
-    campaign = netns(right=right).with_recipe(FACTS)
-    campaign.check_complete()
+    campaign = merge_recipe(netns(right=right), FACTS)
+    check_complete(campaign)
     assert (campaign.technology.name, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == (
         "siit64",
         3,
@@ -407,7 +409,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     assert side.ipv4 is not None
     assert str(side.ipv4.gateway) == "198.19.0.1"
     assert str(side.ipv4.hosts.range) == "2-99"
-    assert campaign_from_dict(campaign.to_document()).with_recipe(FACTS) == campaign
+    assert merge_recipe(campaign_from_dict(campaign.to_document()), FACTS) == campaign
 
 
 @pytest.mark.parametrize(
@@ -422,7 +424,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(tables: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        netns(**tables).with_recipe(FACTS)
+        merge_recipe(netns(**tables), FACTS)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.result_document import build_document
+from gatemark.config.complete import check_complete
 from gatemark.config.load import campaign_of
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.open import open_testbed
@@ -130,7 +132,7 @@ def test_commands_of_a_recipe_have_limits_and_nothing_else_of_the_table() -> Non
     campaign = campaign_from_dict(of_recipe({"limits": {"setup": "2min", "reset": "20min"}}))
     control = campaign.gateway.control
     assert control is not None and (control.limits.seconds("setup"), control.limits.seconds("reset")) == (120, 1200)
-    assert campaign.with_recipe(load_recipe("nft-nat44").facts).setting_names == frozenset()
+    assert merge_recipe(campaign, load_recipe("nft-nat44").facts).setting_names == frozenset()
     for wrong, where, what in (
         ({"limits": {"clear_stat": "1s"}}, "gateway.control.limits.clear_stat", "unknown key"),
         ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "a namespace does not boot"),
@@ -197,8 +199,8 @@ def complete(tmp_path: Path, recipe: str, **gateway: Any) -> Campaign:
             "throughput": {"maximum": 1000, "resolution": 100},
         }
     )
-    ready = wanted.with_recipe(load_recipe(file).facts)
-    ready.check_complete()
+    ready = merge_recipe(wanted, load_recipe(file).facts)
+    check_complete(ready)
     return ready
 
 

@@ -17,6 +17,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.delay.plots import decoded
@@ -44,7 +45,7 @@ def campaign(*, mix: str = "1/1", **tables: Any) -> Campaign:
         **tables,
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

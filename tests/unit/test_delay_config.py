@@ -12,6 +12,7 @@ from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.delay.table import DelayTable
@@ -35,14 +36,14 @@ def document(**tables: Any) -> dict[str, Any]:
 
 def campaign(**tables: Any) -> Campaign:
     loaded = campaign_from_dict(document(**tables))
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 
 def problems(**tables: Any) -> dict[str, str]:
     """Key and remedy of every problem."""
     with pytest.raises(ConfigError) as caught:
-        campaign_from_dict(document(**tables)).check_complete()
+        check_complete(campaign_from_dict(document(**tables)))
     return {
         problem.where.removeprefix("campaign: "): f"{problem.what}; {problem.fix}" for problem in caught.value.problems
     }

@@ -8,6 +8,8 @@ from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.demo import demo
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file
@@ -26,13 +28,13 @@ STATEFUL, STATELESS = DEMOS[:2], DEMOS[2:]
 
 def demo_campaign(name: str) -> Campaign:
     with demo_file(name) as path:
-        return load_campaign(path).with_recipe(load_recipe(name).facts)
+        return merge_recipe(load_campaign(path), load_recipe(name).facts)
 
 
 @pytest.mark.parametrize("name", DEMOS)
 def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
     campaign = demo_campaign(name)
-    campaign.check_complete()
+    check_complete(campaign)
     assert campaign.name == name
     throughput = campaign.table(ThroughputTable)
     assert throughput.loss_tolerance == 0

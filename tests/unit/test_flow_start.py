@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of, flow_start_of
+from gatemark.config.complete import check_complete
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
@@ -139,7 +140,7 @@ class TestRequests:
 )
 def test_what_cannot_start_one_after_another_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], **change}}).check_complete()
+        check_complete(campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], **change}}))
     assert words in str(refused.value)
 
 
@@ -152,7 +153,7 @@ def test_what_cannot_start_one_after_another_is_refused(change: dict[str, Any], 
 )
 def test_a_procedure_with_a_load_of_its_own_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        campaign_from_dict({**ROUTER, "line": {"rate": "1G"}, **change}).check_complete()
+        check_complete(campaign_from_dict({**ROUTER, "line": {"rate": "1G"}, **change}))
     assert f"traffic.flow_interval: has no meaning for {words}" in str(refused.value)
 
 

@@ -13,6 +13,7 @@ from tests.unit.simulated_campaigns import measure
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import records_of
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.procedures.delay.result import DelayPoint
@@ -41,7 +42,7 @@ def campaign(repetitions: int) -> Campaign:
         "throughput": {"maximum": "1M", "minimum": 1000, "resolution": 1000},
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

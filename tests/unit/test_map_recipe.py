@@ -12,6 +12,8 @@ import pytest
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import main
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.config.tables import SideModel
 from gatemark.dut.plumbing import gateway_end
@@ -43,7 +45,7 @@ def test_a_campaign_without_rules_gets_those_of_the_recipe() -> None:
     assert complete.map is not None
     assert complete.map.edge_count == 256
     assert [str(domain.ipv6) for domain in complete.map.domains] == ["2001:2:0:4000::/56"]
-    assert campaign_from_dict(complete.to_document()).with_recipe(load_recipe(NAME).facts) == complete
+    assert merge_recipe(campaign_from_dict(complete.to_document()), load_recipe(NAME).facts) == complete
 
 
 def test_rules_of_the_campaign_replace_those_of_the_recipe() -> None:
@@ -133,7 +135,7 @@ def test_a_relay_may_be_made_otherwise() -> None:
     plain = recipe(map_gateway=None, map=None, files={}, commands={"setup": ["true"]})
     assert plain.map_variables(campaign().map) == {}
     with pytest.raises(ConfigError, match="map: is missing: map_t_br needs the rules of its domains"):
-        campaign_from_dict(document()).with_recipe(plain.facts).check_complete()
+        check_complete(merge_recipe(campaign_from_dict(document()), plain.facts))
 
 
 def test_customer_edges_are_reached_through_the_left_side() -> None:

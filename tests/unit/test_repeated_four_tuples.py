@@ -21,6 +21,7 @@ from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import phase_words
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError
@@ -54,7 +55,7 @@ def campaign(**tables: Any) -> Campaign:
         **tables,
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -20,6 +20,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut.control import GatewayControl, GatewaySettings
@@ -190,7 +191,7 @@ def campaign(**tables: Any) -> Campaign:
         **tables,
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -16,6 +16,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, ResultError, TestBedError
@@ -46,7 +47,7 @@ def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
         **tables,
     }
     loaded = campaign_from_dict(document)
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.config.model import Campaign, RecipeFacts
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.stateful import count_max, initiator_prefixes
 from gatemark.config.tables import GatewayTableModel, SideModel
@@ -251,7 +253,7 @@ def loopback(technology: str, **tables: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("technology", ["nat44", "nat66"])
 def test_a_loopback_needs_no_pool(technology: str) -> None:
     loaded = campaign_from_dict(loopback(technology))
-    loaded.check_complete()
+    check_complete(loaded)
     assert count_max(loaded) == 40_000 * 65_535
 
 
@@ -385,27 +387,27 @@ def netns(gateway: dict[str, Any] | None = None, **tables: Any) -> Campaign:
 
 
 def test_a_recipe_tells_about_the_state() -> None:
-    merged = netns({"table": {"size": 5000}}).with_recipe(FACTS)
-    merged.check_complete()
+    merged = merge_recipe(netns({"table": {"size": 5000}}), FACTS)
+    check_complete(merged)
     assert merged.gateway.table == GatewayTableModel.model_validate(
         {"size": 5000, "hash_size": 262_144, "udp_timeout": "300s"}
     )
     assert (merged.inside, merged.gateway.zero_udp_checksum, merged.actions) == ("left", True, FACTS.actions)
-    again = campaign_from_dict(json.loads(json.dumps(merged.to_document()))).with_recipe(FACTS)
+    again = merge_recipe(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), FACTS)
     assert again == merged
     assert again.actions == FACTS.actions
-    again.check_complete()
+    check_complete(again)
 
 
 def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
-    merged = netns({"inside": "right"}).with_recipe(FACTS)
-    merged.check_complete()
+    merged = merge_recipe(netns({"inside": "right"}), FACTS)
+    check_complete(merged)
     assert (merged.inside, merged.side("right"), merged.side("left").ipv4) == (
         "right",
         FACTS.left.model_copy(update={"mtu": 1500}),
         FACTS.right.ipv4,
     )
-    assert campaign_from_dict(merged.to_document()).with_recipe(FACTS) == merged
+    assert merge_recipe(campaign_from_dict(merged.to_document()), FACTS) == merged
 
 
 @pytest.mark.parametrize(
@@ -420,16 +422,16 @@ def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(gateway: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        netns(gateway).with_recipe(FACTS)
+        merge_recipe(netns(gateway), FACTS)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
     assert all("recipe" in problem.fix for problem in caught.value.problems)
 
 
 def test_a_recipe_without_a_needed_command_is_named() -> None:
     silent = replace(FACTS, pool=(), actions=frozenset(), table=GatewayTableModel())
-    merged = netns({"pool": ["198.19.0.1"]}, connection_tear_down_rate={}).with_recipe(silent)
+    merged = merge_recipe(netns({"pool": ["198.19.0.1"]}, connection_tear_down_rate={}), silent)
     with pytest.raises(ConfigError) as caught:
-        merged.check_complete()
+        check_complete(merged)
     assert [problem.what.partition(":")[0] for problem in caught.value.problems] == [
         "mine has no command clear_state",
         "mine has no command tear_down",

@@ -16,6 +16,8 @@ from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.campaign.trials import Patience
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
@@ -165,8 +167,8 @@ def seen(recipe: str = "linux-router4", **tables: Any) -> Campaign:
     wanted = {"throughput": THROUGHPUT, "testbed": {"kind": "netns", "recipe": recipe}, **tables}
     wanted = {name: table for name, table in wanted.items() if table}
     sizes = {"frame_sizes": {"family": "ipv4", "octets": [64]}}
-    complete = campaign_from_dict({"repetitions": 2, "traffic": sizes, **wanted}).with_recipe(facts)
-    complete.check_complete()
+    complete = merge_recipe(campaign_from_dict({"repetitions": 2, "traffic": sizes, **wanted}), facts)
+    check_complete(complete)
     return complete
 
 

@@ -20,6 +20,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.event_times import due_ns, is_at_end
@@ -152,7 +153,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
         **tables,
     }
     loaded = campaign_from_dict({key: value for key, value in document.items() if value is not None})
-    loaded.check_complete()
+    check_complete(loaded)
     return loaded
 
 

@@ -21,6 +21,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import line_of, read_journal
 from gatemark.campaign.telemetry import TrialTimes, samples_text, telemetry_facts
 from gatemark.cli.main import main
+from gatemark.config.complete import check_complete
 from gatemark.dut.base import (
     CpuTimes,
     HostReading,
@@ -302,7 +303,7 @@ def document(**telemetry: Any) -> dict[str, Any]:
 
 def problems(changed: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        campaign_from_dict(changed).check_complete()
+        check_complete(campaign_from_dict(changed))
     return {problem.where.removeprefix("campaign: "): problem.what for problem in caught.value.problems}
 
 

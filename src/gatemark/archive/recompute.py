@@ -15,7 +15,9 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.complete import check_complete
 from gatemark.config.load import document_of_text
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, SettingMade
 from gatemark.dut.recipe import load_recipe, recipe_sha256
@@ -58,10 +60,10 @@ def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:
     campaign = campaign_from_dict(unpacked, where=str(folder.campaign_file))
     recipe = campaign.testbed.recipe
     if recipe is None:
-        campaign.check_complete()
+        check_complete(campaign)
         return campaign
-    complete = campaign.with_recipe(load_recipe(recipe).facts)
-    complete.check_complete()
+    complete = merge_recipe(campaign, load_recipe(recipe).facts)
+    check_complete(complete)
     testbed = complete.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
     return complete.model_copy(update={"testbed": testbed}).renamed(source=campaign.source)
 

@@ -45,8 +45,8 @@ def campaign_from_text(text: str, path: Path) -> Campaign:
 def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    A campaign without a recipe is checked completely here; one with a recipe needs `Campaign.with_recipe` and
-    `Campaign.check_complete` once the recipe is read.
+    A campaign without a recipe is checked completely here; one with a recipe needs `merge_recipe` and `check_complete`
+    once the recipe is read.
     """
     return campaign_of(document, CampaignFile, where=where)
 

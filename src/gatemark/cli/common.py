@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from gatemark.campaign.file import CampaignText
 from gatemark.campaign.plan import cells_of
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
@@ -61,8 +63,8 @@ def with_recipe_of(campaign: Campaign) -> Campaign:
         from gatemark.dut.recipe import load_recipe
 
         assert campaign.testbed.recipe is not None, "load_campaign was not called"
-        campaign = campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
-    campaign.check_complete()
+        campaign = merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
+    check_complete(campaign)
     return campaign
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.config.check import SIDES, problem
+from gatemark.config.check import SIDES, file_problems, problem, raise_if_any
 from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
 from gatemark.config.flows import flow_problems
@@ -23,6 +23,11 @@ from gatemark.errors import Problem
 from gatemark.technology import FAMILY_WORDS, Family, SideName
 
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
+
+
+def check_complete(campaign: Campaign) -> None:
+    """Raise ConfigError with every reason why this campaign cannot be run; needs the sides to be known."""
+    raise_if_any([*file_problems(campaign), *complete_problems(campaign)])
 
 
 def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:

@@ -75,8 +75,8 @@ def campaign_of_file(document: Mapping[str, Any], model: type[C], *, path: Path)
 def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "campaign") -> C:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    A campaign without a recipe is checked completely here; one with a recipe needs `Campaign.with_recipe` and
-    `Campaign.check_complete` once the recipe is read.
+    A campaign without a recipe is checked completely here; one with a recipe needs `merge_recipe` and `check_complete`
+    once the recipe is read.
     """
     if VARY in document:
         raise ConfigError(

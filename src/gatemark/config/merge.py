@@ -1,20 +1,31 @@
-"""Merge a campaign with what its recipe knows. Pure."""
+"""What a recipe tells the campaign, and how the two are merged. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from gatemark.config import defaults
 from gatemark.config.check import SIDES, TABLE_KEYS, problem, raise_if_any, table_value
 from gatemark.config.map_gateway import unmade_gateway
-from gatemark.config.model import Campaign, RecipeFacts
-from gatemark.config.tables import GatewayAction, GatewayModel, GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
-from gatemark.config.types import write_text
+from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.config.model import Campaign
+from gatemark.config.tables import (
+    EamEntry,
+    GatewayAction,
+    GatewayModel,
+    GatewayTableModel,
+    Ipv4Model,
+    Ipv6Model,
+    SideModel,
+)
+from gatemark.config.types import Span, write_text
 from gatemark.errors import Problem
-from gatemark.technology import TECHNOLOGIES, Family, SideName
+from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
 C = TypeVar("C", bound=Campaign)
 _OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")
@@ -26,6 +37,38 @@ _TABLE_ACTIONS: dict[str, GatewayAction] = {
     "hash_size": "set_hash_size",
     "udp_timeout": "set_udp_timeout",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeFacts:
+    """What a recipe of a gateway tells the campaign. The sides have no port: the test bed makes it."""
+
+    name: str
+    technology: TechnologyName
+    hop_limit_decrement: int
+    background_hop_limit_decrement: int | None = None
+    prefix: IPv6Network | str | None = None
+    eam: tuple[EamEntry, ...] = ()
+    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+    zero_udp_checksum: bool | None = None
+    inside: SideName | None = None
+    """Stateful: side of the Initiator."""
+    pool: tuple[IPv4Network | IPv6Network, ...] = ()
+    pool_ports: Span | None = None
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
+    table: GatewayTableModel = field(default_factory=GatewayTableModel)
+    """Stateful: what the recipe sets where the campaign file sets nothing."""
+    actions: frozenset[GatewayAction] = frozenset()
+    """Stateful: what the recipe has commands for."""
+    setting_names: frozenset[str] = frozenset()
+    """Settings of the user's own that the recipe has commands for."""
+    map: MapModel | None = None
+    """MAP-T: the domains of a campaign that has none."""
+    map_gateway: MapGatewayModel | None = None
+    """MAP-T: how the gateway is made of the campaign's rules; None: the recipe says it itself."""
+    left: SideModel
+    right: SideModel
+    mtu: int = defaults.MTU
 
 
 def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:

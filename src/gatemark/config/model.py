@@ -1,25 +1,22 @@
-"""A whole campaign, and what a recipe adds to it. The tables it is made of are in `gatemark.config.tables`."""
+"""A whole campaign. The tables it is made of are in `gatemark.config.tables`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.bed_kinds import BED_KINDS, BedKind, BootOccasion
 from gatemark.config import defaults
-from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.config.map_tables import MapModel
 from gatemark.config.table import ProcedureTable, Table
 from gatemark.config.tables import (
     ConnectionsModel,
     DirectionTraffic,
     DirectionTrafficModel,
-    EamEntry,
     GatewayAction,
     GatewayModel,
-    GatewayTableModel,
     LineModel,
     OneWay,
     SideModel,
@@ -29,43 +26,10 @@ from gatemark.config.tables import (
     TrialModel,
     ValidityModel,
 )
-from gatemark.config.types import Span
 from gatemark.map_domains.domain import Edge
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 
 T = TypeVar("T", bound=ProcedureTable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecipeFacts:
-    """What a recipe of a gateway tells the campaign. The sides have no port: the test bed makes it."""
-
-    name: str
-    technology: TechnologyName
-    hop_limit_decrement: int
-    background_hop_limit_decrement: int | None = None
-    prefix: IPv6Network | str | None = None
-    eam: tuple[EamEntry, ...] = ()
-    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
-    zero_udp_checksum: bool | None = None
-    inside: SideName | None = None
-    """Stateful: side of the Initiator."""
-    pool: tuple[IPv4Network | IPv6Network, ...] = ()
-    pool_ports: Span | None = None
-    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
-    table: GatewayTableModel = field(default_factory=GatewayTableModel)
-    """Stateful: what the recipe sets where the campaign file sets nothing."""
-    actions: frozenset[GatewayAction] = frozenset()
-    """Stateful: what the recipe has commands for."""
-    setting_names: frozenset[str] = frozenset()
-    """Settings of the user's own that the recipe has commands for."""
-    map: MapModel | None = None
-    """MAP-T: the domains of a campaign that has none."""
-    map_gateway: MapGatewayModel | None = None
-    """MAP-T: how the gateway is made of the campaign's rules; None: the recipe says it itself."""
-    left: SideModel
-    right: SideModel
-    mtu: int = defaults.MTU
 
 
 class Campaign(Table):
@@ -104,7 +68,7 @@ class Campaign(Table):
     @property
     def technology(self) -> Technology:
         """Return what the gateway does; only once it is known."""
-        assert self.gateway.technology is not None, "the technology is not known before with_recipe"
+        assert self.gateway.technology is not None, "the technology is not known before merge_recipe"
         return TECHNOLOGIES[self.gateway.technology]
 
     @property
@@ -246,7 +210,7 @@ class Campaign(Table):
     def side(self, name: SideName) -> SideModel:
         """Return one side; only once it is known."""
         side = self.left if name == "left" else self.right
-        assert side is not None, "the sides are not known before with_recipe"
+        assert side is not None, "the sides are not known before merge_recipe"
         return side
 
     def foreground_family(self, name: SideName) -> Family:
@@ -326,19 +290,6 @@ class Campaign(Table):
     def networks(self, side: SideName) -> int:
         """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""
         return self.direction_traffic("forward" if side == "right" else "reverse").destination_networks
-
-    def with_recipe(self, recipe: RecipeFacts) -> Self:
-        """Return the campaign with what the recipe knows; raise ConfigError where the two contradict each other."""
-        from gatemark.config.merge import merge_recipe
-
-        return merge_recipe(self, recipe)
-
-    def check_complete(self) -> None:
-        """Raise ConfigError with every reason why this campaign cannot be run; needs the sides to be known."""
-        from gatemark.config.check import file_problems, raise_if_any
-        from gatemark.config.complete import complete_problems
-
-        raise_if_any([*file_problems(self), *complete_problems(self)])
 
     def to_document(self) -> dict[str, Any]:
         """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""

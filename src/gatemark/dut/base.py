@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import RecipeFacts
+    from gatemark.config.merge import RecipeFacts
     from gatemark.dut.host_description import HostDescription
 
 

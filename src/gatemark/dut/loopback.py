@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Self
 from gatemark.dut.base import FoundTestBed, GatewayDescription
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Campaign, RecipeFacts
+    from gatemark.config.merge import RecipeFacts
+    from gatemark.config.model import Campaign
 
 
 class LoopbackTestBed(FoundTestBed):

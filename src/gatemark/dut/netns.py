@@ -34,7 +34,7 @@ from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
-    from gatemark.config.model import RecipeFacts
+    from gatemark.config.merge import RecipeFacts
     from gatemark.config.tables import LimitName, SideModel, TelemetryModel
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gatemark.bed_kinds import BedKindName
+from gatemark.config.merge import merge_recipe
 from gatemark.config.tables import LimitsModel
 from gatemark.dut.base import TestBed
 from gatemark.dut.choose_kernel import choose_kernel
@@ -40,7 +41,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
     recipe = load_recipe(campaign.testbed.recipe)
     if recipe.is_stateful and campaign.gateway.inside == "right":
         recipe = recipe.mirrored()
-    complete, control = campaign.with_recipe(recipe.facts), campaign.gateway.control
+    complete, control = merge_recipe(campaign, recipe.facts), campaign.gateway.control
     return NetnsTestBed(
         recipe,
         {"left": complete.side("left"), "right": complete.side("right")},

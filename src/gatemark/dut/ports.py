@@ -23,7 +23,8 @@ from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, Problem, TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Campaign, RecipeFacts
+    from gatemark.config.merge import RecipeFacts
+    from gatemark.config.model import Campaign
 
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 """Kinds of port that an ordinary user cannot open."""

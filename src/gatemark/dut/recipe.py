@@ -20,7 +20,7 @@ from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
 from gatemark.config.map_gateway import made_gateway, unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
-from gatemark.config.model import RecipeFacts
+from gatemark.config.merge import RecipeFacts
 from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
 from gatemark.config.types import (
     BadValueError,

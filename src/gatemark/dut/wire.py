@@ -34,7 +34,7 @@ from gatemark.dut.steering import CorePlan
 from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import RecipeFacts
+    from gatemark.config.merge import RecipeFacts
 
 SIDES = ("left", "right")
 MAC_ADDRESSES = {

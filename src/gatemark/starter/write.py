@@ -6,6 +6,8 @@ from pathlib import Path
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_text, schema_text
+from gatemark.config.complete import check_complete
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import load_recipe
 from gatemark.errors import ConfigError
@@ -33,8 +35,8 @@ def first_campaign(answers: Answers, most_ns: int | None, file: Path) -> str:
 def _complete(text: str, file: Path) -> Campaign:
     campaign = campaign_from_text(text, file)
     if campaign.testbed.recipe is not None:
-        campaign = campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
-    campaign.check_complete()
+        campaign = merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
+    check_complete(campaign)
     return campaign
 
 
