@@ -11,8 +11,8 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
 from gatemark.config.complete import check_complete
+from gatemark.config.model import EchoAsked
 from gatemark.config.stateful import tuple_space
-from gatemark.config.table import EchoAsked
 from gatemark.dut.wire import WireTestBed
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError

@@ -12,8 +12,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan, flow_start_of
 from gatemark.campaign.trials import Trials, TrialsOfRun
-from gatemark.config.model import Campaign
-from gatemark.config.table import PassRule
+from gatemark.config.model import Campaign, PassRule
 from gatemark.engine.client import Engine
 from gatemark.errors import Interrupted
 from gatemark.procedures.earlier import Earlier

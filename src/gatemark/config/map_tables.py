@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
-from gatemark.config.table import Table
-from gatemark.config.tables import Variation
+from gatemark.config.tables import Table, Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, Edge, MapDomain
 from gatemark.map_domains.edges import Order

@@ -12,11 +12,10 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
 
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy, bed_kinds_where
 from gatemark.config import defaults
-from gatemark.config.table import Table
 from gatemark.config.types import (
     AsList,
     BadValueError,
@@ -52,6 +51,12 @@ GatewayAction = Literal[
     "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
 ]
 """What gatemark can have a gateway do; all but a reset only with a stateful one."""
+
+
+class Table(BaseModel):
+    """A table of the campaign file: frozen, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
 
 class EamEntry(Table):

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import DURATION_MAX_NS
 from gatemark.errors import Problem
 

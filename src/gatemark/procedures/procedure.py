@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from gatemark.config.model import Campaign
-from gatemark.config.table import ProcedureTable
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.measured import MeasureStep
 from gatemark.procedures.work import LeastAndMost

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gatemark.campaign.plan import cells_of
-from gatemark.config.model import Campaign
-from gatemark.config.table import EchoAsked
+from gatemark.config.model import Campaign, EchoAsked
 from gatemark.errors import GatemarkError, Interrupted
 from gatemark.selftest.document import EchoLoop, SelfTest, load_self_test, self_test_kind
 from gatemark.selftest.modes import Case

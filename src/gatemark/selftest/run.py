@@ -14,8 +14,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
-from gatemark.config.model import Campaign
-from gatemark.config.table import EchoAsked
+from gatemark.config.model import Campaign, EchoAsked
 from gatemark.config.tables import HostMacs, UdpChecksum
 from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_cpus

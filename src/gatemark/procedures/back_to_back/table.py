@@ -10,9 +10,8 @@ from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.load_types import BurstResolution
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
 

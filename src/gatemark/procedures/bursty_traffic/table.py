@@ -9,9 +9,8 @@ from typing import Annotated, Self
 from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import FrameRate, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.checks import search_duration_problems, with_search_duration

@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.conformity.cases import cases_of, has_hosts, probes

@@ -9,10 +9,9 @@ from typing import Annotated
 from pydantic import Field, StrictBool
 
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.stateful import time_needed_ns
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import AsList, FrameRate, LossRatio, SharesOrSearch
 from gatemark.errors import Problem
 from gatemark.search.goal import sending_ns

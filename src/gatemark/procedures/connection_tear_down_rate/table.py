@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.config.complete_stateful import action_problems
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.errors import Problem
 
 

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.check import is_too_coarse
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.stateful import searched_max, storable_max
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import Count, FrameRate, Share
 from gatemark.errors import Problem
 from gatemark.units import LineShare

@@ -10,9 +10,8 @@ from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.load_types import LoadOfThroughput
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import AsList, DelayMetric, Duration, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns, format_ratio, frames_before, frames_in

@@ -7,9 +7,8 @@ from fractions import Fraction
 
 from pydantic import Field
 
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import FrameRate, Step
 from gatemark.errors import Problem
 

@@ -12,11 +12,11 @@ from gatemark.config import defaults
 from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, EchoAsked, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import distinct
-from gatemark.config.table import EchoAsked, ProcedureTable, Table
+from gatemark.config.tables import Table
 from gatemark.config.types import (
     RATIO_PATTERN,
     AsList,

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.stateful import time_needed_ns
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import Count, FrameRate
 from gatemark.errors import Problem
 from gatemark.units import LineShare

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.load_types import FrameCount
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ProcedureTable
 from gatemark.config.problems import problem
-from gatemark.config.table import ProcedureTable
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.checks import base_load_problems, length_problems

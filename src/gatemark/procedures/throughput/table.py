@@ -10,8 +10,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign
-from gatemark.config.table import PassRule, ProcedureTable
+from gatemark.config.model import Campaign, PassRule, ProcedureTable
 from gatemark.config.types import FrameRate, LossRatio, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.checks import search_duration_problems, with_search_duration
