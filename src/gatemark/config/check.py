@@ -14,8 +14,7 @@ from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.map_check import check_map
 from gatemark.config.model import Campaign
-from gatemark.config.problems import problem as problem
-from gatemark.config.problems import raise_if_any as raise_if_any
+from gatemark.config.problems import problem
 from gatemark.config.tables import (
     GatewayControlModel,
     GatewayTableModel,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.config.check import SIDES, file_problems, problem, raise_if_any
+from gatemark.config.check import SIDES, file_problems
 from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
 from gatemark.config.flows import flow_problems
@@ -16,6 +16,7 @@ from gatemark.config.hosts import (
 )
 from gatemark.config.map_check import complete_map
 from gatemark.config.model import Campaign
+from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from gatemark.config import defaults
-from gatemark.config.check import problem, procedure_keys
+from gatemark.config.check import procedure_keys
 from gatemark.config.hosts import HostSet, Pattern
 from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
 from gatemark.config.stateful import (
     PORT_MAX,
     Network,

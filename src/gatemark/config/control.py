@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
-from gatemark.config.check import nearest, problem
+from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
 from gatemark.config.tables import GatewayControlModel
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from gatemark.config.check import file_problems, nearest, raise_if_any
+from gatemark.config.check import file_problems, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
 from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
+from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.config.vary import VARY

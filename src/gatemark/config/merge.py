@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel
 
 from gatemark.config import defaults
-from gatemark.config.check import SIDES, TABLE_KEYS, problem, raise_if_any, table_value
+from gatemark.config.check import SIDES, TABLE_KEYS, table_value
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.tables import (
     EamEntry,
     GatewayAction,
