@@ -10,16 +10,15 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.config import defaults
 from gatemark.config.check import SIDES
 from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
+from gatemark.config.model import Campaign
+from gatemark.config.tables import SideModel
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
@@ -27,18 +26,15 @@ from gatemark.dut.cpu_visitors import watch_visitors
 from gatemark.dut.isolation import isolate
 from gatemark.dut.port_name import NET_FOLDER, parse_port
 from gatemark.dut.ports import port_problems
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import load_recipe, with_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.uplinks import read_uplinks
+from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
+from gatemark.findings import Finding, failed
 from gatemark.kernels.store import BUILD_COMMAND, kernels
+from gatemark.preflight import check_gateway_path
 from gatemark.units import format_duration_ns
-
-if TYPE_CHECKING:
-    from gatemark.config.model import Campaign
-    from gatemark.config.tables import SideModel
-
-Status = Literal["ok", "warning", "failed"]
 
 CLOCK_WATCH_SECONDS = 0.3
 """How long the clock is watched for stalls."""
@@ -53,24 +49,6 @@ BED_TOOLS = tuple(dict.fromkeys(tool for kind in BED_KINDS.values() for tool in 
 EXAMPLE_TOOLS = (*BED_TOOLS, "nft", "iptables", "conntrack", "tayga")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 _CPU = Path("/sys/devices/system/cpu")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What one check found."""
-
-    check: str
-    """What was checked, in a word or two."""
-    status: Status
-    """`failed`: a measurement will not work. `warning`: it will, but its figures may suffer."""
-    observed: str
-    """What is the case, with numbers and units."""
-    remedy: str = ""
-    """What to do; empty if nothing need be done."""
-
-    def to_json(self) -> dict[str, str]:
-        """Return the finding for `--json`."""
-        return asdict(self)
 
 
 def run_checks(campaign: Campaign | None = None) -> list[Finding]:
@@ -96,32 +74,15 @@ def run_checks(campaign: Campaign | None = None) -> list[Finding]:
         except GatemarkError as error:
             findings.extend(failed(check.__name__.removeprefix("check_").replace("_", " "), error))
     if campaign is not None and not any(finding.status == "failed" for finding in findings):
-        from gatemark.preflight import check_gateway_path
-
         findings.extend(check_gateway_path(campaign))
     return findings
-
-
-def failed(check: str, error: GatemarkError) -> list[Finding]:
-    """Turn the problems of an error into findings."""
-    return [
-        Finding(check=check, status="failed", observed=f"{problem.where}: {problem.what}", remedy=problem.fix)
-        for problem in error.problems
-    ]
-
-
-def completed(campaign: Campaign) -> Campaign:
-    """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
-    if campaign.testbed.recipe is None:
-        return campaign
-    return merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
 
 
 def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
     """The campaign and its recipe fit together."""
     if campaign is None:
         return
-    complete = completed(campaign)
+    complete = with_recipe(campaign)
     check_complete(complete)
     yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.technology.name}, complete")
 
@@ -341,8 +302,6 @@ def check_kernel(campaign: Campaign | None) -> Iterator[Finding]:
 
 def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
     """The engine is there, starts, and speaks our protocol."""
-    from gatemark.engine.process import start_engine
-
     with start_engine() as engine:
         hello = engine.hello()
     yield Finding(
@@ -415,7 +374,7 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
     if campaign is None or not campaign.bed.shares_kernel or campaign.testbed.recipe is None:
         return
     try:
-        complete = completed(campaign)
+        complete = with_recipe(campaign)
     except ConfigError:
         return  # reported by check_campaign
     for family in ("ipv4", "ipv6"):

@@ -8,17 +8,15 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gatemark.doctor import Finding
+from gatemark.config.model import Campaign
+from gatemark.findings import Finding
 from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.fitting import Fit, Question, Upward, fits, is_due, questions_of
 from gatemark.packets import Flow, Packet, build, read_frame
 from gatemark.trial.exchange import Exchange, read_exchange
-
-if TYPE_CHECKING:
-    from gatemark.config.model import Campaign
 
 DOMAINS_MAX = 8
 """Domains that are looked at, the first of the file: one that is wrong is seldom alone."""

@@ -6,20 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from gatemark.doctor import Finding, completed, failed
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_single_trial
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import host_count
+from gatemark.config.tables import Direction
+from gatemark.dut.recipe import with_recipe
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
-
-if TYPE_CHECKING:
-    from gatemark.config.model import Campaign
-    from gatemark.config.tables import Direction
-    from gatemark.tester import Tester
-    from gatemark.trial.cell import Cell, Run
-    from gatemark.trial.echo import EchoForm
-    from gatemark.trial.record import TrialRecord
-    from gatemark.trial.report import DirectionResult, TrialReport
+from gatemark.findings import Finding, failed
+from gatemark.map_preflight import map_findings
+from gatemark.procedures.registry import PROCEDURES
+from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.echo import EchoForm
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import DirectionResult, TrialReport
 
 FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
@@ -62,12 +65,8 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
 
     Echo requests where the campaign measures with them. Of a border relay also whether it follows its rules.
     """
-    from gatemark.campaign.plan import make_plan
-    from gatemark.map_preflight import map_findings
-    from gatemark.tester import Equipment, open_tester, prepare, stop_signals
-
     try:
-        complete = completed(campaign)
+        complete = with_recipe(campaign)
         quick = campaign.model_copy(
             update={"trial": campaign.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
         )
@@ -95,8 +94,6 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
 
 def first_cells(campaign: Campaign, runs: Sequence[Run]) -> tuple[Cell | None, Cell | None]:
     """Return the first cell that is measured with frames, and the first with echo requests; None without any."""
-    from gatemark.procedures.registry import PROCEDURES
-
     echo = {table.key for table in campaign.tables if table.asked_echo(campaign) is not None}
     framed = (run.cell for run in runs if PROCEDURES[run.procedure].table.key not in echo)
     echoed = (run.cell for run in runs if PROCEDURES[run.procedure].table.key in echo)
@@ -105,9 +102,6 @@ def first_cells(campaign: Campaign, runs: Sequence[Run]) -> tuple[Cell | None, C
 
 def few_requests(campaign: Campaign) -> EchoForm:
     """Return echo requests of one client, one to each of a few hosts."""
-    from gatemark.config.stateful import host_count
-    from gatemark.trial.echo import EchoForm
-
     destinations = min(DESTINATIONS, host_count(campaign, "right"))
     return EchoForm(
         clients=1, window=1, count=1, destinations=destinations, pace_without_reply_ns=None, timeout_ns=DRAIN_NS
@@ -115,8 +109,6 @@ def few_requests(campaign: Campaign) -> EchoForm:
 
 
 def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRecord:
-    from gatemark.campaign.runner import run_single_trial
-
     return run_single_trial(
         tester.campaign,
         cell,

@@ -36,6 +36,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "engine": {"errors", "programs", "units"},
     "kernels": {"errors"},
+    "findings": {"errors"},
     "dut": {"bed_kinds", "config", "errors", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {

@@ -9,6 +9,7 @@ from tests.trial_facts import blank
 
 from gatemark import doctor, preflight
 from gatemark.config.model import Campaign
+from gatemark.findings import Finding
 from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
 
 
@@ -117,7 +118,7 @@ def test_ports_that_a_loop_back_names_are_looked_at() -> None:
 
 
 def test_findings_are_frozen() -> None:
-    finding = doctor.Finding(check="a", status="ok", observed="b")
+    finding = Finding(check="a", status="ok", observed="b")
     with pytest.raises(dataclasses.FrozenInstanceError):
         finding.check = "c"  # type: ignore[misc]
 

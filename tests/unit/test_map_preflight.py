@@ -12,7 +12,7 @@ import pytest
 from tests.unit.border_relays import BorderRelay, Fault
 from tests.unit.test_conformity import FULL, SHARED, campaign
 
-from gatemark.doctor import Finding
+from gatemark.findings import Finding
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.problems import rule_problems
 from gatemark.map_preflight import map_findings

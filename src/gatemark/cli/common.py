@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from gatemark.campaign.file import CampaignText
 from gatemark.campaign.plan import cells_of
 from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
+from gatemark.dut.recipe import with_recipe
 from gatemark.errors import ConfigError, GatemarkError, Problem
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.technology import Family
@@ -59,13 +59,9 @@ def one_campaign(file: Path, bed: Bed | None = None) -> Campaign:
 
 def with_recipe_of(campaign: Campaign) -> Campaign:
     """Return the campaign with its recipe's facts filled in and checked."""
-    if campaign.bed.has_recipe:
-        from gatemark.dut.recipe import load_recipe
-
-        assert campaign.testbed.recipe is not None, "load_campaign was not called"
-        campaign = merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
-    check_complete(campaign)
-    return campaign
+    complete = with_recipe(campaign)
+    check_complete(complete)
+    return complete
 
 
 def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix: str | None) -> tuple[Campaign, Cell]:

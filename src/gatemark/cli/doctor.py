@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from gatemark.cli.common import named_bed, one_campaign
-from gatemark.doctor import Finding, run_checks
+from gatemark.doctor import run_checks
 from gatemark.errors import ConfigError
+from gatemark.findings import Finding
 
 WIDTH_WITHOUT_TERMINAL = 160
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}

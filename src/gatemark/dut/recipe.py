@@ -20,7 +20,8 @@ from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
 from gatemark.config.map_gateway import made_gateway, unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
-from gatemark.config.merge import RecipeFacts
+from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.model import Campaign
 from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
 from gatemark.config.types import (
     BadValueError,
@@ -261,6 +262,13 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
         raise ConfigError(what=f"not TOML: {error}", where=where, fix="correct the line named") from None
     return recipe_from_dict(table, where)
+
+
+def with_recipe(campaign: Campaign) -> Campaign:
+    """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
+    if campaign.testbed.recipe is None:
+        return campaign
+    return merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
 
 
 def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Recipe:

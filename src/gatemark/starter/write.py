@@ -7,9 +7,8 @@ from pathlib import Path
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_text, schema_text
 from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import with_recipe
 from gatemark.errors import ConfigError
 from gatemark.results.new_file import new_file
 from gatemark.starter.text import SCHEMA, Answers, blocks, campaign_text
@@ -33,9 +32,7 @@ def first_campaign(answers: Answers, most_ns: int | None, file: Path) -> str:
 
 
 def _complete(text: str, file: Path) -> Campaign:
-    campaign = campaign_from_text(text, file)
-    if campaign.testbed.recipe is not None:
-        campaign = merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
+    campaign = with_recipe(campaign_from_text(text, file))
     check_complete(campaign)
     return campaign
 
