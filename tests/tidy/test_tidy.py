@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -124,16 +124,54 @@ def imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None and node.level == 0, f"{path}:{node.lineno}: a relative import"
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            files = [name for name in inner if name.removeprefix("gatemark.") in MODULES]
-            yield from files or [node.module]
+            yield from dict.fromkeys(
+                name if name.removeprefix("gatemark.") in MODULES else node.module for name in inner
+            )
 
 
 def own_imports(path: Path) -> Iterator[str]:
     for name in imports(path):
         if belongs(name, "gatemark"):
             yield name.removeprefix("gatemark").removeprefix(".")
+
+
+def test_an_import_is_seen_wherever_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "if TYPE_CHECKING:\n    from gatemark.config import model\n"
+        "def f():\n    import gatemark.units\n"
+        "from gatemark.dut import TestBed, shell\nimport os\n"
+    )
+    assert set(own_imports(tmp_path / "a.py")) == {"config.model", "units", "dut", "dut.shell"}
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """List the groups of modules that import each other, directly or through others."""
+    reached = {module: reached_from(module, graph) for module in graph}
+    members = ([other for other in reached[module] if module in reached[other]] for module in graph)
+    return sorted({tuple(sorted(group)) for group in members if group})
+
+
+def reached_from(module: str, graph: Mapping[str, set[str]]) -> set[str]:
+    """Return all that a module imports, and what that imports; a module of a circle is among it."""
+    reached: set[str] = set()
+    waiting = [module]
+    while waiting:
+        new = graph[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def test_a_circle_is_noticed() -> None:
+    graph = {"above": {"a"}, "a": {"b", "below"}, "b": {"c"}, "c": {"a"}, "below": set(), "self": {"self"}}
+    assert circles(graph) == [("a", "b", "c"), ("self",)]
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert circles({module: set(own_imports(path)) for module, path in MODULES.items()}) == []
 
 
 @pytest.mark.parametrize("package", ARROWS)
