@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +24,7 @@ LISTS = ("calibrate", "procedures/registry.py")
 """Where any procedure may be named: the registry, and the calibration, which checks procedures by name."""
 
 ROLES: dict[str, set[str]] = {
+    "__init__": {"procedures.cells", "procedures.procedure"},
     "table": {"config", "errors", "procedures.checks", "procedures.work", "search", "units"},
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
@@ -33,6 +35,7 @@ ROLES: dict[str, set[str]] = {
 """Files of a procedure's folder, and what they may import besides each other."""
 
 SAME_FOLDER: dict[str, set[str]] = {
+    "__init__": {"table", "run", "result", "report"},
     "table": {"cases", "result"},
     "run": {"table", "result", "cases"},
     "cases": {"result"},
@@ -96,6 +99,16 @@ def test_a_procedure_is_named_nowhere_but_in_its_folder_and_the_registry() -> No
 
 def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
     assert {folder_of(row) for row in PROCEDURES.values()} == set(FOLDERS)
+    assert all(import_module(f"gatemark.procedures.{folder}").PROCEDURE in PROCEDURES.values() for folder in FOLDERS)
+
+
+def test_the_registry_takes_whole_folders() -> None:
+    wrong = [
+        module
+        for module in imported((PACKAGE / "procedures" / "registry.py").read_text(encoding="utf-8"))
+        if module.startswith(tuple(f"gatemark.procedures.{folder}." for folder in FOLDERS))
+    ]
+    assert wrong == []
 
 
 def test_only_the_registry_and_the_calibration_import_a_procedure() -> None:
@@ -111,16 +124,16 @@ def test_only_the_registry_and_the_calibration_import_a_procedure() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_arrows_inside_a_folder(folder: str) -> None:
-    files = {path.stem: path for path in (PACKAGE / "procedures" / folder).glob("*.py") if path.stem != "__init__"}
+    files = {path.stem: path for path in (PACKAGE / "procedures" / folder).glob("*.py")}
     assert set(files) <= set(ROLES)
-    assert {"table", "run", "result", "report"} <= set(files)
+    assert {"__init__", "table", "run", "result", "report"} <= set(files)
     home = f"gatemark.procedures.{folder}."
     wrong = []
     for stem, path in files.items():
         for module in imported(path.read_text(encoding="utf-8")):
             if module.startswith(home):
                 allowed = module.removeprefix(home).partition(".")[0] in SAME_FOLDER[stem]
-            elif module.startswith(tuple(f"gatemark.procedures.{other}." for other in FOLDERS)):
+            elif f"{module}.".startswith(tuple(f"gatemark.procedures.{other}." for other in FOLDERS)):
                 allowed = False
             else:
                 allowed = any(f"{module}.".startswith(f"gatemark.{package}.") for package in ROLES[stem])
@@ -134,5 +147,6 @@ def imported(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gatemark."):
             home = PACKAGE.parent / str(node.module).replace(".", "/")
-            modules = [alias.name for alias in node.names if (home / f"{alias.name}.py").is_file()]
-            yield from (f"{node.module}.{name}" for name in modules) if modules else (str(node.module),)
+            for alias in node.names:
+                is_module = (home / f"{alias.name}.py").is_file() or (home / alias.name / "__init__.py").is_file()
+                yield f"{node.module}.{alias.name}" if is_module else str(node.module)

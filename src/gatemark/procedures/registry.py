@@ -12,186 +12,39 @@ from typing import Annotated, Any, Union
 from pydantic import Field, create_model
 
 from gatemark.config.model import Campaign
-from gatemark.procedures.back_to_back import report as back_to_back_report
-from gatemark.procedures.back_to_back import run as back_to_back
-from gatemark.procedures.back_to_back.result import BackToBackResult
-from gatemark.procedures.back_to_back.table import BackToBackTable
-from gatemark.procedures.bursty_traffic import report as bursty_traffic_report
-from gatemark.procedures.bursty_traffic import run as bursty_traffic
-from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult
-from gatemark.procedures.bursty_traffic.table import BurstyTrafficTable
-from gatemark.procedures.cells import any_count, smallest_upload, upload_cells
-from gatemark.procedures.conformity import report as conformity_report
-from gatemark.procedures.conformity import run as conformity
-from gatemark.procedures.conformity.result import ConformityResult
-from gatemark.procedures.conformity.table import ConformityTable
-from gatemark.procedures.connection_establishment_rate import report as establishment_report
-from gatemark.procedures.connection_establishment_rate import run as establishment
-from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
-from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
-from gatemark.procedures.connection_tear_down_rate import report as tear_down_report
-from gatemark.procedures.connection_tear_down_rate import run as tear_down
-from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
-from gatemark.procedures.connection_tear_down_rate.table import ConnectionTearDownRateTable
-from gatemark.procedures.connection_tracking_table_capacity import report as capacity_report
-from gatemark.procedures.connection_tracking_table_capacity import run as capacity
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
-from gatemark.procedures.connection_tracking_table_capacity.table import ConnectionTrackingTableCapacityTable
-from gatemark.procedures.delay import report as delay_report
-from gatemark.procedures.delay import run as delay
-from gatemark.procedures.delay.result import DelayResult
-from gatemark.procedures.delay.table import DelayTable
-from gatemark.procedures.frame_loss import report as frame_loss_report
-from gatemark.procedures.frame_loss import run as frame_loss
-from gatemark.procedures.frame_loss.result import FrameLossResult
-from gatemark.procedures.frame_loss.table import FrameLossTable
-from gatemark.procedures.overload import report as overload_report
-from gatemark.procedures.overload import run as overload
-from gatemark.procedures.overload.result import OverloadResult
-from gatemark.procedures.overload.table import OverloadTable
-from gatemark.procedures.procedure import Procedure, smallest_size
-from gatemark.procedures.repeated_four_tuples import report as repeated_report
-from gatemark.procedures.repeated_four_tuples import run as repeated
-from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
-from gatemark.procedures.repeated_four_tuples.table import RepeatedFourTuplesTable
-from gatemark.procedures.reset import report as reset_report
-from gatemark.procedures.reset import run as reset
-from gatemark.procedures.reset.result import ResetResult
-from gatemark.procedures.reset.table import ResetTable
-from gatemark.procedures.system_recovery import report as system_recovery_report
-from gatemark.procedures.system_recovery import run as system_recovery
-from gatemark.procedures.system_recovery.result import SystemRecoveryResult
-from gatemark.procedures.system_recovery.table import SystemRecoveryTable
-from gatemark.procedures.throughput import report as throughput_report
-from gatemark.procedures.throughput import run as throughput
-from gatemark.procedures.throughput.result import ThroughputResult
-from gatemark.procedures.throughput.table import ThroughputTable
+from gatemark.procedures import (
+    back_to_back,
+    bursty_traffic,
+    conformity,
+    connection_establishment_rate,
+    connection_tear_down_rate,
+    connection_tracking_table_capacity,
+    delay,
+    frame_loss,
+    overload,
+    repeated_four_tuples,
+    reset,
+    system_recovery,
+    throughput,
+)
+from gatemark.procedures.procedure import Procedure
 from gatemark.results.document import ResultDocument
 
 _ROWS = (
-    Procedure(
-        name="conformity",
-        standard="RFC 7599",
-        table=ConformityTable,
-        cells=conformity.one_cell,
-        run=conformity,
-        result=ConformityResult,
-        report=conformity_report,
-    ),
-    Procedure(
-        name="connection_establishment_rate",
-        standard="RFC 9693",
-        table=ConnectionEstablishmentRateTable,
-        is_wanted=lambda table: table.is_plain,
-        cells=upload_cells,
-        run=establishment,
-        result=EstablishmentResult,
-        report=establishment_report,
-    ),
-    Procedure(
-        name="validated_connection_establishment_rate",
-        standard="RFC 9693",
-        table=ConnectionEstablishmentRateTable,
-        is_wanted=lambda table: table.validates,
-        cells=establishment.validated_cells,
-        run=establishment,
-        result=EstablishmentResult,
-        report=establishment_report,
-    ),
-    Procedure(
-        name="repeated_four_tuples",
-        standard="RFC 9693",
-        table=RepeatedFourTuplesTable,
-        cells=upload_cells,
-        run=repeated,
-        result=RepeatedFourTuplesResult,
-        report=repeated_report,
-    ),
-    Procedure(
-        name="throughput",
-        standard="RFC 2544",
-        table=ThroughputTable,
-        run=throughput,
-        result=ThroughputResult,
-        report=throughput_report,
-    ),
-    Procedure(
-        name="frame_loss",
-        standard="RFC 2544",
-        table=FrameLossTable,
-        run=frame_loss,
-        result=FrameLossResult,
-        report=frame_loss_report,
-    ),
-    Procedure(
-        name="delay",
-        standard="RFC 2544",
-        table=DelayTable,
-        run=delay,
-        result=DelayResult,
-        report=delay_report,
-    ),
-    Procedure(
-        name="back_to_back",
-        standard="RFC 2544",
-        table=BackToBackTable,
-        run=back_to_back,
-        result=BackToBackResult,
-        report=back_to_back_report,
-    ),
-    Procedure(
-        name="bursty_traffic",
-        standard="RFC 2544",
-        table=BurstyTrafficTable,
-        run=bursty_traffic,
-        result=BurstyTrafficResult,
-        report=bursty_traffic_report,
-    ),
-    Procedure(
-        name="overload",
-        standard="RFC 8219",
-        table=OverloadTable,
-        cells=overload.echo_cell,
-        run=overload,
-        result=OverloadResult,
-        report=overload_report,
-        frames=overload.shown_frames,
-    ),
-    Procedure(
-        name="system_recovery",
-        standard="RFC 2544",
-        table=SystemRecoveryTable,
-        run=system_recovery,
-        result=SystemRecoveryResult,
-        report=system_recovery_report,
-    ),
-    Procedure(
-        name="reset",
-        standard="RFC 2544",
-        table=ResetTable,
-        cells=smallest_size,
-        run=reset,
-        result=ResetResult,
-        report=reset_report,
-    ),
-    Procedure(
-        name="connection_tear_down_rate",
-        standard="RFC 9693",
-        table=ConnectionTearDownRateTable,
-        cells=smallest_upload,
-        run=tear_down,
-        result=TearDownResult,
-        report=tear_down_report,
-    ),
-    Procedure(
-        name="connection_tracking_table_capacity",
-        standard="RFC 9693",
-        table=ConnectionTrackingTableCapacityTable,
-        cells=any_count,
-        run=capacity,
-        result=CapacityResult,
-        report=capacity_report,
-    ),
+    conformity.PROCEDURE,
+    connection_establishment_rate.PROCEDURE,
+    connection_establishment_rate.VALIDATED,
+    repeated_four_tuples.PROCEDURE,
+    throughput.PROCEDURE,
+    frame_loss.PROCEDURE,
+    delay.PROCEDURE,
+    back_to_back.PROCEDURE,
+    bursty_traffic.PROCEDURE,
+    overload.PROCEDURE,
+    system_recovery.PROCEDURE,
+    reset.PROCEDURE,
+    connection_tear_down_rate.PROCEDURE,
+    connection_tracking_table_capacity.PROCEDURE,
 )
 
 PROCEDURES: Mapping[str, Procedure] = {row.name: row for row in _ROWS}
