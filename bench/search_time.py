@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+
 from bench.output import columns, command_line, write_json
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.throughput.result import ThroughputResult
 
 CAPACITY = 1_200_000

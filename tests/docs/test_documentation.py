@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import pytest
 from pydantic import BaseModel
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign, schema_text
@@ -28,7 +30,6 @@ from gatemark.dut import base
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
@@ -41,7 +42,6 @@ from gatemark.search.goal import SearchResult
 from gatemark.series.document import SeriesDocument
 from gatemark.series.run import measure_series
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 from gatemark.stats.summary import Summary
 from gatemark.tester import Equipment
 

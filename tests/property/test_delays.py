@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.delays import ClassDelays
+from tests.simulated.state import Gaps
 
-from gatemark.engine.simulated_delays import ClassDelays
-from gatemark.engine.simulated_state import Gaps
 from gatemark.stats.percentiles import percentile
 from gatemark.trial.delay import percentile_ns
 

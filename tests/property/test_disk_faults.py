@@ -41,10 +41,10 @@ DRIVER = """
 import ctypes, json, os, sys, traceback
 from pathlib import Path
 from gatemark.campaign.events import TrialFinished
-from gatemark.engine.simulated import SimulatedDevice
+from tests.simulated.engine import SimulatedDevice
 from gatemark.errors import GatemarkError
 from gatemark.session import measure, resume_campaign
-from gatemark.simulated import simulated_equipment
+from tests.simulated.equipment import simulated_equipment
 
 shim = ctypes.CDLL(None)
 shim.fault_failed_call.restype = ctypes.c_char_p

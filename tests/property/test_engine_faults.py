@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.property.router_campaign import ROUTER
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
@@ -25,7 +26,6 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.engine.client import EngineClient
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import EngineError, GatemarkError, Interrupted
 from gatemark.results.run import RunResult
 from gatemark.trial.record import TrialRecord

@@ -35,9 +35,9 @@ DRIVER = """
 import json, os, sys, time, traceback
 from pathlib import Path
 from gatemark.campaign.events import TrialStarted
-from gatemark.engine.simulated import SimulatedDevice
+from tests.simulated.engine import SimulatedDevice
 from gatemark.session import measure, resume_campaign
-from gatemark.simulated import simulated_equipment
+from tests.simulated.equipment import simulated_equipment
 
 def watch(event):
     if isinstance(event, TrialStarted):

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
@@ -14,7 +15,6 @@ from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
 from gatemark.results.run import RunResult
 

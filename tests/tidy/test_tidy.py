@@ -67,7 +67,7 @@ ARROWS: dict[str, set[str]] = {
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
 
-ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "simulated", "stored", "tester", "cli"}
+ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stored", "tester", "cli"}
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
+
 from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
@@ -13,7 +15,6 @@ from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import HostConnectionError, TestBedError
 from gatemark.results.run import RunResult
 from gatemark.trial.record import TrialRecord

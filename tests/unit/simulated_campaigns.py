@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.simulated.device import SimulatedDevice
+from tests.simulated.engine import SimulatedEngine
+
 from gatemark.campaign import runner
 from gatemark.campaign.events import Event
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedEngine
-from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.results.run import RunResult
 
 

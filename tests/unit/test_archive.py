@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.archive import read
 from gatemark.archive.again import measure_again
@@ -25,12 +27,10 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import line_of, read_journal
 from gatemark.cli.main import main
 from gatemark.dut.recipe import recipe_text
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
 from gatemark.results.new_file import new_file
 from gatemark.series.run import SeriesResult, measure_series
 from gatemark.session import CampaignResult, measure, resume_campaign
-from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.unit import simulated_campaigns
 from tests.unit.conftest import NatCampaign
 
@@ -18,7 +19,6 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.run import burst_goal, lateness_max_ns
 from gatemark.procedures.back_to_back.table import BackToBackTable

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark import tester
 from gatemark.campaign import reach
@@ -27,9 +29,7 @@ from gatemark.dut.boot import HostBoot
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.shell import Shell, shell_at
 from gatemark.engine.client import JsonObject
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
-from gatemark.simulated import simulated_equipment
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedGateway
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.unit.collapsing_gateways import CAPACITY, COLLAPSE, LOST, Killing, campaign, loads, run
 
 from gatemark.campaign.engine_trial import EngineTrials
@@ -14,12 +16,10 @@ from gatemark.campaign.journal import read_journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
-from gatemark.engine.simulated import SimulatedDevice, SimulatedGateway
 from gatemark.errors import GatewayCollapsed, HostBootError, HostConnectionError, TestBedError
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.search.goal import Measure, bounds_of
 from gatemark.session import measure
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.trial.form import TrialForm
 from gatemark.trial.judgement import Rules, is_judged_alike
 from gatemark.trial.order import TrialOrder

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 
 from gatemark.calibrate.truth import smallest_gap
@@ -15,7 +16,6 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult, gap_ns
 from gatemark.procedures.bursty_traffic.run import burst_form, burst_goal

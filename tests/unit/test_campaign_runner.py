@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign import runner
 from gatemark.campaign.events import (
@@ -32,7 +33,6 @@ from gatemark.config.model import Campaign
 from gatemark.dut.base import FoundTestBed
 from gatemark.dut.shell import shell_at
 from gatemark.engine.client import JsonObject, ProgressCallback
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Measure, Observation, Outcome

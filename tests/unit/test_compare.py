@@ -10,19 +10,19 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.cli.main import main
 from gatemark.compare.condition import condition_of, read_limits
 from gatemark.compare.document import ComparedQuantity, ComparisonDocument
 from gatemark.compare.judge import Placed, compared, matched, pooled
 from gatemark.compare.run import compare_folders
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.quantity import Better, Coordinate, Quantity
 from gatemark.results.store import ResultFolder
 from gatemark.series.run import measure_series
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 
 WriteCampaign = Callable[..., Path]
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.border_relays import BorderRelay, CustomerEdge, EdgeFault, Fault
 
@@ -14,7 +15,6 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.preflight import with_few_connections
 from gatemark.procedures.conformity.cases import EDGE_CASES, RELAY_CASES, probes

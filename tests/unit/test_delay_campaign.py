@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.unit.conftest import NatCampaign
 from tests.unit.simulated_campaigns import measure
 
@@ -19,7 +20,6 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.delay.plots import decoded
 from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries
 from gatemark.procedures.delay.run import delay_form

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.trial_facts import blank, changed
 from tests.unit.conftest import NatCampaign
 
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError, TestBedError
 from gatemark.stats.hdr import hdr_string
 from gatemark.trial.connection_request import establish_request, use_request, validation_request

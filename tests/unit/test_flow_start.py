@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of, flow_start_of
 from gatemark.config.complete import check_complete
 from gatemark.config.stateful import time_needed_ns
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.series.degradation import degradation_section
 from gatemark.series.run import measure_series
-from gatemark.simulated import simulated_equipment
 from gatemark.trial.connection_request import use_request
 from gatemark.trial.form import FlowStart, Tags, TrialForm, frames_due
 from gatemark.trial.request import trial_request

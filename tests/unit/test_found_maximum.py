@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
 from tests.unit.test_campaign_runner import campaign, run
 
 from gatemark.campaign.journal import read_journal
-from gatemark.engine.simulated import SimulatedDevice
 
 
 @pytest.fixture

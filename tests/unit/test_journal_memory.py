@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.device import SimulatedDevice
 from tests.trial_facts import blank, changed, measured
 from tests.unit.simulated_campaigns import measure
 
@@ -15,7 +16,6 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import records_of
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.procedures.delay.result import DelayPoint
 from gatemark.procedures.delay.run import DelaysAtLoad
 from gatemark.procedures.delay.table import DelayTable

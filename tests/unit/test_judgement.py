@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.trial_facts import blank, changed
 
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError
 from gatemark.trial.report import (
     ClockFacts,

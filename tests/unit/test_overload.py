@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from tests.trial_facts import changed, record_of
 from tests.unit import echo_facts, overload_columns, simulated_campaigns
 from tests.unit.echo_facts import client
@@ -20,7 +21,6 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.overload.report import (

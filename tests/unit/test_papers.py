@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 from tests.unit.published_runs import PAPERS
 from tests.unit.test_published_results import last_digit, number
 
@@ -24,13 +26,11 @@ from gatemark import measure
 from gatemark.campaign.columns import varies
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.results.quantity import Quantity
 from gatemark.results.toml_text import toml_value
 from gatemark.series.document import ColumnFigure, Metric, SeriesDocument
 from gatemark.series.report import section
 from gatemark.series.run import measure_series, rebuild_series
-from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")

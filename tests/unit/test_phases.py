@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, PhaseStarted
@@ -16,7 +17,6 @@ from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import ConfigError, HostConnectionError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.trial.cell import Run

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.events import Event, PhaseStarted, RepetitionFinished, RunFinished, TableClearing, TrialFinished
 from gatemark.campaign.plan import Plan
 from gatemark.campaign.progress import ProgressState, live_view, progress_display
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.unit.simulated_campaigns import measure
 
 from gatemark.calibrate.truth import drawn_connections
@@ -23,7 +24,6 @@ from gatemark.campaign.progress import phase_words
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError
 from gatemark.procedures.phase_one import phase_one_waits_ns
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult

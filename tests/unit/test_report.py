@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.procedures.frame_loss.result import FrameLossResult, worst_loss
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.report import words
@@ -22,7 +23,6 @@ from gatemark.report.summary import print_result
 from gatemark.report.trial_plots import search_plot
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure, rebuild_report
-from gatemark.simulated import simulated_equipment
 from gatemark.stored import part_of, report_of, sections_of
 
 WriteCampaign = Callable[..., Path]

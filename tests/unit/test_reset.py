@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests import trial_facts
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.trial_facts import blank
 from tests.unit.conftest import NatCampaign
 from tests.unit.given_trials import GivenTrials
@@ -26,7 +27,6 @@ from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.dut.shell import shell_at
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.reset import run as procedure

@@ -12,6 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 from hdrh.histogram import HdrHistogram
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 from tests.unit.delay_documents import (
     CLOCK,
     both,
@@ -29,7 +31,6 @@ from tests.unit.delay_documents import (
     stateless,
 )
 
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ResultError
 from gatemark.procedures.delay.plots import decoded
 from gatemark.procedures.delay.result import DelayResult
@@ -40,7 +41,6 @@ from gatemark.results.provenance import port_fact
 from gatemark.results.quantity import to_csv
 from gatemark.results.store import ResultFolder
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 from gatemark.stats.percentiles import DELAY_FIGURES
 from gatemark.stored import part_of, self_test_of
 

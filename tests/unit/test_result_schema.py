@@ -9,11 +9,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 from pydantic import ValidationError
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 
 SCHEMA = PublishedDocument.model_json_schema(mode="serialization")
 

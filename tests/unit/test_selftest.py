@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -14,7 +16,6 @@ from gatemark.config.complete import check_complete
 from gatemark.config.model import EchoAsked
 from gatemark.config.stateful import tuple_space
 from gatemark.dut.wire import WireTestBed
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
@@ -31,7 +32,6 @@ from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELE
 from gatemark.selftest.own_delay import _missing_echo
 from gatemark.selftest.run import Effort, Step, Subject, open_self_tester, run_self_test, subject_of
 from gatemark.selftest.search import RATE_MIN, Tried, find_rate
-from gatemark.simulated import simulated_equipment
 from gatemark.trial.request import trial_request
 
 PORTS = {"left": "ring", "right": "ring"}

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
 from gatemark.campaign.events import ColumnStarted, Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.progress import ProgressState
 from gatemark.cli.common import one_campaign
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError, Interrupted, ResultError
 from gatemark.report.terminal import section_text
 from gatemark.series.document import Metric, SeriesDocument
 from gatemark.series.report import section
 from gatemark.series.run import SeriesResult, measure_series, open_series, rebuild_series, resume_series
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")

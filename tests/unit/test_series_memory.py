@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.simulated.equipment import SimulatedTestBed
 from tests.trial_facts import ORDER, blank, record_of
 from tests.unit.test_series import NAT, equipment, stop_after, terminal
 
@@ -20,7 +21,6 @@ from gatemark.results.telemetry import Spread, TableMemory
 from gatemark.series.document import MemoryEstimate
 from gatemark.series.memory import _estimate, _of_table
 from gatemark.series.run import SeriesResult, measure_series, rebuild_series, resume_series
-from gatemark.simulated import SimulatedTestBed
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import EstablishedConnections, TrialReport
 from gatemark.trial.telemetry import AVAILABLE, Level, SpanFacts, SpanName, TelemetryFacts

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
 from gatemark import dut
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
 from gatemark.campaign.file import load_campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 
 WriteCampaign = Callable[..., Path]
 DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)

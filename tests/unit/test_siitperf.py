@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.journal import records_of
 from gatemark.cli.main import main
 from gatemark.config.siitperf import KEYS, read_siitperf
 from gatemark.config.siitperf_script import read_script
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.report.siitperf import siitperf_lines
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 from gatemark.technology import TECHNOLOGIES
 from gatemark.tester import Equipment
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from gatemark.engine.simulated import SimulatedDevice, SimulatedGateway
-from gatemark.engine.simulated_state import SLICES, Gaps
+from tests.simulated.engine import SimulatedDevice, SimulatedGateway
+from tests.simulated.state import SLICES, Gaps
 
 
 def numbers(gaps: Gaps) -> list[int]:

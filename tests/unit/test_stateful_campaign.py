@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign import runner
 from gatemark.campaign.deviations import deviations
@@ -18,7 +19,6 @@ from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, ResultError, TestBedError
 
 RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}

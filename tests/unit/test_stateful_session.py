@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import blank, record_of
 
 from gatemark import preflight
@@ -19,10 +21,8 @@ from gatemark.campaign.plan import cells_of
 from gatemark.campaign.progress import ProgressState, live_view, phase_words, progress_display
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError, GatewayCollapsed, HostConnectionError, TestBedError, TesterPortError
 from gatemark.session import measure, open_result, single_trial
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PortFacts, TrialReport

@@ -22,10 +22,10 @@ from pathlib import Path
 from gatemark.campaign.events import TrialFinished
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import tell_error
-from gatemark.engine.simulated import SimulatedDevice
+from tests.simulated.engine import SimulatedDevice
 from gatemark.errors import GatemarkError
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
+from tests.simulated.equipment import simulated_equipment
 
 finished = 0
 

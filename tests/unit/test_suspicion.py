@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import changed
 from tests.unit.test_campaign_runner import THROUGHPUT
 from tests.unit.test_judgement import report
@@ -20,10 +22,8 @@ from gatemark.config.complete import check_complete
 from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import load_recipe
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError
 from gatemark.results.run import RunResult
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.trial.form import Bursts, RateStep, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.report import LossFacts, TrialReport

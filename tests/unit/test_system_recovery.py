@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import trial_facts
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.trial_facts import blank
 from tests.unit import simulated_campaigns
 from tests.unit.given_trials import GivenTrials
@@ -22,7 +23,6 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.system_recovery import run as procedure

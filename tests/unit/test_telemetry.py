@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.device import SimulatedDevice
+from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import ORDER, record_of
 
 from gatemark.campaign.facts import TrialTally
@@ -31,13 +33,11 @@ from gatemark.dut.base import (
     SamplingCost,
     TelemetryReading,
 )
-from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 from gatemark.series.report import section
 from gatemark.series.run import measure_series
 from gatemark.session import measure, rebuild_report
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PhaseTime
 from gatemark.trial.telemetry import TelemetryFacts

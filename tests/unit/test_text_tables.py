@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
 
 from gatemark.cli.main import main
-from gatemark.engine.simulated import SimulatedDevice
 from gatemark.report.table import Column, Section, Table
 from gatemark.report.text_tables import latex_table, markdown_table, tables_text
 from gatemark.series.run import measure_series
 from gatemark.session import measure
-from gatemark.simulated import simulated_equipment
 
 TABLE = Table(
     title="Rates & shares, 50 %",

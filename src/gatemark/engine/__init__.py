@@ -1,1 +1,1 @@
-"""The process that sends and receives, and a device made of numbers that stands in for it (`simulated`)."""
+"""The process that sends and receives."""

@@ -50,7 +50,7 @@ class Transport(Protocol):
 
 
 class Engine(Protocol):
-    """What a campaign needs of an engine; `EngineClient` and `SimulatedEngine` have it.
+    """What a campaign needs of an engine; `EngineClient` has it.
 
     A request's body holds `request` and everything but `id`. An answer is the JSON object of the protocol.
     """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatemark.engine.simulated_state import Gaps
+from tests.simulated.state import Gaps
 
 PERCENTILES = (50_000, 90_000, 99_000, 99_900, 99_990, 99_999)
 

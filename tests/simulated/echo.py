@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatemark.engine.simulated_delays import PERCENTILES
-from gatemark.engine.simulated_device import SimulatedDevice
+from tests.simulated.delays import PERCENTILES
+from tests.simulated.device import SimulatedDevice
+
 from gatemark.units import frames_in
 
 NANOSECONDS_PER_SECOND = 1_000_000_000

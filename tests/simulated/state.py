@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gatemark.engine.simulated_device import SimulatedDevice
+from tests.simulated.device import SimulatedDevice
+
 from gatemark.errors import TestBedError
 
 SLICES = 100
@@ -242,7 +243,7 @@ class SimulatedGateway:
         return {}
 
     def read_host(self) -> None:
-        """Nothing: it has no host. `gatemark.simulated` gives it one."""
+        """Nothing: it has no host. `tests.simulated.equipment` gives it one."""
         return None
 
     def start_telemetry(self, seconds: float) -> None:

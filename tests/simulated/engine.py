@@ -1,6 +1,6 @@
 """A gateway and a Tester made of numbers, behind the same methods as the real engine.
 
-For tutorials, examples and tests: the truth is known, nothing is sent, no time passes, and every trial is a pure
+The truth is known, nothing is sent, no time passes, and every trial is a pure
 function of (device, seed, trial number, load), so an interrupted campaign resumes to the same result.
 
 ::
@@ -15,11 +15,12 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.simulated.delays import ClassDelays, tagged
+from tests.simulated.device import SimulatedDevice
+from tests.simulated.echo import echo_trial
+from tests.simulated.state import Gaps, SimulatedGateway, distinct
+
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
-from gatemark.engine.simulated_delays import ClassDelays, tagged
-from gatemark.engine.simulated_device import SimulatedDevice
-from gatemark.engine.simulated_echo import echo_trial
-from gatemark.engine.simulated_state import Gaps, SimulatedGateway, distinct
 from gatemark.errors import EngineError, Interrupted
 from gatemark.units import frames_before, frames_in
 

@@ -1,4 +1,4 @@
-"""A test bed and an engine made of numbers: whole campaigns without a gateway, for tests and examples.
+"""A test bed and an engine made of numbers: whole campaigns without a gateway.
 
 ::
 
@@ -15,12 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
+
 from gatemark.config.merge import RecipeFacts, merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, TelemetryReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.results.store import writing
 from gatemark.tester import Equipment
 
