@@ -37,12 +37,14 @@ def parse_rate(text: str | int) -> int:
 
     Raises ValueError with a readable message when the text is no rate or no whole number.
     """
-    return _parse_multiple(text, what="a rate", examples="1000, 10k or 1.5M")
-
-
-def parse_size(text: str | int) -> int:
-    """Return the octets that ``64``, ``"1518"`` or ``9k`` stand for (k = 1000)."""
-    return _parse_multiple(text, what="a size in octets", examples="64 or 1518")
+    if isinstance(text, int) and not isinstance(text, bool):
+        if text < 0:
+            raise ValueError(f"{text} is negative")
+        return text
+    matched = _NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if matched is None or matched.group(2) not in _MULTIPLES:
+        raise ValueError(f"{text!r} is not a rate; write for example 1000, 10k or 1.5M")
+    return _whole(Fraction(matched.group(1).replace("_", "")) * _MULTIPLES[matched.group(2)], text, "a whole number")
 
 
 def parse_duration(text: str | int) -> int:
@@ -138,17 +140,6 @@ def frames_in(frames_per_second: int, duration_ns: int) -> int:
 def frames_before(frames_per_second: int, time_ns: int) -> int:
     """Return the number of the first frame that is due at a time or later: frame i is due at i / rate."""
     return -(-frames_per_second * time_ns // NANOSECONDS_PER_SECOND)
-
-
-def _parse_multiple(text: str | int, *, what: str, examples: str) -> int:
-    if isinstance(text, int) and not isinstance(text, bool):
-        if text < 0:
-            raise ValueError(f"{text} is negative")
-        return text
-    matched = _NUMBER.fullmatch(text) if isinstance(text, str) else None
-    if matched is None or matched.group(2) not in _MULTIPLES:
-        raise ValueError(f"{text!r} is not {what}; write for example {examples}")
-    return _whole(Fraction(matched.group(1).replace("_", "")) * _MULTIPLES[matched.group(2)], text, "a whole number")
 
 
 def _whole(value: Fraction, text: object, unit: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import pytest
 from pydantic import BaseModel
+from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
@@ -32,7 +33,7 @@ from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
-from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
+from gatemark.report.counters import COUNTERS
 from gatemark.results.part import Figure
 from gatemark.results.provenance import Provenance
 from gatemark.results.quantity import COLUMNS

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.journals import read_journal
 from tests.unit.collapsing_gateways import Killing, campaign, loads, run
 
-from gatemark.campaign.journal import read_journal
 from gatemark.errors import TestBedError
 
 STATELESS, STATEFUL = campaign(), campaign(stateful=True)

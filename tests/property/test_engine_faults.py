@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.property.router_campaign import ROUTER
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete

@@ -7,10 +7,11 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.complete import check_complete

@@ -85,10 +85,6 @@ class SimulatedEngine:
         ports = {side: self._port(side, body.get(side) or {}) for side in ("left", "right")}
         return {"answer": "ok", "id": 2, **ports, **LAYOUT, "huge_pages": False}
 
-    def layout(self, body: Mapping[str, Any]) -> JsonObject:
-        """Return the one layout there is."""
-        return {"answer": "ok", "id": 3, **LAYOUT}
-
     def resolve(self, body: Mapping[str, Any]) -> JsonObject:
         """Return the gateway's link-layer address."""
         mac = "02:00:00:00:01:01" if body["side"] == "left" else "02:00:00:00:01:02"
@@ -143,10 +139,6 @@ class SimulatedEngine:
             "arrived": [] if answer is None else list(answer(body)),
             "not_kept": 0,
         }
-
-    def frames(self, body: Mapping[str, Any]) -> JsonObject:
-        """Return no frames: there are none."""
-        return {"answer": "ok", "id": 5, "frames": []}
 
     def connections(self) -> JsonObject:
         """Return what the state table says of the gateway: endpoint-independent, one public address."""

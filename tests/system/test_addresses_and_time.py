@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.beds import PATIENT, QUICK
 from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import CONNECTIONS, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import read_journal
 from gatemark.results.store import ResultFolder
 from gatemark.session import measure
 from gatemark.trial.record import TrialRecord

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import missing, nothing_compared
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import ADMITTED, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
-from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import plan_cores, stepping_back, usable_cpus
 from gatemark.refdut.document import Flow
 from gatemark.refdut.process import RefDut, find_refdut
@@ -38,8 +38,9 @@ or less."""
 
 
 def true_throughput(flows: int) -> Fraction:
-    """Return what the law of the reference gateway allows, in frames/s."""
-    return truth.throughput(truth.capacity_of_flows(CAPACITY, FLOW_COST_NS, flows), QUEUE, DURATION_NS)
+    """Return what the law of the reference gateway allows, in frames/s: after n flows a frame takes 1/C + (n - 1) c."""
+    capacity = CAPACITY * truth.SECOND_NS // (truth.SECOND_NS + (flows - 1) * FLOW_COST_NS * CAPACITY)
+    return truth.throughput(capacity, QUEUE, DURATION_NS)
 
 
 def test_the_degradation_of_a_known_law_is_found(tmp_path: Path) -> None:

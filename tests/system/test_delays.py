@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
+from tests.journals import read_journal
 from tests.system.beds import QUICK, netns_campaign
 from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
-from gatemark.campaign.journal import read_journal
 from gatemark.config.model import Campaign
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.procedures.delay.result import DelayResult

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gatemark.engine.client import Engine
+from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 
 FIRST_HOST = 2
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[EngineClient]:
     with start_engine() as started:
         started.hello()
         yield started
@@ -106,7 +106,7 @@ def decoded(number: int, radix: tuple[int, int, int, int]) -> tuple[int, ...]:
     data=st.data(),
 )
 def test_every_connection_has_a_four_tuple_of_its_own(
-    engine: Engine, radix: tuple[int, int, int, int], order: str, seed: int, data: st.DataObject
+    engine: EngineClient, radix: tuple[int, int, int, int], order: str, seed: int, data: st.DataObject
 ) -> None:
     product = radix[0] * radix[1] * radix[2] * radix[3]
     count = data.draw(st.one_of(st.just(product), st.integers(1, product)))

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import Ended, command_line, gatemark, missing, run
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming
 from gatemark.engine.process import find_engine
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.beds import ATTEMPTS, PATIENT, QUICK, OpenBed, faults, lost_nothing_itself, netns_campaign, open_bed
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import read_journal
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
 from gatemark.results.store import ResultFolder

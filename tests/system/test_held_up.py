@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing
 
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.dut.steering import usable_cpus

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import command_line, gatemark, missing
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming
 from gatemark.dut.cleanup import remove_leftovers
 from gatemark.dut.kernel_threads import soft_interrupt_threads

@@ -18,10 +18,10 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import read_journal
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import ResultFolder

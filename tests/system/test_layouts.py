@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import gatemark, missing
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import usable_cpus
 
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)

@@ -16,6 +16,7 @@ from tests.system.frame_expectation import complaints
 from tests.system.independent_decoder import Decoded, decode_capture, write_capture
 from tests.system.loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, values
 from tests.system.machine import missing, ordinary_engine
+from tests.trial_facts import blank
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
@@ -24,7 +25,7 @@ from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 from gatemark.technology import SideName
 from gatemark.trial.cell import Cell
-from gatemark.trial.report import TrialReport, read_report
+from gatemark.trial.report import Foreign, TrialReport, read_report
 from gatemark.trial.request import frames_request, open_request, trial_request
 
 MISSING = missing("setpriv", "tshark")
@@ -89,7 +90,7 @@ def whole(report: TrialReport) -> list[str]:
         if counts.duplicate or counts.reordered:
             result.append(f"{name}: {counts.duplicate} duplicate, {counts.reordered} reordered")
     for side, port in report.ports.items():
-        if port.foreign.total or any(port.own_drops.values()):
+        if port.foreign != blank(Foreign) or any(port.own_drops.values()):
             result.append(f"{side}: {port.foreign}, {port.own_drops}")
     return result
 

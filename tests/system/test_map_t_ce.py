@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
+from tests.journals import read_journal
 from tests.system.beds import faults
 from tests.system.machine import missing
 from tests.system.stateful_beds import stateful_campaign
@@ -16,7 +17,6 @@ from tests.system.test_map_bed import framed
 from tests.system.test_netns import exchange
 from tests.system.test_stateful import assert_counts_agree, measured, variant
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 from gatemark.errors import TestBedError

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.system.machine import missing
+from tests.system.reloading import reload
 
 from gatemark.errors import TestBedError
 from gatemark.refdut.document import Configuration, Port, Table, Translation
@@ -46,7 +47,7 @@ def gateway(tmp_path: Path) -> Iterator[RefDut]:
 def answers(gateway: RefDut, *lines: bytes) -> list[dict[str, Any]]:
     with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as read:
         connection.settimeout(60)
-        connection.connect(str(gateway.control))
+        connection.connect(gateway.configuration.control)
         connection.sendall(b"".join(line + b"\n" for line in lines))
         return [json.loads(read.readline()) for _ in lines]
 
@@ -86,13 +87,13 @@ def test_a_table_for_which_memory_is_missing_is_refused_and_the_old_one_stays(ga
         replace(before, table=LARGE, translation=Translation(pool=("198.19.0.2/32",))),
     ):
         with pytest.raises(TestBedError) as caught:
-            gateway.reload(large)
+            reload(gateway, large)
         assert caught.value.where == "table.size"
         assert "5000000 connections" in str(caught.value)
         assert gateway.is_running
         assert gateway.counts()["connections"]["capacity"] == TABLE.size
     allow_more_memory(gateway, 1000)
-    gateway.reload(replace(before, table=LARGE))
+    reload(gateway, replace(before, table=LARGE))
     assert gateway.counts()["connections"]["capacity"] == LARGE.size
 
 
@@ -112,4 +113,4 @@ def test_a_file_that_is_no_configuration_is_refused(gateway: RefDut, tmp_path: P
     with pytest.raises(TestBedError) as caught:
         gateway.ask("load", path=str(path))
     assert str(path) in str(caught.value)
-    assert gateway.connections() == 0
+    assert gateway.ask("connections")["connections"] == 0

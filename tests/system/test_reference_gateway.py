@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.system.beds import ATTEMPTS, QUICK, lost_nothing_itself
 from tests.system.machine import missing, nothing_compared
+from tests.system.reloading import reload
 
 from gatemark import tester as assembly
 from gatemark.calibrate.base import campaign_of, gateway_of
@@ -93,11 +94,11 @@ class Opened:
 
         def watch(event: object) -> None:
             if getattr(event, "phase", None) == "phase 2":
-                self.gateway.reload(faulty)
+                reload(self.gateway, faulty)
                 self.gateway.reset_counts()
 
         for _ in range(ATTEMPTS):
-            self.gateway.reload(replace(configuration, forward=Flow(), reverse=Flow()) if cell.connections else faulty)
+            reload(self.gateway, replace(configuration, forward=Flow(), reverse=Flow()) if cell.connections else faulty)
             self.gateway.reset_counts()
             record = run_single_trial(
                 self.tester.campaign,

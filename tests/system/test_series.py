@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import command_line, gatemark, missing
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming
 from gatemark.dut.cleanup import remove_leftovers
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.system.machine import missing
+from tests.trial_facts import blank
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -26,7 +27,7 @@ from gatemark.config.model import Campaign
 from gatemark.engine.client import EngineClient, JsonObject
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.connection_request import establish_request, use_request
-from gatemark.trial.report import TrialReport, read_report
+from gatemark.trial.report import Foreign, TrialReport, read_report
 from gatemark.trial.request import open_request, trial_request
 from gatemark.trial.validity import ValidityPolicy, judge_validity
 
@@ -103,7 +104,7 @@ def assert_exact(report: TrialReport, frames: int) -> None:
     assert sum(c.received for c in counts) + late == sum(c.offered for c in counts) == frames
     assert late == 0 or held_up_ns > TIMEOUT_NS, report
     assert [(c.faulty, c.duplicate, c.reordered) for c in counts] == [(0, 0, 0)] * len(counts)
-    assert [port.foreign.total for port in report.ports.values()] == [0] * len(report.ports)
+    assert [port.foreign for port in report.ports.values()] == [blank(Foreign)] * len(report.ports)
 
 
 @dataclass(frozen=True, kw_only=True)

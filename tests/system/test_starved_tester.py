@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.system.machine import Ended, gatemark, missing
 
-from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport

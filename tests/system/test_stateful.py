@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.system.beds import PATIENT, QUICK
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import read_journal
 from gatemark.campaign.phases import StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError

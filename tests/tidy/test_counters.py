@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pydantic import BaseModel
+from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 
-from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
+from gatemark.report.counters import COUNTERS
 from gatemark.trial import report
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.record import TrialRecord

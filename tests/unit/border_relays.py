@@ -67,8 +67,8 @@ class BorderRelay:
 
     def _edge_of(self, address: str) -> Edge | None:
         for domain in self.domains:
-            ea = domain.ea_of_address(IPv6Address(address))
-            if isinstance(ea, int):
+            ea = domain.ea_in(IPv6Address(address))
+            if ea is not None and Edge(domain, ea).address == IPv6Address(address):
                 return Edge(domain, ea)
         return None
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
@@ -24,7 +25,7 @@ from gatemark.archive.layout import is_safe
 from gatemark.archive.verify import Verification, verify_archive
 from gatemark.archive.write import write_archive
 from gatemark.campaign.events import Event, TrialFinished
-from gatemark.campaign.journal import line_of, read_journal
+from gatemark.campaign.journal import line_of
 from gatemark.cli.main import main
 from gatemark.dut.recipe import recipe_text
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError

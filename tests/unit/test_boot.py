@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.simulated.equipment import simulated_equipment
 
@@ -17,7 +18,7 @@ from gatemark import tester
 from gatemark.campaign import reach
 from gatemark.campaign.events import Event, HostBooting, TableClearing
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.reach import reach_gateway

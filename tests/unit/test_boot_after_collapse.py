@@ -6,13 +6,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.unit.collapsing_gateways import CAPACITY, COLLAPSE, LOST, Killing, campaign, loads, run
 
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, HostBooting
-from gatemark.campaign.journal import read_journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState

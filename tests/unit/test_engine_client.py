@@ -180,16 +180,6 @@ def test_a_second_interrupt_kills() -> None:
     assert transport.killed
 
 
-def test_cancel_from_a_progress_callback() -> None:
-    def reply(message: dict[str, Any]) -> list[Any]:
-        if message["request"] == "trial":
-            return [{"answer": "progress", "id": message["id"]}]
-        return [{"answer": "ok", "id": 1, "cancelled": True}]
-
-    client = EngineClient(Scripted(reply))
-    assert client.trial(TRIAL, lambda _: client.cancel())["cancelled"] is True
-
-
 def test_the_context_ends_the_engine_once() -> None:
     transport = Scripted(lambda message: [ok(message)])
     with EngineClient(transport) as client:

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice
 from tests.unit.test_campaign_runner import campaign, run
-
-from gatemark.campaign.journal import read_journal
 
 
 @pytest.fixture

@@ -97,10 +97,6 @@ class TestValidity:
     def test_two_clocks_may_differ_a_little(self, counter: int, raw: int) -> None:
         assert judge_validity(with_clocks(counter, raw), POLICY).valid
 
-    def test_the_ratio_of_the_clocks_derives_from_their_times(self) -> None:
-        assert with_clocks(SECOND + 1, SECOND).clocks.ratio == 1 + Fraction(1, SECOND)
-        assert with_clocks(0, 0).clocks.ratio is None
-
     def test_loss_at_the_gateway_is_none_of_its_business(self) -> None:
         lossy = report(SimulatedDevice(capacity_forward=1, faults={"udp_checksum": 1}, duplicate_every=1))
         assert judge_validity(lossy, POLICY).valid

@@ -290,5 +290,5 @@ def test_no_values_break_the_checks(
     problems = list(domain_problems([domain, SINGLE], edges=edges))
     if not any(problem.where.startswith("map.domains[0].") for problem in problems):
         edge = domain.edge(domain.edge_count - 1)
-        assert domain.ea_of_address(edge.address) == edge.ea
+        assert domain.ea_in(edge.address) == edge.ea
         assert edge.ports.port(edge.ports.count - 1) < 1 << 16

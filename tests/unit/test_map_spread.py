@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -178,8 +179,7 @@ def test_numbers_are_those_of_a_list(psid_bits: int, suffix_bits: int, data: st.
     ]
     assert numbers.count == len(listed)
     assert [numbers.ea_of(number) for number in range(numbers.count)] == listed
-    for ea in range(whole):
-        assert numbers.number_of(ea) == (listed.index(ea) if ea in listed else None)
+    assert [numbers.below(ea) for ea in range(whole)] == [bisect_left(listed, ea) for ea in range(whole)]
 
 
 def test_which_numbers_are_used() -> None:

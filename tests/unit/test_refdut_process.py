@@ -194,12 +194,12 @@ def test_it_starts_answers_and_leaves_nothing_behind(executable: Path, folder: P
     with RefDut(configuration(folder), folder, executable=executable) as gateway:
         pid = gateway.pid
         assert pid is not None
-        gateway.clear()
-        gateway.reset(1_000_000)
+        gateway.ask("clear")
+        gateway.ask("reset", duration_ns=1_000_000)
         assert gateway.counts()["asked"] == 2
         gateway.reset_counts()
         assert gateway.counts()["asked"] == 0
-        assert gateway.connections() == 7
+        assert gateway.ask("connections")["connections"] == 7
         gateway.favour(is_measured=True)
         gateway.favour(is_measured=False)
         gateway.check()
@@ -207,16 +207,13 @@ def test_it_starts_answers_and_leaves_nothing_behind(executable: Path, folder: P
     assert list(folder.iterdir()) == []
 
 
-def test_a_reload_that_is_refused_keeps_the_old_file(executable: Path, folder: Path) -> None:
-    before = configuration(folder, forward=Flow(capacity=10))
-    with RefDut(before, folder, executable=executable) as gateway:
-        gateway.reload(configuration(folder, forward=Flow(capacity=12)))
-        assert tomllib.loads(gateway.file.read_text(encoding="utf-8"))["forward"]["capacity"] == 12
+def test_what_is_refused_is_told_as_the_gateway_says_it(executable: Path, folder: Path) -> None:
+    with RefDut(configuration(folder, forward=Flow(capacity=12)), folder, executable=executable) as gateway:
+        gateway.ask("reload")
+        gateway.file.write_text(configuration(folder, forward=Flow(capacity=13)).to_toml(), encoding="utf-8")
         with pytest.raises(TestBedError) as caught:
-            gateway.reload(configuration(folder, forward=Flow(capacity=13)))
+            gateway.ask("reload")
         assert (caught.value.where, caught.value.what) == ("forward.capacity", "is 13")
-        assert tomllib.loads(gateway.file.read_text(encoding="utf-8"))["forward"]["capacity"] == 12
-        assert gateway.configuration.forward.capacity == 12
 
 
 def test_one_that_does_not_start_is_told_with_the_end_of_its_log(executable: Path, folder: Path) -> None:

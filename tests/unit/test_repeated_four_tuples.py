@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.unit.simulated_campaigns import measure
 
@@ -18,7 +19,7 @@ from gatemark.campaign.estimate import estimate
 from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import phase_words
 from gatemark.campaign.runner import run_campaign

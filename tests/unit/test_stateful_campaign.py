@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign import runner
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, line_of, read_journal
+from gatemark.campaign.journal import Journal, line_of
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.complete import check_complete

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import blank, record_of
 
 from gatemark import preflight
 from gatemark.campaign.events import Event, PhaseStarted
-from gatemark.campaign.journal import line_of, read_journal
+from gatemark.campaign.journal import line_of
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.progress import ProgressState, live_view, phase_words, progress_display
 from gatemark.cli.trial import in_words

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import changed
@@ -14,7 +15,7 @@ from tests.unit.test_judgement import report
 
 from gatemark import session
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.campaign.trials import Patience

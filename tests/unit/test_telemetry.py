@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.journals import read_journal
 from tests.simulated.device import SimulatedDevice
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import ORDER, record_of
 
 from gatemark.campaign.facts import TrialTally
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import line_of, read_journal
+from gatemark.campaign.journal import line_of
 from gatemark.campaign.telemetry import TrialTimes, samples_text, telemetry_facts
 from gatemark.cli.main import main
 from gatemark.config.complete import check_complete

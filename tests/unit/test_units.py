@@ -16,7 +16,6 @@ from gatemark.units import (
     parse_rate,
     parse_rate_or_share,
     parse_ratio,
-    parse_size,
     theoretical_maximum,
 )
 
@@ -41,12 +40,6 @@ def test_rates(text: str | int, value: int) -> None:
 def test_rates_that_are_none(text: str | int) -> None:
     with pytest.raises(ValueError, match=r"rate|negative|whole"):
         parse_rate(text)
-
-
-def test_sizes() -> None:
-    assert parse_size("1518") == 1518
-    with pytest.raises(ValueError, match="size in octets"):
-        parse_size("big")
 
 
 @pytest.mark.parametrize(

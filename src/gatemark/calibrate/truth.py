@@ -21,11 +21,6 @@ def throughput(capacity: int, queue: int, duration_ns: int) -> Fraction:
     return capacity + Fraction(queue * SECOND_NS, duration_ns)
 
 
-def capacity_of_flows(capacity: int, flow_cost_ns: int, flows: int) -> int:
-    """Return the capacity of a reference gateway that has seen n flows, frames/s: a frame takes 1/C + (n - 1) c."""
-    return capacity * SECOND_NS // (SECOND_NS + (flows - 1) * flow_cost_ns * capacity)
-
-
 def frames_lost(load: int, capacity: int, queue: int, duration_ns: int) -> Fraction:
     """Return how many frames of a trial are lost at a load above the capacity.
 

@@ -9,10 +9,9 @@ or refused.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -81,17 +80,11 @@ class Journal:
         self._file.close()
 
 
-def read_journal(path: Path) -> tuple[TrialRecord, ...]:
-    """Return the records of a journal; a torn last line is left out, the file is not changed.
+def records_of(path: Path) -> Generator[TrialRecord, None, None]:
+    """Yield the records of a journal, one in memory at a time; a torn last line is left out, the file is not changed.
 
     Raises ResultError if it cannot be read or a line other than the last one is broken.
     """
-    with _collector_paused():
-        return tuple(records_of(path))
-
-
-def records_of(path: Path) -> Generator[TrialRecord, None, None]:
-    """Yield what `read_journal` returns, one record in memory at a time."""
     with closing(_whole_lines(path)) as lines:
         for number, line in enumerate(lines, start=1):
             yield _record(line, number, path)
@@ -106,18 +99,6 @@ def line_of(record: TrialRecord) -> bytes:
 def _check(content: bytes) -> bytes:
     """Return the end of a line: the check of what stands before it."""
     return b',"crc32c":"%08x"}\n' % google_crc32c.value(content)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Switch off the search for garbage cycles meanwhile: records have none, and it would take most of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _whole_lines(path: Path) -> Generator[bytes, None, None]:

@@ -36,11 +36,9 @@ from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.tayga import PRIVATE
 from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
-VARIABLES = ("left", "right", "dir", "cores")
-"""Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its cores."""
-
 FACT_VARIABLES = ("prefix", "pool", "pool_ports")
-"""The same for keys of the recipe, so that the gateway is what the recipe says: each where it has the key."""
+"""Names that may stand in braces in commands and files, beside those of both interfaces of the gateway, its folder and
+its cores: keys of the recipe, so that the gateway is what the recipe says, each where it has the key."""
 
 MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
 """The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""

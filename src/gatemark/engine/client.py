@@ -70,23 +70,11 @@ class Engine(Protocol):
     def exchange(self, body: Mapping[str, Any]) -> JsonObject:
         """Send packets as they are, and return what arrives."""
 
-    def frames(self, body: Mapping[str, Any]) -> JsonObject:
-        """Return frames as a trial would send them."""
-
-    def layout(self, body: Mapping[str, Any]) -> JsonObject:
-        """Return queues and workers as `open` would choose them."""
-
     def connections(self) -> JsonObject:
         """Return what the state table says about the gateway."""
 
     def link(self) -> JsonObject:
         """Return the state of both ports."""
-
-    def cancel(self) -> None:
-        """End the running trial early."""
-
-    def close(self) -> None:
-        """End the engine."""
 
 
 class EngineClient:
@@ -163,10 +151,6 @@ class EngineClient:
     def link(self) -> JsonObject:
         """Return the state of both ports."""
         return self._request({"request": "link"}, PATIENCE_S)
-
-    def cancel(self) -> None:
-        """End the running trial early; its answer says so. May be called from `on_progress`."""
-        self._send({"request": "cancel", "id": self._next_id - 1})
 
     def close(self) -> None:
         """End the engine. Harmless if it has ended."""

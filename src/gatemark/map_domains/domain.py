@@ -18,8 +18,6 @@ DEFAULT_PSID_OFFSET = 6
 """RFC 7597 section 5.1."""
 
 AddressKind = Literal["shared address", "full address", "IPv4 prefix"]
-WrongPart = Literal["outside the rule", "another customer edge", "interface identifier"]
-"""What is wrong with an address that should have been the MAP address of a customer edge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,13 +128,6 @@ class MapDomain:
             return None
         return int(address) >> (128 - self.end_user_prefix_length) & ((1 << self.ea_bits) - 1)
 
-    def ea_of_address(self, address: IPv6Address) -> int | WrongPart:
-        """Return the EA value whose MAP address this is, or what is wrong with it."""
-        ea = self.ea_in(address)
-        if ea is None:
-            return "outside the rule"
-        return ea if Edge(self, ea).address == address else "interface identifier"
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -187,15 +178,3 @@ class Edge:
         prefix = self.end_user_prefix
         identifier = int(self.ipv4) << 16 | self.psid
         return IPv6Address(int(prefix.network_address) | identifier & int(prefix.hostmask))
-
-    def wrong_part(self, address: IPv6Address) -> WrongPart | None:
-        """Return what is wrong with an address that should be the MAP address of this customer edge; None if nothing.
-
-        Whatever is wrong behind the EA bits counts for the interface identifier.
-        """
-        if address == self.address:
-            return None
-        ea = self.domain.ea_in(address)
-        if ea is None:
-            return "outside the rule"
-        return "interface identifier" if ea == self.ea else "another customer edge"

@@ -56,11 +56,6 @@ class EdgeNumbers:
         suffix, psid = divmod(rank, (1 << self.psid_bits) - self.lowest_psid)
         return suffix << self.psid_bits | psid + self.lowest_psid
 
-    def number_of(self, ea: int) -> int | None:
-        """Return the number of a value; None if it is left out."""
-        number = self.below(ea)
-        return number if self.below(ea + 1) > number else None
-
     def _rank(self, ea: int) -> int:
         suffix, psid = ea >> self.psid_bits, ea & ((1 << self.psid_bits) - 1)
         return suffix * ((1 << self.psid_bits) - self.lowest_psid) + max(0, psid - self.lowest_psid)

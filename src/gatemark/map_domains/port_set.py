@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 PORT_BITS = 16
-PORTS = 1 << PORT_BITS
 SYSTEM_PORTS = 1024
 """Ports 0 to 1023 are the system ports, which no customer edge need have."""
 

@@ -73,11 +73,6 @@ class RefDut:
         """Whether the process lives."""
         return self._child is not None and self._child.poll() is None
 
-    @property
-    def control(self) -> Path:
-        """Socket that takes commands."""
-        return self._control
-
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -138,31 +133,6 @@ class RefDut:
     def reset_counts(self) -> None:
         """Restart all counters and the selectors of impairments."""
         self.ask("reset_counts")
-
-    def connections(self) -> int:
-        """Return the number of connections in its table."""
-        answer = self.ask("connections")
-        count = answer.get("connections", answer.get("count"))
-        return int(count["count"] if isinstance(count, dict) else count or 0)
-
-    def reload(self, configuration: Configuration) -> None:
-        """Take another configuration while it runs; raise TestBedError, with the old one kept, if it is refused."""
-        before = self.file.read_text(encoding="utf-8")
-        self.file.write_text(configuration.to_toml(), encoding="utf-8")
-        try:
-            self.ask("reload")
-        except TestBedError:
-            self.file.write_text(before, encoding="utf-8")
-            raise
-        self.configuration = configuration
-
-    def clear(self) -> None:
-        """Delete all connections."""
-        self.ask("clear")
-
-    def reset(self, duration_ns: int) -> None:
-        """Drop everything for `duration_ns`, and forget all connections."""
-        self.ask("reset", duration_ns=duration_ns)
 
     def favour(self, *, is_measured: bool) -> None:
         """Give it priority over everything that is not real time, or take that back; do nothing without permission.

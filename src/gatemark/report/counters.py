@@ -1,6 +1,6 @@
-"""Counters of the engine and the test bed: which of them the report shows, where, and which stay in the journal. Pure.
+"""Counters of the engine and the test bed: a table of everything that was counted. Pure.
 
-A test checks that every counter of a trial's report is in one of the two.
+`tests/counter_places.py` says where the report shows the others, and which stay in the journal.
 """
 
 from __future__ import annotations
@@ -48,42 +48,6 @@ COUNTERS: Mapping[str, Counter] = {
 }
 """Shown in the table of everything that was counted, by the place of the counter in the record of a trial. A counter
 with several names, such as drops by place, has one row each."""
-
-SHOWN_ELSEWHERE: Mapping[str, str] = {
-    "counts.intended": "table of trials",
-    "counts.offered": "table of trials",
-    "counts.received": "table of trials",
-    "counts.faulty": "table of trials",
-    "counts.lost": "table of trials",
-    "counts.faults": "table of faults by reason",
-    "loss.by_slice": "plots of loss over time",
-    "direction.direction": "table of trials",
-    "direction.frames_per_second": "table of trials",
-    "direction.lateness_max_ns": "table of trials",
-    "direction.lateness_histogram": "plot of lateness",
-    "port.link_up": "reasons of invalid trials",
-    "port.link_losses": "reasons of invalid trials",
-    "delay.samples": "tables of delays",
-    "delay.percentiles": "tables of delays",
-    "delay.minimum_ns": "tables of delays",
-    "delay.maximum_ns": "tables of delays",
-    "delay.histogram": "plots of delays",
-    "delay.tags": "table of latency",
-    "delay.variation": "table of inter packet delay variation",
-}
-"""Counters that other tables and plots show, and which."""
-
-JOURNAL_ONLY: Mapping[str, str] = {
-    "loss.first_index": "recovery and reset are computed from it",
-    "loss.last_index": "recovery and reset are computed from it",
-    "loss.first_runs": "for a closer look at one trial",
-    "direction.intended_duration_ns": "follows from the campaign",
-    "direction.sending_ns": "judged for validity",
-    "port.received_by_queue": "for a closer look at one trial",
-    "clocks.cycle_counter_ns": "judged for validity",
-    "clocks.monotonic_raw_ns": "judged for validity",
-}
-"""Counters that stay in the journal, and why."""
 
 
 def count(reports: Iterable[TrialReport], **of_the_record: Mapping[str, int]) -> dict[str, int]:

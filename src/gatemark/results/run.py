@@ -90,11 +90,6 @@ class RunResult(Part):
         """Number of connections N; None for stateless gateways and for the capacity."""
         return None if self.connections is None else self.connections.count
 
-    @property
-    def lowest_tester_limit(self) -> int | None:
-        """Lowest load that the Tester could not offer validly; None if there was none."""
-        return None
-
     def beside(self, self_test: SelfTestPart) -> Self:
         """Return the run with what the self-test says about its figures beyond the highest rate."""
         del self_test

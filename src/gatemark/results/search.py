@@ -103,11 +103,6 @@ class RateResult(RunResult):
         """Lowest load at which the Tester was the limit, or its own ceiling if the rate is near that."""
         return lowest_limit([*(search.tester_limited_at for search in self.repetitions), self.self_test_ceiling])
 
-    @property
-    def lowest_tester_limit(self) -> int | None:
-        """Lowest load at which the Tester was the limit."""
-        return self.tester_limited_at
-
 
 def lowest_pass(bounds: Sequence[int | None]) -> int | None:
     """Return the smallest of the values that passed, one for each repetition; None unless one passed in each."""

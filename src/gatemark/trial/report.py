@@ -126,11 +126,6 @@ class DirectionResult(Facts):
         """Lost, late or faulty frames of both classes."""
         return self.offered - self.received
 
-    @property
-    def loss_ratio(self) -> Fraction | None:
-        """Undelivered over offered, in [0, 1], both classes together; None where nothing was offered."""
-        return Fraction(self.undelivered, self.offered) if self.offered else None
-
 
 class Foreign(Facts):
     """Arrivals that are not frames of this trial, by kind."""
@@ -141,11 +136,6 @@ class Foreign(Facts):
     """By family, type and code, such as ``icmpv6 1/3``."""
     fragment: int
     foreign: int
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.other_trial + self.neighbour + sum(self.icmp.values()) + self.fragment + self.foreign
 
 
 class PortFacts(Facts):
@@ -201,11 +191,6 @@ class ClockFacts(Facts):
     """On the processor's counter, which loads and delays are made of, at the rate found when the engine started."""
     monotonic_raw_ns: int
     """On CLOCK_MONOTONIC_RAW, which nobody slews or sets."""
-
-    @property
-    def ratio(self) -> Fraction | None:
-        """The counter's time over that of CLOCK_MONOTONIC_RAW, near 1; None if no time has passed."""
-        return Fraction(self.cycle_counter_ns, self.monotonic_raw_ns) if self.monotonic_raw_ns else None
 
 
 class TrialReport(Facts):

@@ -87,11 +87,6 @@ class BurstyTrafficResult(RunResult):
     sizes: tuple[BurstSize, ...] = ()
     """In the order of the campaign file; none where the run was refused."""
 
-    @property
-    def lowest_tester_limit(self) -> int | None:
-        """Lowest load at which the Tester was the limit, frames/s."""
-        return lowest_limit(size.tester_limited_at for size in self.sizes)
-
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the gap of each burst size; that of the largest bursts is the headline of the run."""
         for size in self.sizes:

@@ -12,7 +12,6 @@ from gatemark.results.quantity import Coordinate, Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 
-PLAIN = "connection_establishment_rate"
 VALIDATED = "validated_connection_establishment_rate"
 
 

@@ -118,11 +118,6 @@ class DelayResult(RunResult):
     points: tuple[DelayPoint, ...]
     """In the order of the campaign file."""
 
-    @property
-    def lowest_tester_limit(self) -> int | None:
-        """Lowest load that the Tester could not offer."""
-        return min((point.frames_per_second for point in self.points if point.tester_limited), default=None)
-
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the figures of every load, direction and class; the headline is the first of the first load."""
         first = next((number for number, point in enumerate(self.points) if point.series), 0)

@@ -74,11 +74,6 @@ class FrameLossResult(RunResult):
     points: tuple[LossPoint, ...]
     """Highest load first."""
 
-    @property
-    def lowest_tester_limit(self) -> int | None:
-        """Lowest load that the Tester could not offer validly."""
-        return min((point.frames_per_second for point in self.points if point.tester_limited), default=None)
-
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the loss of each direction and class at each load; the highest one offered is the headline."""
         highest = next((number for number, point in enumerate(self.points) if point.losses), 0)

@@ -1,0 +1,41 @@
+"""Counters that are not in the table of counters: where else the report shows them, or why it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SHOWN_ELSEWHERE: Mapping[str, str] = {
+    "counts.intended": "table of trials",
+    "counts.offered": "table of trials",
+    "counts.received": "table of trials",
+    "counts.faulty": "table of trials",
+    "counts.lost": "table of trials",
+    "counts.faults": "table of faults by reason",
+    "loss.by_slice": "plots of loss over time",
+    "direction.direction": "table of trials",
+    "direction.frames_per_second": "table of trials",
+    "direction.lateness_max_ns": "table of trials",
+    "direction.lateness_histogram": "plot of lateness",
+    "port.link_up": "reasons of invalid trials",
+    "port.link_losses": "reasons of invalid trials",
+    "delay.samples": "tables of delays",
+    "delay.percentiles": "tables of delays",
+    "delay.minimum_ns": "tables of delays",
+    "delay.maximum_ns": "tables of delays",
+    "delay.histogram": "plots of delays",
+    "delay.tags": "table of latency",
+    "delay.variation": "table of inter packet delay variation",
+}
+"""Counters that other tables and plots show, and which."""
+
+JOURNAL_ONLY: Mapping[str, str] = {
+    "loss.first_index": "recovery and reset are computed from it",
+    "loss.last_index": "recovery and reset are computed from it",
+    "loss.first_runs": "for a closer look at one trial",
+    "direction.intended_duration_ns": "follows from the campaign",
+    "direction.sending_ns": "judged for validity",
+    "port.received_by_queue": "for a closer look at one trial",
+    "clocks.cycle_counter_ns": "judged for validity",
+    "clocks.monotonic_raw_ns": "judged for validity",
+}
+"""Counters that stay in the journal, and why."""
