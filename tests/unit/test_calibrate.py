@@ -26,7 +26,7 @@ from gatemark.calibrate.model import (
     Reference,
 )
 from gatemark.calibrate.run import is_kept, reference_of
-from gatemark.calibrate.table import Circumstances, passed, rows_of, to_json, to_markdown
+from gatemark.calibrate.table import CalibrationDocument, Circumstances, passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
 from gatemark.config.complete import check_complete
@@ -267,8 +267,9 @@ def test_a_damage_that_met_no_frame_proves_nothing() -> None:
 
 def result_of(check: Check, *comparisons: Comparison, kept: bool = True) -> CheckResult:
     return CheckResult(
-        check=check, comparisons=comparisons, reference=Reference(), attempts=1, kept=kept, seconds=1.25, folder="x"
-    )
+        procedure=check.procedure, name=check.name, truth=check.truth, technology=check.technology,
+        comparisons=comparisons, reference=Reference(), attempts=1, kept=kept, seconds=1.25, folder="x",
+    )  # fmt: skip
 
 
 def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> None:
@@ -293,7 +294,29 @@ def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> 
     assert "3 of 4 checks with 3 figures: 1 failed, 1 passed, 1 reference not kept" in page
     assert page.count("\n| throughput |") == 4
     assert "median 5us" in page
-    document = json.loads(json.dumps(to_json(results, where, SELF, chosen=["a", "b", "c"])))
+    document = CalibrationDocument(
+        **where.model_dump(), chosen=("a", "b", "c"), self_error=SELF, checks=tuple(results)
+    ).model_dump(mode="json")
     assert document["passed"] is False
     assert document["checks"][0]["comparisons"][0]["error"] == 100
     assert document["self_error"]["p999_ns"] == 9_000
+
+
+def test_keys_of_the_file_stand_in_their_order() -> None:
+    row = Comparison(quantity="TL", unit="ns", true=Fraction(3, 2), measured=None, allowed_below=Fraction(4, 2))
+    where = Circumstances(measured_at="2025-01-01", machine="m", gatemark="1", programs="0", ports="memif", quick=True)
+    check = result_of(throughput_check(), row)
+    document = CalibrationDocument(**where.model_dump(), chosen=("a",), self_error=None, checks=(check,))
+    written = document.model_dump(mode="json")
+    assert list(written) == [
+        "calibration", "measured_at", "machine", "gatemark", "programs", "ports", "quick", "passed", "chosen",
+        "self_error", "checks",
+    ]  # fmt: skip
+    assert list(written["checks"][0]) == [
+        "procedure", "name", "truth", "technology", "status", "problem", "skipped", "attempts", "kept", "made_at",
+        "seconds", "folder", "reference", "comparisons",
+    ]  # fmt: skip
+    assert json.dumps(written["checks"][0]["comparisons"]) == (
+        '[{"quantity": "TL", "unit": "ns", "true": 1.5, "measured": null, "error": null, "allowed_below": 2,'
+        ' "allowed_above": 0, "passed": false}]'
+    )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import InstanceOf, PlainSerializer, SerializerFunctionWrapHandler, computed_field, model_serializer
 
 from gatemark.errors import GatemarkError
 from gatemark.refdut.document import Flow, Table
+from gatemark.results.part import Part
 from gatemark.results.run import RunResult
 from gatemark.technology import TechnologyName
 from gatemark.trial.record import TrialRecord
@@ -17,30 +20,61 @@ Number = int | float | Fraction
 R = TypeVar("R", bound=RunResult)
 
 
+def _plain(value: Number | str) -> int | float | str:
+    """Return a value for JSON: an integer where a number is whole."""
+    if isinstance(value, str | int):
+        return value
+    return int(value) if value == int(value) else float(value)
+
+
+Exact = Annotated[int | float | InstanceOf[Fraction], PlainSerializer(_plain)]
+"""A number that is rounded only where it is written."""
+
+
+class CalibrationPart(Part):
+    """A part of calibration.json."""
+
+    behind: ClassVar[Mapping[str, str]] = {}
+    """Keys that are computed, and the key behind which each stands in the file; all others stand at the end."""
+
+    @model_serializer(mode="wrap")
+    def _in_order(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values = dump(self)
+        return {
+            key: values[key]
+            for name in values
+            if name not in self.behind
+            for key in (name, *(late for late, before in self.behind.items() if before == name))
+        }
+
+
 class NothingProven(GatemarkError):  # noqa: N818 - the check is made again
     """What a check is about did not happen, so nothing was learned about the Tester."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(CalibrationPart):
     """One figure beside its truth. `allowed_below` and `allowed_above` are how far it may lie under and over it."""
+
+    behind: ClassVar[Mapping[str, str]] = {"error": "measured"}
 
     quantity: str
     unit: str
-    true: Number | str
+    true: Exact | str
     """A text for what is not a number, such as the overflow behaviour."""
-    measured: Number | str | None
+    measured: Exact | str | None
     """None: the procedure has no result."""
-    allowed_below: Number = 0
-    allowed_above: Number = 0
+    allowed_below: Exact = 0
+    allowed_above: Exact = 0
 
+    @computed_field
     @property
-    def error(self) -> Number | None:
+    def error(self) -> Exact | None:
         """Measured minus true; None where either is not a number."""
         if isinstance(self.true, str) or isinstance(self.measured, str) or self.measured is None:
             return None
         return self.measured - self.true
 
+    @computed_field
     @property
     def passed(self) -> bool:
         """Whether the error is allowed."""
@@ -49,33 +83,13 @@ class Comparison:
             return self.measured is not None and self.measured == self.true
         return -self.allowed_below <= error <= self.allowed_above
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as calibration.json holds it."""
-        return {
-            "quantity": self.quantity,
-            "unit": self.unit,
-            "true": _plain(self.true),
-            "measured": _plain(self.measured),
-            "error": _plain(self.error),
-            "allowed_below": _plain(self.allowed_below),
-            "allowed_above": _plain(self.allowed_above),
-            "passed": self.passed,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Comparison:
-        """Read what `to_json` wrote."""
-        names = ("quantity", "unit", "true", "measured", "allowed_below", "allowed_above")
-        return cls(**{name: data[name] for name in names})
-
 
 def equal_frames(quantity: str, true: int, measured: int) -> Comparison:
     """Compare numbers of frames that must be the same."""
     return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(CalibrationPart):
     """What the reference gateway says about its own errors, the worst over the trials of a check."""
 
     poll_gap_max_ns: int = 0
@@ -93,13 +107,8 @@ class Reference:
             own_drops=self.own_drops + other.own_drops,
         )
 
-    def to_json(self) -> dict[str, int]:
-        """Return it as calibration.json holds it."""
-        return {name: getattr(self, name) for name in ("poll_gap_max_ns", "late_departure_max_ns", "own_drops")}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelfError:
+class SelfError(CalibrationPart):
     """Delays through a reference gateway that delays nothing: the path of Tester and ports, nanoseconds.
 
     The worst over its repetitions; the median is that of their medians.
@@ -117,10 +126,6 @@ class SelfError:
     def spread_ns(self) -> int:
         """99.9th percentile minus median: how far off a delay may be without being noticed."""
         return self.p999_ns - self.median_ns
-
-    def to_json(self) -> dict[str, int]:
-        """Return it as calibration.json holds it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,26 +220,32 @@ class Check:
 Status = Literal["passed", "failed", "reference not kept", "no result", "skipped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """How a check ended."""
+class CheckResult(CalibrationPart):
+    """How a check ended; `procedure` to `technology` are those of the check."""
 
-    check: Check
-    comparisons: tuple[Comparison, ...]
-    reference: Reference
-    attempts: int
-    """How often it was measured: again where the reference gateway did not keep its truth."""
-    kept: bool
-    seconds: float
-    """Of all attempts."""
-    folder: str
-    made_at: str = ""
-    """End of the last attempt, in UTC."""
+    behind: ClassVar[Mapping[str, str]] = {"status": "technology"}
+
+    procedure: str
+    name: str
+    truth: str
+    technology: TechnologyName
     problem: str = ""
     """Why there is no result."""
     skipped: str = ""
     """Why it was not measured: what this machine lacks."""
+    attempts: int
+    """How often it was measured: again where the reference gateway did not keep its truth."""
+    kept: bool
+    made_at: str = ""
+    """End of the last attempt, in UTC."""
+    seconds: Annotated[float, PlainSerializer(lambda seconds: round(seconds, 1))]
+    """Of all attempts."""
+    folder: str
+    reference: Reference
+    comparisons: tuple[Comparison, ...]
+    """None in a check of the Tester's own path."""
 
+    @computed_field
     @property
     def status(self) -> Status:
         """Return passed, failed, or why neither can be said."""
@@ -245,42 +256,3 @@ class CheckResult:
         if not self.kept:
             return "reference not kept"
         return "passed" if all(comparison.passed for comparison in self.comparisons) else "failed"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as calibration.json holds it."""
-        return {
-            "procedure": self.check.procedure,
-            "name": self.check.name,
-            "truth": self.check.truth,
-            "technology": self.check.technology,
-            "status": self.status,
-            "problem": self.problem,
-            "skipped": self.skipped,
-            "attempts": self.attempts,
-            "kept": self.kept,
-            "made_at": self.made_at,
-            "seconds": round(self.seconds, 1),
-            "folder": self.folder,
-            "reference": self.reference.to_json(),
-            "comparisons": [comparison.to_json() for comparison in self.comparisons],
-        }
-
-    @classmethod
-    def from_json(cls, check: Check, data: Mapping[str, Any]) -> CheckResult:
-        """Read what `to_json` wrote of this check."""
-        return cls(
-            check=check,
-            comparisons=tuple(Comparison.from_json(comparison) for comparison in data["comparisons"]),
-            reference=Reference(**data["reference"]),
-            **{name: data[name] for name in _PLAIN_KEYS},
-        )
-
-
-_PLAIN_KEYS = ("attempts", "kept", "made_at", "seconds", "folder", "problem", "skipped")
-
-
-def _plain(value: Number | str | None) -> int | float | str | None:
-    """Return a value for JSON: an integer where a number is whole."""
-    if value is None or isinstance(value, (str, int)):
-        return value
-    return int(value) if value == int(value) else float(value)

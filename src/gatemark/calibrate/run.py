@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +117,11 @@ class Calibration:
         `known`: what an earlier calibration in this folder found; what is settled there is not repeated. Delays are
         compared with the Tester's own delays as they are now, so those are measured again before any other delay.
         """
-        results = {result.check.name: result for result in known if result.status != "skipped"}
+        results = {result.name: result for result in known if result.status != "skipped"}
         if any(check.procedure == "delay" and not _is_settled(results.get(check.name)) for check in checks):
-            results = {name: result for name, result in results.items() if not result.check.gives_self_error}
+            for check in checks:
+                if check.gives_self_error:
+                    results.pop(check.name, None)
             self.self_error = None
         for _ in range(ATTEMPTS):
             self._round(checks, results)
@@ -148,7 +150,7 @@ class Calibration:
         attempt = 1 if before is None else before.attempts + 1
         result = self._attempt(check, self._free_folder(f"{number:02}-{check.name}"), attempt)
         seconds = time.monotonic() - begin + (0 if before is None else before.seconds)
-        return replace(result, made_at=now_iso(), seconds=seconds)
+        return result.model_copy(update={"made_at": now_iso(), "seconds": seconds})
 
     def _can_compare(self, check: Check) -> bool:
         return check.procedure != "delay" or self.self_error is not None
@@ -162,7 +164,10 @@ class Calibration:
         def ended(evidence: Evidence | None, problem: str = "", skipped: str = "") -> CheckResult:
             reference = Reference() if evidence is None else evidence.reference
             return CheckResult(
-                check=check,
+                procedure=check.procedure,
+                name=check.name,
+                truth=check.truth,
+                technology=check.technology,
                 comparisons=() if evidence is None or problem else check.compare(evidence),
                 reference=reference,
                 attempts=attempt,

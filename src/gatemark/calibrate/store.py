@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import ValidationError
 
 from gatemark.calibrate.checks import all_checks
 from gatemark.calibrate.links import PortKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
-from gatemark.calibrate.table import Circumstances, to_json, to_markdown
+from gatemark.calibrate.table import CalibrationDocument, Circumstances, to_markdown
 from gatemark.engine.process import find_engine
 from gatemark.errors import ResultError
 from gatemark.refdut.process import find_refdut
@@ -54,19 +55,18 @@ class StoredCalibration:
         """Read the folder of a calibration that was begun before; only the same programs may go on with it."""
         data = ResultFolder(path=folder).read_json(JSON_FILE)
         try:
-            begun = Circumstances(**{name: data[name] for name in Circumstances.__dataclass_fields__})
+            begun = CalibrationDocument.model_validate(data)
             known = {check.name: check for check in all_checks(quick=begun.quick)}
-            checks = tuple(known[name] for name in data["chosen"])
-            self_error = data["self_error"]
-            results = tuple(CheckResult.from_json(known[entry["name"]], entry) for entry in data["checks"])
-        except (KeyError, TypeError) as error:
+            checks = tuple(known[name] for name in begun.chosen)
+        except (KeyError, ValidationError) as error:
             raise ResultError(
                 what=f"{JSON_FILE} is damaged or of another gatemark: {error!r}",
                 where=str(folder),
                 fix="begin a new calibration",
             ) from error
         here = _here(ports=begun.ports, quick=begun.quick)
-        for name, was in asdict(begun).items():
+        for name in Circumstances.model_fields:
+            was = getattr(begun, name)
             if name != "measured_at" and getattr(here, name) != was:
                 raise ResultError(
                     what=f"the calibration was begun with another {name}: {was}",
@@ -75,17 +75,20 @@ class StoredCalibration:
                 )
         return cls(
             folder=folder,
-            where=begun,
+            where=here.model_copy(update={"measured_at": begun.measured_at}),
             checks=checks,
-            results=results,
-            self_error=SelfError(**self_error) if self_error else None,
+            results=begun.checks,
+            self_error=begun.self_error,
         )
 
-    def write(self, results: Sequence[CheckResult], self_error: SelfError | None) -> dict[str, Any]:
+    def write(self, results: Sequence[CheckResult], self_error: SelfError | None) -> CalibrationDocument:
         """Replace table and data; returns the data."""
-        document = to_json(results, self.where, self_error, chosen=[check.name for check in self.checks])
+        chosen = tuple(check.name for check in self.checks)
+        document = CalibrationDocument(
+            **self.where.model_dump(), chosen=chosen, self_error=self_error, checks=tuple(results)
+        )
         files = ResultFolder(path=self.folder)
-        files.write_json(JSON_FILE, document)
+        files.write_json(JSON_FILE, document.model_dump(mode="json"))
         files.write_text(PAGE_FILE, to_markdown(results, self.where, self_error, chosen=len(self.checks)))
         return document
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar, Literal
+
+from pydantic import computed_field
 
 from gatemark.calibrate.links import PortKind
-from gatemark.calibrate.model import CheckResult, Comparison, Number, SelfError
+from gatemark.calibrate.model import CalibrationPart, CheckResult, Comparison, Number, SelfError
 from gatemark.units import format_duration_ns
 
 HEADINGS = ("check", "truth given", "quantity", "true", "measured", "error", "allowed error", "result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(CalibrationPart):
     """Where and when a calibration was made, and of what."""
 
+    calibration: Literal[1] = 1
+    """Format number."""
     measured_at: str
     """When it was begun."""
     machine: str
@@ -26,6 +28,23 @@ class Circumstances:
     """Digest of the engine and of the reference gateway."""
     ports: PortKind
     quick: bool
+
+
+class CalibrationDocument(Circumstances):
+    """All of calibration.json."""
+
+    behind: ClassVar[Mapping[str, str]] = {"passed": "quick"}
+
+    chosen: tuple[str, ...]
+    """Names of all checks that are to be made."""
+    self_error: SelfError | None
+    checks: tuple[CheckResult, ...]
+
+    @computed_field
+    @property
+    def passed(self) -> bool:
+        """Whether all chosen checks passed or were skipped; False if none passed."""
+        return passed(self.checks, len(self.chosen))
 
 
 def passed(results: Sequence[CheckResult], chosen: int) -> bool:
@@ -38,15 +57,14 @@ def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
     """Return the table's rows as texts: one for each figure, and one for each check without any."""
     rows: list[tuple[str, ...]] = []
     for result in results:
-        check = result.check
         if result.status in ("reference not kept", "no result", "skipped") or not result.comparisons:
-            outcome = "measured" if check.gives_self_error and result.status == "passed" else result.status
-            rows.append((check.procedure, check.truth, "", "", "", "", "", outcome))
+            outcome = "measured" if result.status == "passed" else result.status
+            rows.append((result.procedure, result.truth, "", "", "", "", "", outcome))
             continue
         rows += [
             (
-                check.procedure,
-                check.truth,
+                result.procedure,
+                result.truth,
                 comparison.quantity,
                 *_figures(comparison),
                 "passed" if comparison.passed else "failed",
@@ -82,8 +100,8 @@ def to_markdown(
         f"|{'---|' * len(HEADINGS)}",
         *(f"| {' | '.join(row)} |" for row in rows_of(results)),
     ]
-    problems = [f"- {result.check.name}: {_one_line(result.problem)}" for result in results if result.problem]
-    skipped = [f"- {result.check.name}: {_one_line(result.skipped)}" for result in results if result.skipped]
+    problems = [f"- {result.name}: {_one_line(result.problem)}" for result in results if result.problem]
+    skipped = [f"- {result.name}: {_one_line(result.skipped)}" for result in results if result.skipped]
     lines += ["", "Without result:", "", *problems] if problems else []
     lines += ["", "Skipped:", "", *skipped] if skipped else []
     return "\n".join(lines) + "\n"
@@ -99,20 +117,6 @@ def self_error_lines(error: SelfError | None) -> list[str]:
         f" {format_duration_ns(error.maximum_ns)}. The truth of TL and WCL holds its median.",
         "",
     ]
-
-
-def to_json(
-    results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None, *, chosen: Sequence[str]
-) -> dict[str, Any]:
-    """Return calibration.json; `chosen` has the names of all checks that are to be made."""
-    return {
-        "calibration": 1,
-        **asdict(where),
-        "passed": passed(results, len(chosen)),
-        "chosen": list(chosen),
-        "self_error": None if self_error is None else self_error.to_json(),
-        "checks": [result.to_json() for result in results],
-    }
 
 
 def _times(results: Sequence[CheckResult], where: Circumstances) -> str:

@@ -87,10 +87,10 @@ def calibrate(
         results = calibration.run(stored.checks, stored.results)
     document = stored.write(results, calibration.self_error)
     if as_json:
-        print_json(document)
+        print_json(document.model_dump(mode="json"))
     else:
         _print_table(results, calibration.self_error, stored.folder)
-    return 0 if document["passed"] else 1
+    return 0 if document.passed else 1
 
 
 def _kind(ports: str) -> PortKind:
@@ -158,4 +158,4 @@ def _print_table(results: list[CheckResult], self_error: SelfError | None, folde
     )
     for result in results:
         if result.problem or result.skipped:
-            print(f"{result.check.name}: {result.problem or result.skipped}", file=sys.stderr)
+            print(f"{result.name}: {result.problem or result.skipped}", file=sys.stderr)
