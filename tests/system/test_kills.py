@@ -21,7 +21,7 @@ from tests.system.machine import command_line, gatemark, missing
 
 from gatemark.dut import naming
 from gatemark.dut.cleanup import remove_leftovers
-from gatemark.dut.kernel_threads import soft_interrupt_threads
+from gatemark.dut.cpu_visitors import soft_interrupt_threads
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", "conntrack", root=True)
 pytestmark = [

@@ -27,9 +27,9 @@ from tests.system.machine import gatemark
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import machine, naming
 from gatemark.dut.control import GatewaySettings
+from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.kernel_modules import missing_modules
-from gatemark.dut.kernel_threads import soft_interrupt_threads
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import built_in_recipes, load_recipe

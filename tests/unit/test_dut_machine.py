@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gatemark.dut import machine, naming
-from gatemark.dut.kernel_threads import KernelThread
+from gatemark.dut.cpu_visitors import KernelThread
 
 
 @pytest.fixture

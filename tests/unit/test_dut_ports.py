@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from gatemark.config.model import Campaign
-from gatemark.dut import isolation, open_testbed, port_name, ports
+from gatemark.dut import isolation, port_name, ports
 from gatemark.dut.ingress import IngressDrop
+from gatemark.dut.open import open_testbed
 from gatemark.dut.port_name import interfaces_of_pci, parse_port
 from gatemark.dut.uplinks import Link, Namespace, Uplinks
 from gatemark.errors import ConfigError

@@ -11,7 +11,7 @@ from gatemark.config.types import Span
 from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
-from gatemark.results.reasons import ReasonCounter
+from gatemark.results.part import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run

@@ -32,7 +32,7 @@ from gatemark.results.document import (
     Validity,
     Waits,
 )
-from gatemark.results.reasons import ReasonCounter
+from gatemark.results.part import ReasonCounter
 from gatemark.results.run import RunResult
 from gatemark.results.telemetry import Spread, TableMemory, TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart

@@ -1,4 +1,4 @@
-"""A comparison as tables and plots. Pure."""
+"""A comparison as tables and plots, and as one self-contained page. Pure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gatemark.compare.document import (
     SetupDifference,
     SideFigure,
 )
+from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
 from gatemark.report.plots import place_words
 from gatemark.report.table import Column, Plot, Section, Table, plot
@@ -68,6 +69,20 @@ OUTCOMES: Mapping[Outcome, str] = {
     "not_met": "not met",
     "cannot_be_judged": "cannot be judged",
 }
+
+
+def render_comparison(document: ComparisonDocument, configurations: Sequence[str]) -> str:
+    """Return the page; `configurations` are those of the gateways of single campaigns, of which two are compared."""
+    return fill(
+        "compare.html.j2",
+        comparison=document,
+        title=" / ".join(side.label + " " + side.folder for side in document.sides),
+        sides=sides_section(document),
+        figures_section=quantities_section(document),
+        conditions=tuple(condition_lines(document)),
+        plots=tuple(plots(document)),
+        configuration=configuration_difference(configurations),
+    )
 
 
 def sides_section(document: ComparisonDocument) -> Section:

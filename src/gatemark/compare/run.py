@@ -9,7 +9,7 @@ from pathlib import Path
 from gatemark.compare.condition import check_names, condition_of, read_limits
 from gatemark.compare.document import COMPARISON_SCHEMA, ComparisonDocument
 from gatemark.compare.judge import chosen, compared, matched
-from gatemark.compare.page import render_comparison
+from gatemark.compare.report import render_comparison
 from gatemark.compare.setup import differences
 from gatemark.compare.sides import Side, read_sides
 from gatemark.errors import ConfigError

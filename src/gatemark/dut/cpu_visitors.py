@@ -18,6 +18,8 @@ from pathlib import Path
 PROC = Path("/proc")
 CPU_FIELD = 36
 """Of `/proc/PID/stat`, from the state on, which is field 3: the CPU on which the thread ran last."""
+SOFT_INTERRUPT_THREAD = re.compile(r"(?:ksoftirqd|backlog_napi)/(?P<cpu>\d+)")
+"""The second one on kernels that are set to it (Linux 6.10)."""
 INTERRUPT = re.compile(r"^\s*(?P<number>\d+):\s+(?P<rest>.*)$", re.MULTILINE)
 """Of a device; those of the processors themselves have names."""
 
@@ -111,3 +113,22 @@ def read_interrupts(proc: Path = PROC) -> dict[int, tuple[str, list[int]]]:
         rows = ((int(row["number"]), row["rest"].split()) for row in INTERRUPT.finditer(text))
         return {number: (" ".join(words[cpus:][-1:]), [int(word) for word in words[:cpus]]) for number, words in rows}
     return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelThread:
+    """A kernel thread that works off what arrives at a CPU: what soft interrupts leave to it."""
+
+    pid: int
+    name: str
+    cpu: int
+    """The only CPU on which it runs."""
+
+
+def soft_interrupt_threads(proc: Path = PROC) -> Iterator[KernelThread]:
+    """Yield all that can be seen from here: in a PID namespace none."""
+    for folder in proc.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            name = (folder / "comm").read_text(errors="replace").strip()
+            if (match := SOFT_INTERRUPT_THREAD.fullmatch(name)) is not None:
+                yield KernelThread(pid=int(folder.name), name=match[0], cpu=int(match["cpu"]))

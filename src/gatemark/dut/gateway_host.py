@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
-from gatemark.dut.kernel_threads import PROC, soft_interrupt_threads
+from gatemark.dut.cpu_visitors import PROC, soft_interrupt_threads
 
 ALLOWED_CPUS = re.compile(r"^Cpus_allowed_list:\s*(?P<cpus>\S+)", re.MULTILINE)
 IDLE_COLUMNS = (3, 4)

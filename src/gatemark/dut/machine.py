@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.dut import naming
-from gatemark.dut.kernel_threads import soft_interrupt_threads
+from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.errors import TestBedError
 
 STATE_FILE = naming.ROOT_FOLDER / "settings.json"

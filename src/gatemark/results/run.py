@@ -16,6 +16,12 @@ from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary
 from gatemark.units import theoretical_maximum
 
+Outcome = Literal["recovered", "not_recovered", "no_loss", "unknown"]
+"""How a trial ended in which the gateway has to recover, for one class of frames in one direction. ``not_recovered``:
+frames were lost up to the end of the observation. ``no_loss``: no frame was lost where frames had to be lost, so there
+was nothing to recover from. ``unknown``: frames came back faulty or late; their place in the trial is not recorded, so
+the time is not known."""
+
 
 class FrameSizes(Part):
     """Frame size by family: octets with FCS. A family that is not on the path is null."""

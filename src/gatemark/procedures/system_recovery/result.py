@@ -8,10 +8,9 @@ from typing import Literal
 
 from pydantic import computed_field
 
-from gatemark.results.outcome import Outcome
 from gatemark.results.part import OneWay, Part, TrafficClass
 from gatemark.results.quantity import Quantity
-from gatemark.results.run import RunResult
+from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
 
 

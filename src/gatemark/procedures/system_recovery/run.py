@@ -20,7 +20,7 @@ from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRec
 from gatemark.procedures.system_recovery.table import SystemRecoveryTable
 from gatemark.procedures.work import LeastAndMost
 from gatemark.results.document import Deviation
-from gatemark.results.outcome import Outcome
+from gatemark.results.run import Outcome
 from gatemark.search.goal import Measure
 from gatemark.trial.cell import Run
 from gatemark.trial.form import RateStep, TrialForm
