@@ -53,7 +53,6 @@ class Unpacked:
 
     @property
     def folder(self) -> ResultFolder:
-        """The result folder."""
         return ResultFolder(path=self.path)
 
     @property

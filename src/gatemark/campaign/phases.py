@@ -151,7 +151,6 @@ class _Trial:
 
     @property
     def has_sent(self) -> bool:
-        """Whether anything was sent."""
         return self._steps > 0
 
     def make(self) -> Judged:

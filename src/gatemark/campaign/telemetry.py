@@ -61,7 +61,6 @@ class TrialTimes:
 
     @property
     def sending_ns(self) -> int:
-        """Time of sending."""
         return sum(phase.duration_ns for phase in self.phases if phase.phase == "send")
 
     @property

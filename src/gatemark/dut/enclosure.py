@@ -36,7 +36,6 @@ class Enclosure:
 
     @property
     def is_open(self) -> bool:
-        """Whether commands can run inside."""
         return self._holder is not None
 
     def open(self) -> None:

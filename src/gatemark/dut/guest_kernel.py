@@ -62,7 +62,6 @@ class Guest:
 
     @property
     def is_open(self) -> bool:
-        """Whether commands can run inside."""
         return self._enclosure.is_open
 
     def command(self, *command: str) -> list[str]:
@@ -95,12 +94,10 @@ class GuestKernel:
 
     @property
     def words(self) -> str | None:
-        """What kernel it is."""
         return self._kernel.words
 
     @property
     def release(self) -> str | None:
-        """Which release it is, if that is known."""
         facts = self._kernel.facts
         return f"in User-Mode Linux {facts.release}" if facts is not None else "in User-Mode Linux"
 

@@ -66,7 +66,6 @@ class BedName:
 
     @property
     def gateway_namespace(self) -> str:
-        """Network namespace of the gateway."""
         return f"{self.stem}-gateway"
 
     @property

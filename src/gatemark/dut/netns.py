@@ -112,7 +112,6 @@ class NetnsTestBed:
 
     @property
     def facts(self) -> RecipeFacts | None:
-        """What the recipe says about the gateway."""
         return self._recipe.facts
 
     @property
@@ -127,7 +126,6 @@ class NetnsTestBed:
 
     @property
     def gateway_namespace(self) -> str:
-        """The gateway's namespace."""
         return self._name.gateway_namespace
 
     @property
@@ -137,12 +135,10 @@ class NetnsTestBed:
 
     @property
     def tester_cores(self) -> list[int]:
-        """Cores for the workers of the Tester."""
         return list(self._cores.tester)
 
     @property
     def gateway_cores(self) -> list[int]:
-        """Cores that do the gateway's work."""
         return list(self._cores.gateway)
 
     def __enter__(self) -> Self:

@@ -172,7 +172,6 @@ class Recipe(_Strict):
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the gateway keeps state for each connection."""
         return TECHNOLOGIES[self.technology].is_stateful
 
     @property
@@ -185,7 +184,6 @@ class Recipe(_Strict):
 
     @property
     def facts(self) -> RecipeFacts:
-        """What the campaign takes from the recipe."""
         return RecipeFacts(
             name=self.name,
             technology=self.technology,

@@ -216,7 +216,6 @@ class WireTestBed(FoundTestBed):
 
     @property
     def tester_cores(self) -> list[int]:
-        """Cores for the workers of the Tester."""
         return list(self._cores.tester)
 
     @property

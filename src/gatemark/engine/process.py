@@ -59,7 +59,6 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the engine."""
         return self._child.pid
 
     def send(self, line: str) -> None:

@@ -41,7 +41,6 @@ class EdgeNumbers:
 
     @property
     def count(self) -> int:
-        """Return how many values there are."""
         return self.below(1 << self.ea_bits)
 
     def below(self, ea: int) -> int:

@@ -39,12 +39,10 @@ class PortSet:
 
     @property
     def range_count(self) -> int:
-        """Return how many contiguous ranges the set has."""
         return (1 << self.offset_bits) - self.first_offset
 
     @property
     def count(self) -> int:
-        """Return how many ports the set has."""
         return self.range_count << self.contiguous_bits
 
     def port(self, index: int) -> int:

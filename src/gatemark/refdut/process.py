@@ -70,7 +70,6 @@ class RefDut:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process lives."""
         return self._child is not None and self._child.poll() is None
 
     def __enter__(self) -> Self:

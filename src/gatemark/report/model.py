@@ -97,7 +97,6 @@ class ReportPart:
 
     @property
     def medium(self) -> str:
-        """The medium in words."""
         if self.provenance is None:
             return "medium not recorded"
         rate = self.provenance.line_bits_per_second
@@ -120,7 +119,6 @@ class ReportPart:
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the gateway keeps state for each connection (RFC 9693)."""
         return self.document.gateway.is_stateful
 
     def faults(self) -> tuple[tuple[str, int], ...]:

@@ -166,12 +166,10 @@ class Gateway(Part):
 
     @property
     def boot_words(self) -> str:
-        """When its host was booted, in words."""
         return BOOT_WORDS[self.boots_before]
 
     @property
     def is_stateful(self) -> bool:
-        """Whether it keeps state for each connection (RFC 9693)."""
         return self.inside is not None
 
 

@@ -77,7 +77,6 @@ class Figure(Part):
 
     @property
     def missing(self) -> int:
-        """Repetitions without a value."""
         return sum(value is None for value in self.values)
 
 

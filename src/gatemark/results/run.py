@@ -88,7 +88,6 @@ class RunResult(Part):
 
     @property
     def procedure_words(self) -> str:
-        """The procedure in words."""
         return self.procedure.replace("_", " ")
 
     @property

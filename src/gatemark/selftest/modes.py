@@ -58,7 +58,6 @@ class Case:
 
     @property
     def words(self) -> str:
-        """Return the case in a few words."""
         count = "" if self.connections is None else f", {self.connections} connections"
         return f"{self.family}, {self.frame_octets} octets, {self.direction}, {self.mode.replace('_', ' ')}{count}"
 

@@ -57,7 +57,6 @@ class SeriesFolder:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
         return self.files.path
 
     def read(self) -> SeriesDocument:

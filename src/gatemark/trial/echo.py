@@ -121,7 +121,6 @@ class EchoSteady(Facts):
 
     @property
     def lasted_ns(self) -> int:
-        """Return its length."""
         return self.end_ns - self.begin_ns
 
     @property

@@ -28,7 +28,6 @@ class Exchange:
 
     @property
     def sending_ns(self) -> int:
-        """Return how long it sends."""
         return max(len(self.left), len(self.right)) * self.interval_ns
 
     @property

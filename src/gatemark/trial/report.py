@@ -180,7 +180,6 @@ class EstablishedConnections(Facts):
 
     @property
     def missing(self) -> int:
-        """Connections that were not established."""
         return self.count - self.established
 
 

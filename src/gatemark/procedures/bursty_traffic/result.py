@@ -29,7 +29,6 @@ class BurstSize(Part):
 
     @property
     def limited_by(self) -> LimitedBy:
-        """What limited the searches."""
         return limited_by([search.kind for search in self.repetitions])
 
     @property

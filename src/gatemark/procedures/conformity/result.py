@@ -70,7 +70,6 @@ class CaseResult(Part):
 
     @property
     def words(self) -> str:
-        """Return the name of the case in words."""
         words = self.case.replace("_", " ").replace("nobodys", "nobody's")
         return words.replace("dmr", "the default mapping rule").replace("of the set", "of the port set")
 

@@ -46,7 +46,6 @@ class EstablishmentResult(RateResult):
 
     @property
     def is_searched_alpha(self) -> bool:
-        """Whether alpha was searched for."""
         return bool(self.alphas_tried)
 
     @property

@@ -55,7 +55,6 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
     @property
@@ -75,7 +74,6 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
 
     @property
     def highest_rate(self) -> int | LineShare | None:
-        """Return the highest rate of connections that it tries."""
         return self.maximum
 
     def lifetimes(self, campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:

@@ -51,7 +51,6 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the line or the search determines the highest rate."""
         return self.maximum_rate is None
 
     @property
@@ -66,7 +65,6 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     @property
     def largest_count(self) -> int | None:
-        """Return the number of connections at which the search ends, if the file gives it."""
         return self.maximum
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:

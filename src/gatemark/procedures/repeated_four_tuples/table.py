@@ -34,7 +34,6 @@ class RepeatedFourTuplesTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
     @property

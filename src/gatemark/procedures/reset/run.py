@@ -49,7 +49,6 @@ class ResetPlan:
 
     @property
     def measure(self) -> Measure:
-        """The trial."""
         duration_ns = self.before_ns + self.observe_ns
         return Measure(frames_per_second=self.load, duration_ns=duration_ns, purpose="event")
 

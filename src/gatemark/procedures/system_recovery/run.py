@@ -54,7 +54,6 @@ class RecoveryPlan:
 
     @property
     def measure(self) -> Measure:
-        """The trial."""
         duration_ns = self.duration_ns + self.observe_ns
         return Measure(frames_per_second=self.overload, duration_ns=duration_ns, purpose="event")
 

@@ -56,12 +56,10 @@ class ThroughputTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
     @property
     def pass_rule(self) -> PassRule:
-        """Return when a trial of the search passes."""
         return PassRule(loss_tolerance=self.loss_tolerance, frame_timeout_ns=self.frame_timeout_ns)
 
     def phase_two_ns(self, campaign: Campaign) -> int:
