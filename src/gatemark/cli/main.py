@@ -57,11 +57,13 @@ def make_app(chosen: str | None = None) -> App:
     """Return the command line application; only the module of the `chosen` command is imported."""
     from importlib.metadata import PackageNotFoundError, version
 
+    from gatemark.cli.help_text import HelpFormatter
+
     try:
         number = version("gatemark")
     except PackageNotFoundError:
         number = "unknown (not installed)"
-    app = App(name="gatemark", help=HELP, version=number, help_format="plaintext")
+    app = App(name="gatemark", help=HELP, version=number, help_format="plaintext", help_formatter=HelpFormatter())
     for name, words in COMMANDS.items():
         function = function_of(name)
         if name == chosen:
