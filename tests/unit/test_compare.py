@@ -19,6 +19,7 @@ from gatemark.compare.document import ComparedQuantity, ComparisonDocument
 from gatemark.compare.judge import Placed, compared, matched, pooled
 from gatemark.compare.run import compare_folders
 from gatemark.errors import ConfigError
+from gatemark.report.terminal import WIDTH_MAX
 from gatemark.results.quantity import Better, Coordinate, Quantity
 from gatemark.results.store import ResultFolder
 from gatemark.series.run import measure_series
@@ -220,6 +221,7 @@ def test_the_exit_status_is_that_of_the_conditions(
     assert "throughput worse than 5%: not met" in shown
     assert main(["compare", before, slower, *fail_if, "--output", str(tmp_path / "page.html")]) == 1
     shown = capsys.readouterr().out
+    assert max(map(len, shown[: shown.index("throughput worse than")].splitlines())) <= WIDTH_MAX
     assert shown.index("gateway: version") < shown.index("throughput, frames/s")
     assert "throughput worse than 5%: met" in shown
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

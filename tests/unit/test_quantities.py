@@ -785,6 +785,7 @@ class TestTerminalAndPage:
             "Typical latency, µs",
             "same over its cores",
             "Campaigns compared",
+            "Gateways",
         ]
         self.check([section], page_of(*documents), terminal_of(*documents, width=300))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.links import PORT_KINDS, PortKind
@@ -19,10 +19,14 @@ from gatemark.calibrate.table import HEADINGS, rows_of, self_error_lines, summar
 from gatemark.campaign.events import Event
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError, Interrupted
+from gatemark.report.table import Column, Table
+from gatemark.report.terminal import print_table
 from gatemark.tester import stop_signals
 
-WIDTH_WITHOUT_TERMINAL = 180
-_STYLES = {"passed": "green", "failed": "bold red", "measured": "dim"}
+_STYLES = {
+    **{"passed": "green", "failed": "bold red", "measured": "dim"},
+    **dict.fromkeys(("skipped", "no result", "reference not kept"), "yellow"),
+}
 
 
 def calibrate(
@@ -89,7 +93,7 @@ def calibrate(
     if as_json:
         print_json(document.model_dump(mode="json"))
     else:
-        _print_table(results, calibration.self_error, stored.folder)
+        _print_results(results, calibration.self_error, stored.folder)
     return 0 if document.passed else 1
 
 
@@ -145,17 +149,18 @@ def _print_list(checks: list[Check], *, as_json: bool) -> None:
     print("\n".join(f"{check.name:<{width}}  {check.truth}" for check in checks))
 
 
-def _print_table(results: list[CheckResult], self_error: SelfError | None, folder: Path) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in HEADINGS:
-        table.add_column(title, overflow="fold", justify="right" if title in HEADINGS[3:7] else "left")
-    for row in rows_of(results):
-        *cells, outcome = (cell.replace("[", r"\[") for cell in row)
-        table.add_row(*cells, f"[{_STYLES.get(outcome, 'yellow')}]{outcome}[/]")
-    Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL).print(table)
-    print(
-        "\n" + "\n".join([*self_error_lines(self_error), f"{summary_of(results, len(results))}; {folder / PAGE_FILE}"])
-    )
+def results_table(results: Sequence[CheckResult]) -> Table:
+    """Return a row for each figure, and one for each check without any, below what the check is about."""
+    columns = tuple(Column(heading=title, numeric=title in HEADINGS[3:7]) for title in HEADINGS[2:])
+    rows: list[tuple[str, ...]] = []
+    for (check, truth), members in groupby(rows_of(results), key=lambda row: row[:2]):
+        rows += [(f"{check}: {truth}",), *(row[2:] for row in members)]
+    return Table(title="", columns=columns, rows=tuple(rows))
+
+
+def _print_results(results: list[CheckResult], self_error: SelfError | None, folder: Path) -> None:
+    print_table(results_table(results), styles=_STYLES)
+    print("\n".join([*self_error_lines(self_error), f"{summary_of(results, len(results))}; {folder / PAGE_FILE}"]))
     for result in results:
         if result.problem or result.skipped:
             print(f"{result.name}: {result.problem or result.skipped}", file=sys.stderr)

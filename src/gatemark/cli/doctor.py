@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.table import Table
 
 from gatemark.cli.common import named_bed, one_campaign
 from gatemark.doctor import run_checks
 from gatemark.errors import ConfigError
 from gatemark.findings import Finding
+from gatemark.report.table import Column, Table
+from gatemark.report.terminal import print_table
 
-WIDTH_WITHOUT_TERMINAL = 160
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -53,21 +53,12 @@ def doctor(
         json.dump([finding.to_json() for finding in findings], sys.stdout, indent=2)
         print()
     else:
-        _print_table(findings)
+        print_table(findings_table(findings), styles=_STYLES)
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _print_table(findings: list[Finding]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("check", "status", "observed", "remedy"):
-        table.add_column(title, overflow="fold")
-    for finding in findings:
-        style = _STYLES[finding.status]
-        table.add_row(finding.check, f"[{style}]{finding.status}[/]", _plain(finding.observed), _plain(finding.remedy))
-    # Into a file or pipe there is no width to keep to.
-    Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL).print(table)
-
-
-def _plain(text: str) -> str:
-    """Keep rich from reading square brackets as markup."""
-    return text.replace("[", r"\[")
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return a row for each finding."""
+    columns = tuple(Column(heading=heading, numeric=False) for heading in ("check", "status", "observed", "remedy"))
+    rows = tuple((finding.check, finding.status, finding.observed, finding.remedy) for finding in findings)
+    return Table(title="", columns=columns, rows=rows, names=2)

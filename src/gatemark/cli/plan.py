@@ -16,7 +16,7 @@ from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import PlanEstimate, estimate, total
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import Plan, make_plan, procedures_of
-from gatemark.cli.common import AsJson, cell_json, cell_text, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, cell_json, print_json, with_recipe_of
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import pool_port_count
 from gatemark.dut.choose_kernel import kernel_of
@@ -27,9 +27,12 @@ from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
 from gatemark.map_domains.describe import describe_domains, describe_gateway
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
+from gatemark.report.table import Column as TableColumn
+from gatemark.report.table import Table
+from gatemark.report.terminal import print_table
 from gatemark.results.toml_text import to_toml, toml_value
 from gatemark.trial.request import layout_request
-from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate, format_ratio
 
 
 def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -> int:
@@ -143,7 +146,8 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
         print("\n# Gateway as a customer edge\n")
         print("\n".join(of_gateway.lines()))
     print("\n# Runs\n")
-    print(_runs_text(campaign, runs))
+    print_table(runs_table(runs))
+    print(_repetitions_text(campaign))
     print("\n# Layout\n")
     print(_layout_text(layout))
     if kernel is not None:
@@ -271,21 +275,39 @@ def _layout_text(layout: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(f"- {reason}" for reason in layout["why"])])
 
 
-def _runs_text(campaign: Campaign, runs: Plan) -> str:
-    names = [run.procedure.replace("_", " ") for run in runs.runs]
-    width = max(11, *map(len, names))
-    lines = [
-        f"{run.number:>4}  {name:<{width}} {cell_text(campaign, run.cell)}"
-        for run, name in zip(runs.runs, names, strict=True)
+def runs_table(runs: Plan) -> Table:
+    """Return the table of the runs; a column that says nothing of any run is left out."""
+    columns = (
+        TableColumn(heading="run"),
+        TableColumn(heading="procedure", numeric=False),
+        TableColumn(heading="direction", numeric=False),
+        TableColumn(heading="octets"),
+        TableColumn(heading="foreground"),
+        TableColumn(heading="connections"),
+        TableColumn(heading="alpha"),
+    )
+    rows = [
+        (
+            *(str(run.number), run.procedure.replace("_", " "), run.cell.direction, run.cell.frame_sizes.label()),
+            *(str(run.cell.mix), "" if run.cell.connections is None else f"{run.cell.connections:,}"),
+            "" if run.cell.alpha is None else format_ratio(run.cell.alpha),
+        )
+        for run in runs.runs
     ]
+    shown = [number for number in range(len(columns)) if any(row[number] for row in rows)]
+    cells = tuple(tuple(row[number] or "-" for number in shown) for row in rows)
+    return Table(title="", columns=tuple(columns[number] for number in shown), rows=cells, names=2)
+
+
+def _repetitions_text(campaign: Campaign) -> str:
     others = {
         procedure.words: often
         for procedure in procedures_of(campaign)
         if (often := campaign.table(procedure.table).repetitions(campaign)) != campaign.repetitions
     }
     but = f" ({', '.join(f'{name} {often} times' for name, often in others.items())})" if others else ""
-    lines.append(f"each repeated {campaign.repetitions} times{but}; sizes are IPv4 / IPv6 frames with FCS")
-    return "\n".join(lines)
+    times = "once" if campaign.repetitions == 1 else f"{campaign.repetitions} times"
+    return f"each measured {times}{but}; sizes are IPv4 / IPv6 frames with FCS"
 
 
 def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:

@@ -9,15 +9,14 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
 
 from gatemark.cli.common import AsJson, one_campaign, print_json, with_recipe_of
+from gatemark.report.table import Column, Table
+from gatemark.report.terminal import print_table
 from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
 from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
 from gatemark.tester import stop_signals
 from gatemark.units import format_duration_ns, format_rate
-
-WIDTH_WITHOUT_TERMINAL = 180
 
 
 def selftest(
@@ -97,57 +96,71 @@ def _left(step: Step) -> str:
 
 
 def _print(document: SelfTest, path: Path) -> None:
-    out = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False)
-    out.print(_rates(document))
-    out.print(_delays(document))
-    if document.echo_loops:
-        out.print(_echo_loops(document))
+    for table in tables_of(document):
+        print_table(table)
     clock = document.clock
     print(f"{document.machine}; ports {document.port_kind}")
     print(f"clock: resolution {clock.resolution_ps / 1000:.3f} ns, {clock.read_ps / 1000:.1f} ns a reading\n{path}")
 
 
+def tables_of(document: SelfTest) -> Iterator[Table]:
+    """Yield the tables of a self-test; that of echo requests only if there are any."""
+    yield _rates(document)
+    yield _delays(document)
+    if document.echo_loops:
+        yield _echo_loops(document)
+
+
+def _columns(*headings: str) -> tuple[Column, ...]:
+    words = ("family", "direction", "mode", "what limits it")
+    return tuple(Column(heading=heading, numeric=heading not in words) for heading in headings)
+
+
 def _rates(document: SelfTest) -> Table:
-    table = Table(box=None, pad_edge=False, title="What the Tester reaches alone", title_justify="left")
-    for title in ("family", "octets", "direction", "mode", "rate/s", "what limits it"):
-        table.add_column(title, overflow="fold", justify="right" if title in ("octets", "rate/s") else "left")
-    for entry in document.entries:
-        count = "" if entry.connections is None else f", {entry.connections:,} connections"
-        table.add_row(
+    rows = tuple(
+        (
             entry.family,
             str(entry.frame_octets),
             entry.direction,
-            entry.mode.replace("_", " ") + count,
+            entry.mode.replace("_", " ")
+            + ("" if entry.connections is None else f", {entry.connections:,} connections"),
             format_rate(entry.frames_per_second),
-            (entry.limited or "nothing up to the highest rate").replace("[", r"\["),
+            entry.limited or "nothing up to the highest rate",
         )
-    return table
+        for entry in document.entries
+    )
+    columns = _columns("family", "octets", "direction", "mode", "rate/s", "what limits it")
+    return Table(title="What the Tester reaches alone", columns=columns, rows=rows, names=4)
 
 
 def _delays(document: SelfTest) -> Table:
-    table = Table(
-        box=None, pad_edge=False, title="\nDelays of its own path, both directions sent", title_justify="left"
-    )
-    for title in ("family", "octets", "frames/s", "direction", "shortest", "median", "99 %", "99.9 %", "longest"):
-        table.add_column(title, justify="left" if title in ("family", "direction") else "right")
-    for entry in document.self_latency:
-        values = (entry.minimum_ns, entry.p50_ns, entry.p99_ns, entry.p999_ns, entry.maximum_ns)
-        texts = ["-" if value is None else f"{value / 1000:,.2f} us" for value in values]
-        table.add_row(
-            entry.family, str(entry.frame_octets), format_rate(entry.frames_per_second), entry.direction, *texts
+    rows = tuple(
+        (
+            *(delay.family, str(delay.frame_octets), format_rate(delay.frames_per_second), delay.direction),
+            *map(_microseconds, (delay.minimum_ns, delay.p50_ns, delay.p99_ns, delay.p999_ns, delay.maximum_ns)),
         )
-    return table
+        for delay in document.self_latency
+    )
+    figures = ("shortest,\nµs", "median,\nµs", "99 %,\nµs", "99.9 %,\nµs", "longest,\nµs")
+    columns = _columns("family", "octets", "frames/s", "direction", *figures)
+    return Table(title="Delays of its own path, both directions sent", columns=columns, rows=rows, names=4)
 
 
 def _echo_loops(document: SelfTest) -> Table:
-    title = "\nEcho requests of its clients to its own host that answers"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    for heading in ("family", "octets", "clients", "slots", "requests/s", "replies/s", "mean", "99.9 %", "longest"):
-        table.add_column(heading, justify="left" if heading == "family" else "right")
-    for loop in document.echo_loops:
-        rate = "on reply" if loop.frames_per_second is None else format_rate(loop.frames_per_second)
-        values = (loop.mean_ns, loop.p999_ns, loop.maximum_ns)
-        texts = ["-" if value is None else f"{value / 1000:,.2f} us" for value in values]
-        counts = (str(loop.frame_octets), str(loop.clients), str(loop.clients * loop.window), rate)
-        table.add_row(loop.family, *counts, format_rate(loop.replies_per_second), *texts)
-    return table
+    rows = tuple(
+        (
+            *(loop.family, str(loop.frame_octets), str(loop.clients), str(loop.clients * loop.window)),
+            "on reply" if loop.frames_per_second is None else format_rate(loop.frames_per_second),
+            format_rate(loop.replies_per_second),
+            *map(_microseconds, (loop.mean_ns, loop.p999_ns, loop.maximum_ns)),
+        )
+        for loop in document.echo_loops
+    )
+    figures = ("mean,\nµs", "99.9 %,\nµs", "longest,\nµs")
+    columns = _columns("family", "octets", "clients", "slots", "requests/s", "replies/s", *figures)
+    title = "Echo requests of its clients to its own host that answers"
+    return Table(title=title, columns=columns, rows=rows, names=5)
+
+
+def _microseconds(value_ns: float | None) -> str:
+    return "-" if value_ns is None else f"{value_ns / 1000:,.2f}"

@@ -7,14 +7,13 @@ from fractions import Fraction
 
 from gatemark.report.plots import overview_plot, place_words, plot_against
 from gatemark.report.rates import rate_tables
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
     format_count,
     format_in,
     format_percent,
     format_spread_in,
-    gateway_cell,
     mix_words,
     size_words,
     unit_of_times,
@@ -77,7 +76,15 @@ def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:
     if len(documents) < 2:
         return None
     tables = (*rate_tables(documents), *_time_tables(documents), *scale_up_tables(documents), *_shares(documents))
-    return Section(title="All gateways", tables=tables)
+    return Section(title="All gateways", tables=(*tables, *_gateways(documents)))
+
+
+def _gateways(documents: Sequence[ResultDocument]) -> Iterator[Table]:
+    """Yield a table of the gateways; the tables above it name the campaigns alone."""
+    rows = tuple(dict.fromkeys((document.name, document.gateway.name) for document in documents))
+    if any(campaign != gateway for campaign, gateway in rows):
+        columns = (Column(heading="campaign", numeric=False), Column(heading="gateway", numeric=False))
+        yield Table(title="Gateways", columns=columns, rows=rows)
 
 
 def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
@@ -90,16 +97,16 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
         headings = (*_TRAFFIC, *(name.replace("_", "\n") for name in others))
         traffic = [heading for heading in headings if any(_traffic_cell(heading, row) for row in rows)]
         columns = (
-            Column(heading="gateway", numeric=False),
+            Column(heading="campaign", numeric=False),
             *(Column(heading=heading, numeric=heading not in ("direction", "class")) for heading in traffic),
             Column(heading=words, strong=True),
             Column(heading=f"p1 {DASH} p99\ndispersion"),
-            Column(heading="repe-\ntitions"),
+            REPETITIONS,
             Column(heading="limited by", numeric=False),
         )
         cells = tuple(
             (
-                gateway_cell(row.gateway, row.campaign),
+                row.campaign,
                 *(_traffic_cell(heading, row) or DASH for heading in traffic),
                 "not measured" if row.quantity.value is None else format_in(row.quantity.value, unit_ns),
                 _spread_cell(row.quantity, unit_ns),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from gatemark.report.self_error import ceiling_cell, ceiling_of, is_near_ceiling
-from gatemark.report.table import Column, Table
+from gatemark.report.table import REPETITIONS, Column, Table
 from gatemark.report.words import (
     DASH,
     bounds_cell,
@@ -17,7 +17,6 @@ from gatemark.report.words import (
     format_ratio,
     format_share,
     format_sizes,
-    gateway_cell,
     limit_text,
     rate_cell,
     spread_cell,
@@ -32,7 +31,7 @@ RateRow = tuple[ResultDocument, RunResult, Quantity]
 """A rate with its run and its campaign."""
 
 
-ONE_CAMPAIGN: tuple[str, ...] = ("gateway",)
+ONE_CAMPAIGN: tuple[str, ...] = ("campaign",)
 """Headings that a table of one campaign leaves out."""
 
 _NOT_COMPARED = ("sum of both\ndirections", "theoretical\nmaximum")
@@ -78,9 +77,9 @@ def rate_table(title: str, rates: Sequence[RateRow], *, left_out: Sequence[str] 
     return Table(title=title, columns=tuple(columns), rows=rows, names=names)
 
 
-_NAMES = ("gateway", "connec-\ntions", "IPv4 / IPv6\noctets", "direction", "fore:back-\nground", "alpha")
+_NAMES = ("campaign", "connec-\ntions", "IPv4 / IPv6\noctets", "direction", "fore:back-\nground", "alpha")
 _COLUMNS = (
-    Column(heading="gateway", numeric=False),
+    Column(heading="campaign", numeric=False),
     Column(heading="connec-\ntions"),
     Column(heading="IPv4 / IPv6\noctets"),
     Column(heading="direction", numeric=False),
@@ -90,8 +89,8 @@ _COLUMNS = (
     Column(heading=f"p1 {DASH} p99\ndispersion"),
     Column(heading="sum of both\ndirections"),
     Column(heading="passed / failed\nresolution"),
-    Column(heading="loss\ntolerance"),
-    Column(heading="repe-\ntitions"),
+    Column(heading="loss\ntolerance", chosen=True),
+    REPETITIONS,
     Column(heading="theoretical\nmaximum"),
     Column(heading="self-test\nceiling"),
     Column(heading="limited by", numeric=False),
@@ -103,8 +102,8 @@ def _cell(heading: str, row: RateRow) -> str:
     searches = run.repetitions if isinstance(run, RateResult) else ()
     known = quantity.limited_by not in NOT_THE_GATEWAY
     match heading:
-        case "gateway":
-            return gateway_cell(document.gateway.name, document.name)
+        case "campaign":
+            return document.name
         case "connec-\ntions":
             return "" if run.connection_count is None else format_count(run.connection_count)
         case "IPv4 / IPv6\noctets":

@@ -19,6 +19,11 @@ class Column:
     """Figures are aligned to the right-hand edge."""
     strong: bool = False
     """What the table is about."""
+    chosen: bool = False
+    """The campaign says it; it was not measured."""
+
+
+REPETITIONS = Column(heading="repe-\ntitions", chosen=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,11 +39,6 @@ def cores_words(gateway: Gateway) -> str:
     return "nobody said how" if gateway.cores_set_by is None else CORES_WORDS[gateway.cores_set_by]
 
 
-def gateway_cell(gateway: str, campaign: str) -> str:
-    """A campaign, as plots and links call it, and below it the gateway that it measured."""
-    return gateway if gateway == campaign else f"{campaign}\n{gateway}"
-
-
 def format_count(value: int | float | None) -> str:
     """A count or rate with thousands separated; a dash where nothing was measured."""
     if value is None:

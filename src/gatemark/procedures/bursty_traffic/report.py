@@ -8,7 +8,7 @@ from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficRe
 from gatemark.report.event_words import traffic_cells, traffic_columns
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import (
     DASH,
@@ -47,7 +47,7 @@ def section(document: ResultDocument, runs: Sequence[BurstyTrafficResult]) -> Se
         Column(heading=f"p1 {DASH} p99\ndispersion"),
         Column(heading="load passed / failed,\nframes/s"),
         Column(heading="line rate,\nframes/s"),
-        Column(heading="repe-\ntitions"),
+        REPETITIONS,
     )
     rows = tuple(_row(run, size, runs, unit_ns) for run in runs for size in run.sizes)
     how = tuple(

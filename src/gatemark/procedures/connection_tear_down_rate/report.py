@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table
 from gatemark.report.words import DASH, format_count, format_long_time
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
@@ -33,7 +33,7 @@ def section(document: ResultDocument, runs: Sequence[TearDownResult]) -> Section
         Column(heading=f"empty table, median\np1 {DASH} p99"),
         Column(heading="net"),
         Column(heading="connections/s", strong=True),
-        Column(heading="repe-\ntitions"),
+        REPETITIONS,
     )
     rows = tuple(
         (

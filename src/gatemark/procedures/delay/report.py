@@ -16,7 +16,7 @@ from gatemark.report.model import ReportPart
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.self_error import error_cells, error_columns, error_notes
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
     direction_label,
@@ -201,7 +201,7 @@ def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figur
         way = way_cell(line.run, line.series.direction, line.series.class_)
         rows.append((*known, way, _repetitions(line.point), *figures.cells(line.series, unit_ns), *error))
     names = (*traffic_columns(runs), Column(heading="load,\nframes/s"), Column(heading="direction", numeric=False))
-    columns = (*names, Column(heading="repe-\ntitions"), *shown_columns, *errors)
+    columns = (*names, REPETITIONS, *shown_columns, *errors)
     return Table(title=figures.title, columns=columns, rows=tuple(rows), names=len(names) + 1, notes=(figures.note,))
 
 

@@ -9,7 +9,7 @@ from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import plot_against
 from gatemark.report.self_error import ceiling_cell, is_near_ceiling
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import loss_over_time_plot, search_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_percent, run_name
 from gatemark.results.document import ResultDocument
@@ -41,7 +41,7 @@ def _table(document: ResultDocument, run: FrameLossResult) -> Table:
         Column(heading="dupli-\ncates"),
         Column(heading="reor-\ndered"),
         Column(heading="longest\nrun lost"),
-        Column(heading="repe-\ntitions"),
+        REPETITIONS,
         *((Column(heading="self-test\nceiling"),) if with_ceiling else ()),
     )
     rows: list[tuple[str, ...]] = []

@@ -8,7 +8,7 @@ from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesRe
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.rate_sentence import rate_sentence
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import DASH, bounds_cell, format_count, format_sizes, limit_text, rate_cell, run_name
 from gatemark.results.document import ResultDocument
@@ -36,7 +36,7 @@ def section(document: ResultDocument, runs: Sequence[RepeatedFourTuplesResult]) 
         Column(heading="seen by the Tester,\nmedian, range"),
         Column(heading="counted by the gateway,\nmedian, range"),
         Column(heading="new at\nthe end"),
-        Column(heading="repe-\ntitions"),
+        REPETITIONS,
         Column(heading="limited by", numeric=False),
     )
     rows = tuple(_row(run) for run in runs if run.refused is None)

@@ -17,7 +17,7 @@ from gatemark.report.event_words import (
 )
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import loss_over_time_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
 from gatemark.results.document import ResultDocument
@@ -41,7 +41,7 @@ def section(document: ResultDocument, runs: Sequence[SystemRecoveryResult]) -> S
         Column(heading="overload, frames/s\nfor"),
         Column(heading="then, frames/s\nfor"),
         Column(heading=f"recovery time, ms\nminimum {DASH} maximum", strong=True),
-        Column(heading="repe-\ntitions"),
+        REPETITIONS,
         Column(heading="frames that\nnever arrived"),
         Column(heading="last loss before\nthe fall, ms"),
     )
