@@ -97,7 +97,7 @@ _ROWS = (
         words="two ports",
         takes_control=True,
         programs=("ip",),
-        commands_run="on this machine as the user of gatemark, isolated in nothing",
+        commands_run="on this machine as the user of gatemark, without any sandbox",
     ),
     BedKind(
         name="loopback",

@@ -97,7 +97,7 @@ def check_cpus(campaign: Campaign | None) -> Iterator[Finding]:
         check="cpus",
         status="ok" if len(usable) > 1 else "warning",
         observed=f"{model}, {len(usable)} usable, isolated: {isolated}",
-        remedy="" if len(usable) > 1 else "with one CPU the Tester and a netns gateway slow each other: add one",
+        remedy="" if len(usable) > 1 else "on one CPU the Tester and a netns gateway slow each other down: add a CPU",
     )
     if campaign is not None and campaign.bed.gateway_is_local:
         plan = plan_cores(usable, tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
@@ -105,9 +105,7 @@ def check_cpus(campaign: Campaign | None) -> Iterator[Finding]:
             check="steering",
             status="warning" if plan.shared else "ok",
             observed=f"Tester on {list(plan.tester)}, gateway on {list(plan.gateway)}",
-            remedy="a limit may be that of either: name distinct testbed.cores and gateway_cores"
-            if plan.shared
-            else "",
+            remedy="a limit may belong to either: name distinct testbed.cores and gateway_cores" if plan.shared else "",
         )
     governor = _read(_CPU / "cpu0/cpufreq/scaling_governor").strip()
     slow = governor not in ("", "performance")
@@ -139,7 +137,7 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
         status="warning" if stalled else "ok",
         observed=f"granularity {granularity_ns} ns, longest stall {stall_ns / 1000:.0f} microseconds"
         f" in {CLOCK_WATCH_SECONDS} s",
-        remedy="something else runs on this CPU: stop it, isolate CPUs (isolcpus=), or name others in testbed.cores"
+        remedy="another program runs on this CPU: stop it, isolate CPUs (isolcpus=), or name others in testbed.cores"
         if stalled
         else "",
     )
@@ -149,7 +147,7 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
         check="hypervisor",
         status="warning" if percent > STEAL_WARNING_PERCENT else "ok",
         observed=f"{'virtual machine' if virtual else 'none seen'}, {percent:.1f} % of the time stolen",
-        remedy="other guests take time: figures will scatter" if percent > STEAL_WARNING_PERCENT else "",
+        remedy="other guests take CPU time, so figures will scatter" if percent > STEAL_WARNING_PERCENT else "",
     )
 
 
@@ -168,8 +166,8 @@ def check_visitors(campaign: Campaign | None) -> Iterator[Finding]:
         check="other work",
         status="warning" if long else "ok",
         observed=f"in {VISITORS_WATCH_SECONDS:g} s {words or 'nothing else ran'}",
-        remedy="what shares its CPU waits that long: stop it, isolate CPUs (isolcpus=), or give it another CPU"
-        f" than the Tester's and the gateway's, for example taskset -pc 0 {long[0].thread}"
+        remedy="work on the same CPU waits that long: stop it, isolate CPUs (isolcpus=), or move it off the CPUs of"
+        f" the Tester and the gateway, for example taskset -pc 0 {long[0].thread}"
         if long
         else "",
     )
@@ -182,7 +180,7 @@ def check_visitors(campaign: Campaign | None) -> Iterator[Finding]:
             f"most are of {row.name} (number {row.number}), {row.times / watched.seconds:.0f}/s on CPU {row.cpu}"
             for row in most
         )
-        or "none of devices",
+        or "no device interrupts",
         remedy=f"give them to a CPU without workers: echo CPU > /proc/irq/{busy[0].number}/smp_affinity_list"
         if busy
         else "",
@@ -215,7 +213,7 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
         check="memory",
         status="warning" if low else "ok",
         observed=f"{available // 1024} MiB available" + (f" for {most} connections" if most else ""),
-        remedy=f"free memory: at least {needed // 1024} MiB should be available" if low else "",
+        remedy=f"free memory: make at least {needed // 1024} MiB available" if low else "",
     )
     total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
     needs_huge_pages = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))
@@ -223,7 +221,7 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
     yield Finding(
         check="huge pages",
         status="warning" if missing else "ok",
-        observed=f"{free} of {total} free" if total else "none; gatemark works without",
+        observed=f"{free} of {total} free" if total else "none; gatemark works without them",
         remedy="sysctl vm.nr_hugepages=1024; mount -t hugetlbfs none /dev/hugepages" if missing else "",
     )
 
@@ -266,7 +264,7 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
         except TestBedError:
             missing.append((tool, package))
     if not missing:
-        yield Finding(check="tools", status="ok", observed=f"{', '.join(needed) or 'none'} needed, all there")
+        yield Finding(check="tools", status="ok", observed=f"{', '.join(needed) or 'none'} needed, all installed")
     for tool, package in missing:
         yield Finding(
             check="tools",
@@ -338,8 +336,10 @@ def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
     if not problems:
         with isolate(ports, read_uplinks) as dropped:
             names = ", ".join(dropped.interfaces)
-        observed = f"while a measurement lasts, all that arrives at {names} is kept from bridges and IP of this machine"
-        yield Finding(check="isolation", status="ok", observed=observed if names else "nothing here is forwarded")
+        observed = f"during a measurement, traffic that arrives at {names} does not reach this machine's bridges and IP"
+        yield Finding(
+            check="isolation", status="ok", observed=observed if names else "this machine forwards nothing from there"
+        )
 
 
 def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Finding]:
@@ -364,7 +364,7 @@ def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Fi
     yield Finding(
         check=check,
         status="warning" if merging else "ok",
-        observed=f"{interface}: {', '.join(merging) or 'no offload that merges frames'}",
+        observed=f"{interface}: {', '.join(merging) or 'no frame-merging offload'}",
         remedy=f"ethtool -K {interface} gro off lro off" if merging else "",
     )
 
@@ -400,7 +400,7 @@ def check_leftovers(campaign: Campaign | None) -> Iterator[Finding]:
     """Test beds and settings of processes that no longer live."""
     left = find_leftovers()
     if left:
-        remedy = "gatemark cleanup; the next start with a netns test bed removes it as well"
+        remedy = "run gatemark cleanup; the next start with a netns test bed also removes it"
         yield Finding(check="leftovers", status="warning", observed=str(left).replace("\n", "; "), remedy=remedy)
 
 

@@ -50,7 +50,7 @@ def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
         plain = [question for question in questions if _is_of(question, edges)]
         knows_all = count == rule.edge_count
         right = [question for question in plain if is_due(rule, question)]
-        check, observed = f"MAP rule, domain {index + 1}", f"{len(right)} of {len(plain)} packets right"
+        check, observed = f"MAP rule, domain {index + 1}", f"{len(right)} of {len(plain)} packets correct"
         if len(right) == len(plain):
             yield Finding(check=check, status="ok", observed=f"{observed}: lowest and highest customer edge and port")
             continue
@@ -70,17 +70,17 @@ def _diagnosis(key: str, questions: Sequence[Question], fitting: Sequence[Fit]) 
     export = "compare with the rules that `gatemark export` prints"
     came = sum(question.arrived is not None for question in questions)
     if not came:
-        remedy = f"look at routes and forwarding first, then {export}"
-        return f"nothing of {len(questions)} packets came back", remedy
+        remedy = f"check routes and forwarding first, then {export}"
+        return f"none of {len(questions)} packets came back", remedy
     if not fitting:
-        several = f"no rule that differs in one value or two explains what came of {len(questions)} packets"
-        return several, f"{export}; `gatemark frame` shows what is due"
+        several = f"no rule that differs in one or two values explains the outcome of {len(questions)} packets"
+        return several, f"{export}; `gatemark frame` shows the expected packets"
     words = ["with " + " and ".join(fit.changed) for fit in fitting[:FITS_SHOWN]]
     if len(fitting) == 1:
-        told = f"the gateway does what it would {words[0]}: that explains all {len(questions)} packets"
+        told = f"the gateway behaves as it would {words[0]}: that explains all {len(questions)} packets"
         return told, f"correct the gateway's rule, or set {' and '.join(fitting[0].changed)} in {key}"
     more = f", and {len(fitting) - FITS_SHOWN} other rules" if len(fitting) > FITS_SHOWN else ""
-    told = f"the gateway does what it would {' or '.join(words)}{more}: from outside they look the same"
+    told = f"the gateway behaves as it would {' or '.join(words)}{more}: from outside these look the same"
     return told, export
 
 

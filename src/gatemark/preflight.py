@@ -45,14 +45,14 @@ ECHO_CHECKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 ICMP_MEANINGS = {
     "icmpv4 3/0": "no route to the network",
     "icmpv4 3/1": "the gateway could not find the destination host, or has no route to it",
-    "icmpv4 3/3": "the gateway took the frame as its own: the destination is the gateway's address",
+    "icmpv4 3/3": "the gateway took the frame for its own: the destination is the gateway's address",
     "icmpv4 3/4": "the frame is too large for the next link and DF is set: raise the MTU",
     "icmpv4 3/13": "the gateway's policy forbids it",
     "icmpv4 11/0": "the time to live ran out: raise traffic.hop_limit, or look for a routing loop",
     "icmpv6 1/0": "no route to the destination",
     "icmpv6 1/1": "the gateway's policy forbids it",
     "icmpv6 1/3": "the gateway could not find the destination host: its neighbour discovery got no answer",
-    "icmpv6 1/4": "the gateway took the frame as its own: the destination is the gateway's address",
+    "icmpv6 1/4": "the gateway took the frame for its own: the destination is the gateway's address",
     "icmpv6 1/5": "the gateway's source address check failed",
     "icmpv6 2/0": "the frame is too large for the next link: raise the MTU",
     "icmpv6 3/0": "the hop limit ran out: raise traffic.hop_limit, or look for a routing loop",
@@ -150,7 +150,7 @@ def judge_connections(record: TrialRecord) -> Iterator[Finding]:
         observed=observed,
         remedy="the gateway does not count what it forwards: check gateway control count_connections"
         if missed
-        else "see what became of the frames below; the gateway must translate and keep state for each connection",
+        else "check the frames below; the gateway must translate and keep state for each connection",
     )
 
 
@@ -165,7 +165,7 @@ def judge_path(
     }
     for direction in report.directions:
         check, what = checks[direction.direction]
-        observed = f"{direction.received} of {direction.offered} {what} right"
+        observed = f"{direction.received} of {direction.offered} {what} correct"
         if direction.received == direction.offered > 0:
             yield Finding(check=check, status="ok", observed=observed)
             continue
@@ -197,15 +197,15 @@ def _remedy_here(report: TrialReport) -> str:
 def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, int], what: str) -> str:
     """Choose the likeliest reason."""
     if direction.offered == 0 and what == ECHO_CHECKS["reverse"][1]:
-        return "a reply needs a request: see what became of those"
+        return "a reply needs a request: check the requests"
     if direction.offered == 0:
         return "the Tester could not send: check the link and the port"
     if not campaign.bed.has_gateway:
-        return "nothing but a cable may be between the ports: check that it joins these two"
+        return "check that a cable joins these two ports, with nothing else in between"
     if "untranslated_source" in faults:
         return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
     if "outside_port_set" in faults:
-        return "the gateway uses ports outside of its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
+        return "the gateway uses ports outside its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
     if campaign.gateway_edge is not None and "source_address" in faults:
         return f"the gateway's MAP address is not {campaign.gateway_edge.address}: compare its rule with [map]"
     if campaign.gateway.pool and "source_address" in faults:
@@ -222,4 +222,4 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
             f"a gateway must drop {BENCHMARKING_NETWORK} inside {WELL_KNOWN_PREFIX}, because it is not global (RFC 6052"
             " section 3.1): use a network-specific prefix such as 2001:2:0:6400::/96"
         )
-    return "check routes, forwarding and firewall of the gateway; `tcpdump` on its interfaces shows how far frames come"
+    return "check routes, forwarding and firewall of the gateway; `tcpdump` on its interfaces shows how far frames get"

@@ -176,7 +176,7 @@ def resume_campaign(
         _same_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
         if stored != resolved(complete):
-            raise _changed(opened, "campaign.json is not what follows from campaign.toml and the recipe")
+            raise _changed(opened, "campaign.json does not match campaign.toml and the recipe")
         return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True, report=True)
 
 
@@ -427,7 +427,7 @@ def _start_provenance(
             what="machine, engine, ports or the gateway's host are not those of the trials in this folder: "
             + "; ".join(differing),
             where=str(folder.path),
-            fix="bring the earlier ones back, or measure with these into a new folder",
+            fix="restore the earlier ones, or measure with these into a new folder",
         )
     record = Provenance(
         seed=tester.campaign.seed,
@@ -457,9 +457,9 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
     changed = [key for key in keys if before.get(key) != now.get(key)]
     if changed:
         raise ResultError(
-            what=f"the gateway is not the one that was measured before: its {', '.join(changed)} changed",
+            what=f"the gateway differs from the one measured before: its {', '.join(changed)} changed",
             where=str(folder.path),
-            fix="bring the earlier gateway back, or measure this one into a new folder",
+            fix="restore the earlier gateway, or measure this one into a new folder",
         )
 
 
@@ -501,7 +501,7 @@ def check_owner(folder: ResultFolder) -> None:
             what=f"another user made it or can write to it ({', '.join(strangers)}), and its campaign and recipe say"
             " which commands run on this machine",
             where=str(folder.path),
-            fix="read campaign.toml and the recipe that it names; if you trust the commands, add --trust-commands",
+            fix="read campaign.toml and its recipe; if you trust the commands, add --trust-commands",
         )
 
 
@@ -509,14 +509,14 @@ def _same_files(folder: ResultFolder) -> None:
     """Raise ResultError if campaign.toml is not that of the first session."""
     before = provenance_of(folder)
     if before is not None and before.campaign_sha256 != _digest(folder):
-        raise _changed(folder, "campaign.toml is not what it was when the folder was made")
+        raise _changed(folder, "campaign.toml has changed since the folder was made")
 
 
 def _same_recipe(folder: ResultFolder, campaign: Campaign) -> None:
     """Raise ResultError if the recipe is not that of the first session, in any of its commands for example."""
     before = provenance_of(folder)
     if before is not None and before.recipe_sha256 != _recipe_digest(campaign):
-        raise _changed(folder, f"the recipe {campaign.testbed.recipe} is not what it was when the folder was made")
+        raise _changed(folder, f"the recipe {campaign.testbed.recipe} has changed since the folder was made")
 
 
 def _changed(folder: ResultFolder, what: str) -> ResultError:

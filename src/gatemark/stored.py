@@ -43,7 +43,7 @@ def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
         return self_test_part(folder.read_json(SELF_TEST_FILE))
     except (KeyError, TypeError, ValidationError) as error:
         raise ResultError(
-            what=f"{SELF_TEST_FILE} is damaged or of another version", where=str(folder.path), fix="delete that file"
+            what=f"{SELF_TEST_FILE} is damaged or has another version", where=str(folder.path), fix="delete that file"
         ) from error
 
 
@@ -55,7 +55,7 @@ def provenance_of(folder: ResultFolder) -> Provenance | None:
         return Provenance.model_validate(folder.read_json("provenance.json"))
     except ValidationError as error:
         raise ResultError(
-            what="provenance.json is damaged or of another version",
+            what="provenance.json is damaged or has another version",
             where=str(folder.path),
             fix="restore the file, or measure again",
         ) from error

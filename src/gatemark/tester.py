@@ -145,9 +145,9 @@ def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
     except (KeyboardInterrupt, Interrupted) as error:
         fix = ""
         if resume_hint is not None and any((Path(resume_hint) / name).exists() for name in RESUMED_FROM):
-            fix = f"go on with: gatemark run --resume {resume_hint}"
+            fix = f"resume with: gatemark run --resume {resume_hint}"
         raise Interrupted(
-            what="stopped; the trials measured so far are kept" if fix else "stopped",
+            what="stopped; completed trials are kept" if fix else "stopped",
             where=resume_hint if fix and resume_hint else "gatemark",
             fix=fix,
         ) from error

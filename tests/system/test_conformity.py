@@ -143,4 +143,4 @@ def test_the_rule_of_a_relay_is_seen_from_outside(
     campaign = relay.tester.campaign.model_copy(update={"map": table})
     (told,) = map_findings(campaign, relay.tester.engine.exchange)
     assert told.status == ("ok" if words is None else "failed")
-    assert words is None or f"the gateway does what it would with {words}: that explains all" in told.observed
+    assert words is None or f"the gateway behaves as it would with {words}: that explains all" in told.observed

@@ -453,7 +453,7 @@ def test_doctor_asks_where_the_campaign_does(tmp_path: Path, faulty: bool) -> No
     findings = {finding.check: finding for finding in check_gateway_path(overload_campaign(name, {"clients": 2}))}
     assert list(findings) == ["gateway path, echo requests", "gateway path, echo replies"]
     requests, replies = findings.values()
-    assert (requests.status, requests.observed) == ("ok", "10 of 10 echo requests right")
+    assert (requests.status, requests.observed) == ("ok", "10 of 10 echo requests correct")
     assert (replies.status, replies.observed) == (
-        ("failed", "0 of 10 replies right") if faulty else ("ok", "10 of 10 replies right")
+        ("failed", "0 of 10 replies correct") if faulty else ("ok", "10 of 10 replies correct")
     )

@@ -91,7 +91,7 @@ def test_power_is_cycled_from_here(tmp_path: Path) -> None:
 
 def test_the_old_system_is_not_taken_for_the_new_one(tmp_path: Path) -> None:
     host = Host(tmp_path, HERE, reboot="true", limits={"boot": "1500ms"})
-    with pytest.raises(TestBedError, match=r"did not boot within 1\.5 s: it was always the boot before") as caught:
+    with pytest.raises(TestBedError, match=r"did not boot within 1\.5 s: the boot has not changed") as caught:
         host.booter.boot()
     assert "gateway.control.limits.boot" in caught.value.fix
 
@@ -359,7 +359,7 @@ def test_progress_says_that_the_host_boots() -> None:
             "never",
             {"reboot": [], "boot_after_collapse": True, "health": "true"},
             "boot_after_collapse",
-            "makes no sense",
+            "contradicts",
         ),
         ("column", {"boot_after_collapse": True}, "boot_after_collapse", "has no effect"),
     ],

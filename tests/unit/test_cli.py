@@ -104,7 +104,7 @@ def test_plan_says_which_kernel_the_gateway_gets_and_why(tmp_path: Path, capsys:
         'testbed = {kind = "netns", recipe = "linux-router4", kernel = "uml"}\nframe_loss = {rates = ["1k"]}'
     )
     assert main(["plan", str(file)]) == 0
-    assert "# Kernel of the gateway\n\nnot known: testbed.kernel: there is no kernel of its" in capsys.readouterr().out
+    assert "# Kernel of the gateway\n\nnot known: testbed.kernel: no separate kernel" in capsys.readouterr().out
     program = tmp_path / "linux.uml"
     program.write_text("")
     program.chmod(0o755)

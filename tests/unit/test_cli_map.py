@@ -53,7 +53,7 @@ def test_a_file_of_maptperf_becomes_a_campaign_file(
     assert main(["import", "maptperf", str(maptperf)]) == 0
     text = capsys.readouterr().out
     assert text.startswith(
-        "# Imported from Maptperf.conf, a configuration file of Maptperf.\n#\n# - Add what the file does not say: "
+        "# Imported from Maptperf.conf, a configuration file of Maptperf.\n#\n# - Add what the file does not give: "
     )
     assert "\n# - 64:ff9b::/96 must not represent 203.0.113.56" in text
     assert max(map(len, text.partition("\nname")[0].splitlines())) <= 100
@@ -63,10 +63,10 @@ def test_a_file_of_maptperf_becomes_a_campaign_file(
     output = tmp_path / "new.toml"
     assert main(["import", "maptperf", str(maptperf), "--output", str(output)]) == 0
     assert output.read_text(encoding="utf-8") == text
-    assert capsys.readouterr().out.startswith(f"{output} is written\n- Add what the file does not say")
+    assert capsys.readouterr().out.startswith(f"wrote {output}\n- Add what the file does not give")
     assert main(["import", "maptperf", str(maptperf), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    missing = "Add what the file does not say: left.port, right.port, the table of a procedure."
+    missing = "Add what the file does not give: left.port, right.port, the table of a procedure."
     assert document == {"campaign": expected.document, "notes": [missing, *expected.notes]}
 
 
@@ -92,7 +92,7 @@ def test_with_what_the_comments_ask_for_it_is_a_campaign(
 def test_nothing_is_overwritten(maptperf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "maptperf", str(maptperf), "--output", str(maptperf)]) == 2
     assert maptperf.read_text(encoding="utf-8") == SELF_TEST
-    assert "exists, and is not overwritten\n\nhint: name another file" in capsys.readouterr().err
+    assert "exists and is not overwritten\n\nhint: name another file" in capsys.readouterr().err
     assert main(["import", "maptperf", str(maptperf), "--output", str(maptperf.parent / "no" / "new.toml")]) == 3
     assert "cannot be written" in capsys.readouterr().err
 
@@ -153,7 +153,7 @@ def test_the_route_leads_through_the_router_if_there_is_one(campaign: Path, caps
 
 def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "jool", str(campaign), "--interface", "left0"]) == 2
-    assert "--interface: makes no sense for jool" in capsys.readouterr().err
+    assert "--interface: does not apply to jool" in capsys.readouterr().err
     example = Path(__file__).parents[2] / "examples" / "2-linux-router4.toml"
     assert main(["export", "jool", str(example)]) == 2
     assert "map: is missing: a gateway of technology router44 has no MAP rules" in capsys.readouterr().err

@@ -101,7 +101,7 @@ def test_the_base_is_accepted() -> None:
             "right.ipv4.hosts.range: the emulated hosts 198.19.0.1 to 198.19.0.254 contain",
         ),
         ("right.ipv4.hosts", hosts("2-254", 3), "right.ipv4.hosts.offset: 3 is beyond the address"),
-        ("right.ipv4.hosts", {"range": "2-254"}, "right.ipv4.hosts.range: makes no sense for mode fixed"),
+        ("right.ipv4.hosts", {"range": "2-254"}, "right.ipv4.hosts.range: is not allowed with mode = fixed"),
         ("right.ipv4.hosts", {"mode": "increasing", "range": "2-9"}, "right.ipv4.hosts.offset: is missing"),
         ("left.ipv6.hosts", hosts("2-300", 14), "left.ipv6: host 2001:2::"),
         ("traffic.source_ports", {"range": "1024-65536"}, "traffic.source_ports.range: 65536 is above 65535"),
@@ -144,10 +144,10 @@ def test_the_base_is_accepted() -> None:
         ("repetitions", 0, "repetitions: 0 should be greater than or equal to 1"),
         ("validity.retries", -1, "validity.retries: -1 should be greater than or equal to 0"),
         ("testbed.kind", "netn", "testbed.kind: 'netn' is not one of"),
-        ("testbed.recipe", "linux-router4", "testbed.recipe: makes no sense for kind ports"),
-        ("testbed.gateway_cores", [1], "testbed.gateway_cores: makes no sense for kind ports"),
+        ("testbed.recipe", "linux-router4", "testbed.recipe: is not allowed with kind = ports"),
+        ("testbed.gateway_cores", [1], "testbed.gateway_cores: is not allowed with kind = ports"),
         ("testbed.cores", [1, 1], "testbed.cores: names a CPU twice"),
-        ("left.port", "af_packt:eth1", "left.port: 'af_packt:eth1' is no kind of port"),
+        ("left.port", "af_packt:eth1", "left.port: 'af_packt:eth1' is not a kind of port"),
         ("left.port", "af_packet", "left.port: af_packet needs a name"),
         ("left.port", "pci:0000:01:00.1", "right.port: pci:0000:01:00.1 is the left port as well"),
         (
@@ -157,7 +157,7 @@ def test_the_base_is_accepted() -> None:
         ),
         ("left.vlan", 4095, "left.vlan: 4095 should be less than or equal to 4094"),
         ("left.address_mode", "nexthop", "left.ipv6.router: is missing"),
-        ("left.ipv6.router", "2001:2::10", "left.ipv6.router: makes no sense for address_mode onlink"),
+        ("left.ipv6.router", "2001:2::10", "left.ipv6.router: is not allowed with address_mode = onlink"),
         ("right.ipv4.gateway", "198.19.0.2", "right.ipv4.gateway: 198.19.0.2 is right.ipv4.address"),
         (
             "gateway.eam",
@@ -324,7 +324,7 @@ def test_translation_keys_make_no_sense_for_routers(key: str) -> None:
         router44(document)
         document["gateway"][key] = values[key]
 
-    assert problems_of(change)[0].startswith(f"gateway.{key}: makes no sense for router44")
+    assert problems_of(change)[0].startswith(f"gateway.{key}: does not apply to router44")
 
 
 def test_size_family_of_a_router() -> None:
@@ -431,7 +431,7 @@ def test_a_file_that_contradicts_its_recipe(tables: dict[str, Any], where: str) 
 def test_netns_wants_a_recipe_and_makes_its_ports() -> None:
     with pytest.raises(ConfigError, match=r"testbed\.recipe: is missing"):
         campaign_from_dict({"testbed": {"kind": "netns"}})
-    with pytest.raises(ConfigError, match=r"left\.port: 'pci:1' makes no sense"):
+    with pytest.raises(ConfigError, match=r"left\.port: 'pci:1' is not allowed"):
         netns(left={"port": "pci:1"})
     assert netns(left={"port": "af_xdp"}, right={"port": "af_xdp"}).left is not None
 

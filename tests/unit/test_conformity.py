@@ -196,7 +196,7 @@ def test_packets_that_the_port_did_not_take_are_no_fault_of_the_gateway(tmp_path
         ({"conformity": {"cases": ["loopback"]}}, "conformity.cases", "foreign_source_port"),
         ({"map": {"onlink": True, "edges": 100}}, "map.order", "increasing"),
         ({"technology": "siit64"}, "conformity", "MAP rules"),
-        ({"kind": "loopback"}, "conformity", "without a gateway"),
+        ({"kind": "loopback"}, "conformity", "needs a gateway"),
     ],
 )
 def test_contradictions_are_told(document: dict[str, Any], where: str, words: str) -> None:
@@ -292,5 +292,5 @@ class TestCustomerEdge:
 
     def test_only_what_its_rule_has_is_tried(self) -> None:
         assert {probe.name for probe in probes(self.edge_campaign())} == set(EDGE_CASES)
-        with pytest.raises(ConfigError, match="hairpin makes no sense here: map_t_ce has no such case"):
+        with pytest.raises(ConfigError, match="hairpin does not apply here: map_t_ce has no such case"):
             self.edge_campaign(conformity={"cases": ["hairpin"]})

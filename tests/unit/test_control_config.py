@@ -90,7 +90,7 @@ def test_every_problem_of_the_settings_is_told_at_once() -> None:
         settings={"cores": 4, "core": 5, "sdfn": "x", "rss": "sd"},
     )
     assert "{value} is missing" in told["gateway.control.set.rss.apply"]
-    assert "nothing says what to set it to" in told["gateway.settings.hash"]
+    assert "the file gives no value for it" in told["gateway.settings.hash"]
     assert "did you mean cores?" in told["gateway.settings.core"]
     assert "add [gateway.control.set.sdfn]" in told["gateway.settings.sdfn"]
     assert len(told) == 4
@@ -151,7 +151,7 @@ def test_cores_are_stated_where_nothing_else_knows_them() -> None:
     assert "but not how many" in problems(cores_set_by="pinning")["gateway.cores_set_by"]
     assert "gateway.cores" in problems(cores=0)
     loopback = {**document(cores=2), "testbed": {"kind": "loopback"}}
-    with pytest.raises(ConfigError, match=r"gateway\.cores: makes no sense for kind loopback"):
+    with pytest.raises(ConfigError, match=r"gateway\.cores: is not allowed with kind = loopback"):
         campaign_from_dict(loopback)
 
 

@@ -108,7 +108,7 @@ def test_frames_lost_here_are_not_the_gateways(right: dict[str, Any], said: str)
 
 def test_a_loop_back_has_a_cable_and_no_gateway() -> None:
     (finding,) = preflight.judge_path(campaign(kind="loopback"), report(ALL_LOST))
-    assert finding.remedy == "nothing but a cable may be between the ports: check that it joins these two"
+    assert finding.remedy == "check that a cable joins these two ports, with nothing else in between"
 
 
 def test_ports_that_a_loop_back_names_are_looked_at() -> None:

@@ -117,7 +117,7 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ("setup =", "set_up =", "did you mean `setup`"),
         ('technology = "router44"', 'technology = "router45"', "technology"),
         ('technology = "router44"', 'technology = "router66"', "needs ipv6 on the left"),
-        ('technology = "router44"', "", "technology: this key is needed"),
+        ('technology = "router44"', "", "technology: this key is required"),
         ("ipv4 = {address", "ipv5 = {address", "left.ipv5: unknown key"),
         ('"198.18.0.2"', '"198.18.0.300"', "left.ipv4.address"),
         ('networks = ["198.18.0.0/16"]', 'networks = ["198.18.0.0/8"]', "left.networks.0"),
@@ -127,16 +127,16 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
         ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
         ('setup = ["true"]', 'setup = "true"', "commands.setup"),
-        ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: makes no sense for router44"),
-        ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: makes no sense for router44"),
+        ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: does not apply to router44"),
+        ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: does not apply to router44"),
         ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
         ('name = "mine"', 'name = "mine"\ntable = {size = "many"}', "'many' is not a rate"),
-        ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: makes no sense for router44"),
+        ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: does not apply to router44"),
         ('setup = ["true"]', 'set_udp_timeout = ["true"]', "commands.set_udp_timeout: does not say where"),
         (
             'technology = "router44"',
             'technology = "nat44"\ntable = {udp_timeout = "1ms"}',
-            "no whole number of seconds",
+            "not a whole number of seconds",
         ),
     ],
 )
@@ -223,4 +223,4 @@ def test_keys_of_the_recipe_stand_in_its_commands(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_recipe(path)
     told = [problem.what for problem in caught.value.problems]
-    assert "{prefix} stands for nothing" in told and "{pool_ports} stands for nothing" in told
+    assert "{prefix} is undefined" in told and "{pool_ports} is undefined" in told

@@ -121,7 +121,7 @@ def test_a_kernel_of_another_configuration_is_listed_and_not_taken(
 
 def test_no_kernel_is_told_with_the_remedy(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernel", "list"]) == 0
-    assert capsys.readouterr().out == "there is none; build one with `gatemark kernel build`\n"
+    assert capsys.readouterr().out == "no kernel was built; build one with `gatemark kernel build`\n"
 
 
 def test_the_kernel_of_a_path_is_the_users_own_or_one_that_was_built(cache: Path, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_kernel_that_is_there_is_not_built_again(cache: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("version", ["newest", "7", "7.3.4", "../7.3"])
 def test_what_is_no_series_is_refused(cache: Path, version: str) -> None:
-    with pytest.raises(ConfigError, match="is no kernel series"):
+    with pytest.raises(ConfigError, match="is not a kernel series"):
         build.build_kernel(version, silent, jobs=1)
 
 

@@ -92,7 +92,7 @@ def test_what_both_say_must_be_alike(laboratory: Path, tmp_path: Path) -> None:
     [
         ("[beds.a]\nnode = 7\n", "a", "beds.a.node"),
         ("[beds.a]\nlicense = 'x'\n", "a", "unknown key"),
-        ("[beds.a]\ncampaign.throughput = {resolution = '5%'}\n", "a", "throughput is no table of a test bed"),
+        ("[beds.a]\ncampaign.throughput = {resolution = '5%'}\n", "a", "throughput is not the table of a test bed"),
         ("[beds.a]\n", "b", "there is no test bed 'b'"),
         ("beds = ", "a", "is not TOML"),
         ("", "a", "beds"),

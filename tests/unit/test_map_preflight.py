@@ -42,7 +42,7 @@ def finding(rule: MapDomain, *faults: Fault, document: dict[str, Any] | None = N
 
 def test_a_relay_with_the_rule_of_the_campaign_is_right() -> None:
     told = finding(RULE)
-    assert (told.status, told.observed) == ("ok", "22 of 22 packets right: lowest and highest customer edge and port")
+    assert (told.status, told.observed) == ("ok", "22 of 22 packets correct: lowest and highest customer edge and port")
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -63,7 +63,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 def test_another_rule_is_named(words: str) -> None:
     told = finding(replace(RULE, **CHANGES[words]))
     assert told.status == "failed"
-    assert f"the gateway does what it would with {words}: that explains all" in told.observed
+    assert f"the gateway behaves as it would with {words}: that explains all" in told.observed
     assert told.remedy == f"correct the gateway's rule, or set {words} in map.domains[0]"
 
 
@@ -78,13 +78,13 @@ def test_what_cannot_be_told_apart_is_not_chosen() -> None:
     (told,) = map_findings(campaign(SHARED, map={"edges": 1, "order": "increasing"}), ask)
     assert told.status == "failed"
     assert " or with " in told.observed
-    assert "from outside they look the same" in told.observed
+    assert "from outside these look the same" in told.observed
     assert "set " not in told.remedy
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [("forwards nothing", "nothing of 39 packets came back"), ("forwards upward only", "no rule that differs")],
+    [("forwards nothing", "none of 39 packets came back"), ("forwards upward only", "no rule that differs")],
 )
 def test_what_no_rule_explains_is_said(fault: Fault, words: str) -> None:
     told = finding(RULE, fault)

@@ -56,8 +56,8 @@ def places(*domains: MapDomain, **options: Any) -> dict[str, str]:
         ({"rule_ipv6": "2001:db8:ce::/116"}, "ea_bits", "13 behind 2001:db8:ce::/116 needs 129 of 128 bits"),
         ({"psid_offset": 16}, "psid_offset", "16 is not between 0 and 15"),
         ({"psid_offset": 12}, "psid_offset", "12 and a PSID of 5 bits are more than the 16 bits of a port"),
-        ({"psid_bits": 5}, "psid_bits", "makes no sense with ea_bits = 13, from which the PSID is taken"),
-        ({"psid": 5}, "psid", "makes no sense with ea_bits = 13, from which the PSID is taken"),
+        ({"psid_bits": 5}, "psid_bits", "is not allowed with ea_bits = 13, from which the PSID is taken"),
+        ({"psid": 5}, "psid", "is not allowed with ea_bits = 13, from which the PSID is taken"),
         ({"dmr": "64:ff9b::/80"}, "dmr", "64:ff9b::/80 has length 80"),
         ({"dmr": "2001:db8:ffff:0:100::/96"}, "dmr", "2001:db8:ffff:0:100::/96 has bits 64 to 71 set"),
         (
@@ -83,14 +83,14 @@ def places(*domains: MapDomain, **options: Any) -> dict[str, str]:
         (
             {"ea_bits": 8, "except_system_ports": True},
             "exclude",
-            "system_ports makes no sense for a rule whose EA bits hold no PSID",
+            "system_ports does not apply to a rule whose EA bits hold no PSID",
         ),
         (
             {"psid_offset": 6, "except_system_ports": True},
             "exclude",
-            "system_ports makes no sense with psid_offset = 6, where no PSID alone has them",
+            "system_ports is not allowed with psid_offset = 6, where no PSID alone has them",
         ),
-        ({"weight": 0}, "weight", "0 is no weight"),
+        ({"weight": 0}, "weight", "0 is not a valid weight"),
     ],
 )
 def test_a_rule_that_contradicts_itself(values: dict[str, Any], key: str, what: str) -> None:
@@ -108,7 +108,7 @@ def test_a_rule_that_contradicts_itself(values: dict[str, Any], key: str, what: 
         (
             {"rule_ipv4": "192.0.2.16/28"},
             "psid_bits",
-            "is set, but 192.0.2.16/28 is no single address, and only an address is shared",
+            "is set, but 192.0.2.16/28 is not a single address, and only an address is shared",
         ),
     ],
 )

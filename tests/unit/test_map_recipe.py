@@ -105,7 +105,7 @@ def test_a_few_of_many_customer_edges_can_be_measured_in_increasing_order() -> N
 @pytest.mark.parametrize(
     ("keys", "where", "what"),
     [
-        ({"map_gateway": None}, "files.tayga.conf", "{map_tayga} stands for nothing without map_gateway"),
+        ({"map_gateway": None}, "files.tayga.conf", "{map_tayga} is undefined without map_gateway"),
         ({"commands": {}}, "map_gateway", "{map_routes} is in no file and no command"),
         ({"map_gateway": {"private": "198.19.0.0/20"}}, "map_gateway.private", "198.19.0.0/20 overlaps 198.19.0.0/16"),
         ({"map_gateway": {"private": "10.0.0.0/24"}}, "map_gateway.private", "10.0.0.0/24 has addresses for 253"),

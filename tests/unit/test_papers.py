@@ -170,7 +170,7 @@ def test_each_experiment_is_planned(file: Path, capsys: pytest.CaptureFixture[st
     estimates = [planned["estimate"], *(column["estimate"] for column in planned.get("columns", []))]
     assert all(0 < estimate["seconds_min"] <= estimate["seconds_max"] for estimate in estimates)
     assert main(["plan", str(file)]) == 0
-    duration = re.search(r"# Duration\n\n(.+?), without", capsys.readouterr().out)
+    duration = re.search(r"# Duration\n\n(.+?), not counting", capsys.readouterr().out)
     assert duration is not None
     (row,) = [line for line in README.splitlines() if f"({file.parent.name}/{file.name})" in line]
     assert row.endswith(f"| {duration[1]} |")

@@ -329,7 +329,7 @@ def test_cores_and_settings_say_how_they_came_about() -> None:
     assert "8, read back" in text
     assert "sd, not read back" in text
     assert "1000, read back as 1008" in text
-    assert "4, nobody said how" in Words(page_of(document([run("throughput", (1,))], cores=4))).text
+    assert "4, not stated" in Words(page_of(document([run("throughput", (1,))], cores=4))).text
 
 
 def test_several_gateways_are_compared_at_the_top() -> None:

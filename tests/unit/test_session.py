@@ -100,7 +100,7 @@ def test_a_changed_campaign_is_not_resumed(write_campaign: WriteCampaign, tmp_pa
     folder = interrupted(write_campaign, tmp_path)
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(text.replace('maximum = "1M"', 'maximum = "2M"'))
-    with pytest.raises(ResultError, match=r"campaign\.toml is not what it was"):
+    with pytest.raises(ResultError, match=r"campaign\.toml has changed"):
         resume_campaign(folder, equipment=simulated_equipment(DEVICE))
 
 
@@ -111,7 +111,7 @@ def test_what_is_measured_follows_from_the_campaign_file_and_not_from_its_copy(
     text = (folder / "campaign.json").read_text()
     (folder / "campaign.json").write_text(text.replace('"loss_tolerance": "0%"', '"loss_tolerance": "50%"'))
     assert (folder / "campaign.json").read_text() != text
-    with pytest.raises(ResultError, match=r"campaign\.json is not what follows"):
+    with pytest.raises(ResultError, match=r"campaign\.json does not match"):
         resume_campaign(folder, equipment=simulated_equipment(DEVICE))
 
 
@@ -126,7 +126,7 @@ def test_a_changed_recipe_is_not_resumed(write_campaign: WriteCampaign, tmp_path
         measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE), on_event=stop_after(3))
     recipe.write_text(text.replace("uname -sr", "uname -a"))
     assert recipe.read_text() != text
-    with pytest.raises(ResultError, match=r"recipe .*mine\.toml is not what it was"):
+    with pytest.raises(ResultError, match=r"recipe .*mine\.toml has changed"):
         resume_campaign(tmp_path / "out", equipment=simulated_equipment(DEVICE))
     recipe.write_text(text)
     assert resume_campaign(tmp_path / "out", equipment=simulated_equipment(DEVICE)).document.status == "complete"

@@ -107,7 +107,7 @@ def test_options_answer_every_question(
     capsys.readouterr()
     before = (tmp_path / "router.toml").read_text(encoding="utf-8")
     assert main(["init", *EVERYTHING]) == 2
-    assert "exists, and is not overwritten" in capsys.readouterr().err
+    assert "exists and is not overwritten" in capsys.readouterr().err
     assert (tmp_path / "router.toml").read_text(encoding="utf-8") == before
     assert main(["init", "b.toml", *EVERYTHING[1:], "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
@@ -169,8 +169,8 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--technology", "nat44", "--place", "there"], "--place: 'there' is none of"),
         (["--technology", "router44", "--recipe", "nft-nat44"], "--recipe: 'nft-nat44' is none of linux-"),
         (["--technology", "router44", "--place", "ports", "--ports", "a", "a"], "two different ports"),
-        (["--technology", "router44", "--place", "ports", "--recipe", "linux-router4"], "--recipe: makes no sense"),
-        (["--technology", "router44", "--place", "namespaces", "--ports", *PAIR], "--ports: makes no sense"),
+        (["--technology", "router44", "--place", "ports", "--recipe", "linux-router4"], "--recipe: does not apply"),
+        (["--technology", "router44", "--place", "namespaces", "--ports", *PAIR], "--ports: does not apply"),
         ([*EVERYTHING[1:7], "--measure", "connection_tear_down_rate"], "--measure: 'connection_tear_down_rate'"),
         ([*EVERYTHING[1:-1], "soon"], "--time: "),
         ([*EVERYTHING[1:-1], "1s"], "time: is too short"),

@@ -340,7 +340,7 @@ def test_what_will_be_sampled_is_planned(tmp_path: Path, capsys: pytest.CaptureF
         "each 2s at gateway: busy share of each CPU (all of the gateway), memory, connections, interrupts of" in shown
     )
     assert "its network cards by core, process jool" in shown
-    assert "- telemetry.load: echo 1" in shown and "one without samples is invalid" in shown
+    assert "- telemetry.load: echo 1" in shown and "a trial without samples is invalid" in shown
     assert main(["plan", str(campaign_file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["processes"] == ["jool"]
 

@@ -161,7 +161,7 @@ WRONG = {
     "same": ('"seed" = [1, 2, 1]', "values 1 and 3 of every list are the same", "repetitions"),
     "title count": ('"seed" = [1, 2]\ntitles = ["a"]', "vary[0].titles: has 1 names for 2 values", ""),
     "title alike": ('"seed" = [1, 2]\ntitles = ["a", "a"]', "vary[0].titles: names two columns alike", ""),
-    "title type": ('"seed" = [1, 2]\ntitles = [1, 2]', "vary[0].titles: is no list of texts", ""),
+    "title type": ('"seed" = [1, 2]\ntitles = [1, 2]', "vary[0].titles: is not a list of texts", ""),
     "title long": (f'"seed" = [1]\ntitles = ["{"a" * 61}"]', "more than 60 characters", ""),
     "from previous": (
         '"seed" = [1, 2]\nsearch_from_previous = 1',
@@ -175,7 +175,7 @@ WRONG = {
     ),
     "without absent": ('"seed" = [1, 2]\nwithout = [[], ["line"]]', "vary[0].without: the file has no key line", ""),
     "without count": ('"seed" = [1, 2]\nwithout = [[]]', "vary[0].without: has 1 lists for 2 values", "may be empty"),
-    "without type": ('"seed" = [1, 2]\nwithout = ["line", "trial"]', "is no list of lists of texts", "[[], ["),
+    "without type": ('"seed" = [1, 2]\nwithout = ["line", "trial"]', "is not a list of lists of texts", "[[], ["),
     "vary itself": ('"vary" = [[1]]', "vary[0].vary: names no key", ""),
 }
 
@@ -196,7 +196,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_a_table_in_place_of_a_list_of_tables_is_refused() -> None:
-    assert "nat.toml: vary: is no list of tables" in refused(NAT + "[vary]\nseed = [1]\n")
+    assert "nat.toml: vary: is not a list of tables" in refused(NAT + "[vary]\nseed = [1]\n")
 
 
 def test_too_many_columns_are_refused() -> None:
@@ -227,5 +227,5 @@ def test_a_series_is_no_campaign(write_campaign: WriteCampaign) -> None:
     assert not varies(file)
     file.write_text(file.read_text() + "[[vary]]\nseed = [1, 2]\n")
     assert varies(file)
-    with pytest.raises(ConfigError, match="a series of campaigns and not one"):
+    with pytest.raises(ConfigError, match="a series, not one campaign"):
         load_campaign(file)

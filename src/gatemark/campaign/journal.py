@@ -123,7 +123,7 @@ def _record(line: bytes, number: int, path: Path) -> TrialRecord:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ResultError(
-            what=f"line {number} is no record of a trial ({where + ': ' if where else ''}{first['msg']})",
+            what=f"line {number} is not a trial record ({where + ': ' if where else ''}{first['msg']})",
             where=str(path),
             fix="it was written by another version of gatemark: use that one, or measure into a new folder",
         ) from error

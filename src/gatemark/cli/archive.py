@@ -17,27 +17,27 @@ MARKS = {"holds": "ok", "differs": "DIFFERS", "unknown": "unknown"}
 def archive(
     folder: Path | None = None, /, *, output: Path | None = None, verify: Path | None = None, as_json: AsJson = False
 ) -> int:
-    """Put a result folder into one file, with the recipes and commands that its campaign names and all checksums.
+    """Pack a result folder into one file, with the recipes and commands of its campaign and all checksums.
 
-    The same folder gives the same file. `gatemark run FILE` measures what is in it again.
+    The same folder always gives the same file. `gatemark run FILE` repeats the archived measurement.
 
     Example: gatemark archive results/router-20260131-120000
 
     Parameters
     ----------
     folder
-        Folder that `gatemark run` wrote, of one campaign or of a series; or one with several of them, as of a demo.
+        Result folder of a campaign or a series, or a folder that holds several, such as that of a demo.
     output
-        File to write; one that exists is not overwritten. Default: the name of the folder with .tar.gz, beside it.
+        File to write. An existing file is not overwritten. Default: the folder's name with .tar.gz, beside the folder.
     verify
-        Check this archive in place of making one: every checksum, whether its results follow from its journals, and
-        which gatemark made it.
+        Verify this archive instead of writing one: check every checksum, recompute the results from the journals, and
+        name the gatemark that wrote it.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     if (folder is None) == (verify is None) or (verify is not None and output is not None):
         raise ConfigError(
-            what="either a result folder or --verify FILE is needed",
+            what="needs either a result folder or --verify FILE",
             where="gatemark archive",
             fix="gatemark archive results/NAME, or gatemark archive --verify NAME.tar.gz",
         )

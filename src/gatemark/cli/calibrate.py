@@ -39,10 +39,10 @@ def calibrate(
     list: bool = False,
     as_json: AsJson = False,
 ) -> int:
-    """Measure the reference gateway, whose true values are known, with every procedure, and compare.
+    """Measure the reference gateway, whose true values are known, with every procedure and compare the results.
 
-    The exit status is 1 if any check did not pass; one for which this machine lacks something is skipped. It takes a
-    quarter of an hour, with --quick some minutes.
+    The exit status is 1 if any check does not pass. A check is skipped if this machine lacks something that it needs.
+    A calibration takes a quarter of an hour; with --quick, a few minutes.
 
     Example: gatemark calibrate --only throughput
 
@@ -51,25 +51,25 @@ def calibrate(
     ports
         memif (shared memory, the default) or veth (needs root).
     only
-        Only the checks of this procedure or name; may be given several times.
+        Make only the checks of this procedure or with this name. Can be repeated.
     quick
-        One truth of each kind, in shorter trials.
+        Check one true value of each kind, with shorter trials.
     output
-        Folder for the results; by default a new one below results/.
+        Folder for the results; by default a new folder in results/.
     resume
-        Go on with the calibration in this folder: make the checks that are missing, and those without result.
+        Resume the calibration in this folder: make the checks that are missing or have no result.
     list
-        Only list the checks.
+        List the checks without making them.
     as_json
-        Print the calibration as JSON in place of a table.
+        Print the calibration as JSON instead of a table.
     """
     checks = chosen_checks(only, quick=quick)
     kind = _kind(ports or "memif")
     if resume is not None and (ports or only or quick or output):
         raise ConfigError(
-            what="--resume takes nothing else",
+            what="--resume cannot be combined with --ports, --only, --quick or --output",
             where="gatemark calibrate",
-            fix="leave the others out: the folder knows ports and checks",
+            fix="leave those out: the folder records ports and checks",
         )
     if list:
         _print_list(checks, as_json=as_json)
@@ -102,7 +102,7 @@ def _kind(ports: str) -> PortKind:
         if ports == kind:
             return kind
     raise ConfigError(
-        what=f"{ports!r} is not a kind of port for a calibration",
+        what=f"{ports!r} is not a kind of port that a calibration can use",
         where="--ports",
         fix=f"write one of {', '.join(PORT_KINDS)}",
     )
@@ -116,9 +116,9 @@ def _stopping(stored: StoredCalibration) -> Iterator[None]:
             yield
     except Interrupted as error:
         raise Interrupted(
-            what="stopped; the checks made so far are kept",
+            what="stopped; completed checks are kept",
             where=str(stored.folder),
-            fix=f"go on with: gatemark calibrate --resume {stored.folder}",
+            fix=f"resume with: gatemark calibrate --resume {stored.folder}",
         ) from error
 
 

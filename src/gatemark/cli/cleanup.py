@@ -8,16 +8,16 @@ from gatemark.errors import TestBedError
 
 
 def cleanup(*, dry_run: bool = False, as_json: AsJson = False) -> int:
-    """List what a killed gatemark left: namespaces, processes, folders, kernel settings; remove it, write them back.
+    """Remove the namespaces, processes and folders that a killed gatemark left, and restore kernel settings.
 
-    What a living gatemark owns is left alone. The exit status is 1 if something could not be removed.
+    A running gatemark's resources are left alone. The exit status is 1 if anything could not be removed.
 
     Parameters
     ----------
     dry_run
-        Only list it.
+        List the leftovers without removing them.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     left = find_leftovers()
     stays = left if dry_run else remove_leftovers() if left else left
@@ -26,7 +26,7 @@ def cleanup(*, dry_run: bool = False, as_json: AsJson = False) -> int:
     else:
         print(left or "nothing was left behind")
         if left and not dry_run and not stays:
-            print("all of it is removed, settings are as before")
+            print("everything was removed, and the settings were restored")
     if dry_run or not stays:
         return 0
     if not as_json:

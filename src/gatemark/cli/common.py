@@ -28,7 +28,7 @@ from gatemark.trial.cell import Cell
 from gatemark.units import format_ratio
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="")]
-"""Flag of every command: JSON on standard output in place of text."""
+"""Flag of every command: JSON on standard output instead of text."""
 
 
 def named_bed(laboratory: Path | None, name: str | None) -> Bed | None:
@@ -37,7 +37,7 @@ def named_bed(laboratory: Path | None, name: str | None) -> Bed | None:
         return None
     if laboratory is None or name is None:
         raise ConfigError(
-            what="one makes no sense without the other",
+            what="each of the two options needs the other",
             where="--laboratory, --bed",
             fix="write --laboratory lab.toml --bed NAME",
         )
@@ -53,7 +53,7 @@ def one_campaign(file: Path, bed: Bed | None = None) -> Campaign:
     if isinstance(source, CampaignText):
         return source.campaign
     columns = source.columns
-    print(f"{file} varies keys: this is about column 1 of {len(columns)}, {columns[0].title}", file=sys.stderr)
+    print(f"{file} varies keys; this shows column 1 of {len(columns)}, {columns[0].title}", file=sys.stderr)
     return columns[0].campaign
 
 

@@ -24,32 +24,32 @@ def compare(
     format: FormatName = "words",
     as_json: AsJson = False,
 ) -> int:
-    """Put the results of folders side by side: differences of set-up, figures, ratios, and what these show.
+    """Compare result folders side by side: differences in set-up, figures, ratios and what they show.
 
-    The exit status is 1 if a condition of --fail-if is met, or cannot be judged.
+    The exit status is 1 if a condition of --fail-if is met or cannot be judged.
 
     Example: gatemark compare results/before results/after --fail-if "throughput worse than 5%"
 
     Parameters
     ----------
     folders
-        Folders that `gatemark run` wrote, of campaigns or series; the others are compared with the first.
+        Result folders of campaigns or series. The others are compared with the first.
     fail_if
-        Condition, "throughput worse than 5%": fails if it is shown that the quantity is worse by more than that. With
-        "may be worse" it fails unless it is shown that it is not. "any" stands for every quantity that is the purpose
-        of a run. May be given several times.
+        Condition such as "throughput worse than 5%": it is met if the comparison shows that the quantity is worse by
+        more than that. With "may be worse" it is met unless the comparison shows the opposite. "any" stands for every
+        quantity that is the purpose of a run. Can be repeated.
     quantity
-        Compare the quantity of this name, in place of those that are the purpose of a run; may be given several times.
+        Compare the quantity with this name instead of those that are the purpose of a run. Can be repeated.
     everything
         Compare every quantity.
     confidence
-        Of all intervals together.
+        Confidence of all intervals together.
     output
-        Page (HTML) to write.
+        HTML page to write.
     format
-        words, or markdown or latex: the tables alone, for a page or a paper.
+        words for the terminal; markdown or latex for the tables alone, for a page or a paper.
     as_json
-        Print the comparison as JSON in place of tables.
+        Print the comparison as JSON instead of tables.
     """
     document = compare_folders(
         folders, conditions=fail_if, names=quantity, everything=everything, confidence=confidence, page=output

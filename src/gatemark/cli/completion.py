@@ -10,16 +10,16 @@ ShellName = Literal["bash", "zsh", "fish"]
 
 
 def completion(shell: ShellName, /, *, as_json: AsJson = False) -> int:
-    """Print a script that completes commands, options and their values in a shell.
+    """Print a shell completion script for commands, options and their values.
 
     Example: gatemark completion bash > ~/.local/share/bash-completion/completions/gatemark
 
     Parameters
     ----------
     shell
-        bash, zsh or fish.
+        Shell: bash, zsh or fish.
     as_json
-        Print the script as JSON in place of text.
+        Print the script as JSON instead of text.
     """
     from gatemark.cli.main import make_app  # which imports every command when it is asked for all of them
 

@@ -21,18 +21,18 @@ def demo(
     output: Path | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """Measure the gateways that this machine offers, with short trials: stateful NAT64 and NAT44, routers, SIIT, MAP-T.
+    """Measure gateways on this machine in short trials: stateful NAT64 and NAT44, routers, SIIT, MAP-T.
 
-    For the stateful ones also the connection establishment rate, at two sizes of the table (RFC 9693).
+    Stateful gateways are also measured for their connection establishment rate, at two table sizes (RFC 9693).
 
     Parameters
     ----------
     name
-        Only this one: tayga-nat64, nft-nat44, linux-router4, linux-router6, tayga-siit64 or tayga-mapt-br.
+        Measure only this gateway: tayga-nat64, nft-nat44, linux-router4, linux-router6, tayga-siit64 or tayga-mapt-br.
     output
-        Folder for the results; by default a new one below results/.
+        Folder for the results; by default a new folder in results/.
     as_json
-        Print the results as JSON in place of tables.
+        Print the results as JSON instead of tables.
     """
     if name is not None and name not in DEMOS:
         raise ConfigError(

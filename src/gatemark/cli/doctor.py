@@ -28,23 +28,23 @@ def doctor(
     bed: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Check machine, clock, memory, rights, tools and engine; with a campaign also its ports and its gateway path.
+    """Check machine, clock, memory, rights, tools and engine; with a campaign, also its ports and gateway path.
 
     Parameters
     ----------
     file
-        Campaign file (TOML); its test bed is made, a few frames are sent each way, and it is removed again.
+        Campaign file (TOML). doctor makes its test bed, sends a few frames each way, and removes the test bed.
     laboratory
-        File of test beds (TOML), as for `gatemark submit`.
+        Laboratory file of test beds (TOML), as for `gatemark submit`.
     bed
-        Test bed of that file that the campaign is checked on; run it on the machine of that test bed.
+        Test bed in that file to check the campaign on. Run this on the machine of that test bed.
     as_json
-        Print the findings as JSON in place of a table.
+        Print the findings as JSON instead of a table.
     """
     place = named_bed(laboratory, bed)
     if place is not None and file is None:
         raise ConfigError(
-            what="a test bed is checked with a campaign",
+            what="checking a test bed needs a campaign",
             where="gatemark doctor",
             fix="gatemark doctor campaign.toml --laboratory lab.toml --bed NAME",
         )

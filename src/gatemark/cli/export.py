@@ -17,28 +17,28 @@ GatewayName = Literal["jool", "tayga", "vpp"]
 
 
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
-    """Print the MAP rules of a campaign as commands that make a border relay with them, and routes to customer edges.
+    """Print commands that configure a border relay with the MAP rules of a campaign and its routes to customer edges.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
     Parameters
     ----------
     gateway
-        jool (commands for a shell, Jool 4.2), vpp (VPP's command line), or tayga (commands for a shell, with nftables).
+        jool (shell commands, Jool 4.2), vpp (VPP's command line) or tayga (shell commands, with nftables).
     file
         Campaign file (TOML).
     interface
-        vpp: interface on which MAP-T is switched on; may be given several times.
+        For vpp: interface to enable MAP-T on. Can be repeated.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     if interface and gateway != "vpp":
-        what = f"makes no sense for {gateway}, which needs no interface"
+        what = f"does not apply to {gateway}, which needs no interface"
         raise ConfigError(what=what, where="--interface", fix="leave it out")
     campaign = with_recipe_of(one_campaign(file))
     table = campaign.emulated_edges
     if table is None and campaign.gateway_edge is not None:
-        what = "is of a customer edge, and relays only are written"
+        what = "describes a customer edge, and export writes border relays only"
         raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a border relay")
     if table is None:
         what = f"is missing: a gateway of technology {campaign.technology.name} has no MAP rules"

@@ -39,9 +39,9 @@ def frame(
 ) -> int:
     """Show the first frames of a campaign, as sent and as expected behind the gateway. Nothing is sent.
 
-    For a stateful gateway: the Initiator's frames of test phase 1, and the Responder's of test phase 2 as if the
-    gateway kept every port and took the first address of its pool. Of a campaign that sends nothing but echo requests
-    these are shown.
+    For a stateful gateway it shows the Initiator's frames of test phase 1 and the Responder's of test phase 2, and
+    assumes that the gateway keeps every port and uses the first address of its pool. For a campaign that sends only
+    echo requests it shows those.
 
     Example: gatemark frame campaign.toml --count 8 --pcap frames.pcap
 
@@ -50,17 +50,17 @@ def frame(
     file
         Campaign file (TOML).
     count
-        Frames of each direction.
+        Number of frames in each direction.
     size
-        Frame size in octets, of the family that the file names; default: the first of the file.
+        Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
-        forward, reverse or bidirectional; default: the first of the file.
+        forward, reverse or bidirectional. Default: the first in the file.
     mix
-        Share of foreground as m/n; default: the first of the file.
+        Foreground share as m/n. Default: the first in the file.
     pcap
-        Write the frames as sent to this file, without FCS.
+        File for the frames as sent, without FCS.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     if not 1 <= count <= COUNT_MAX:
         raise ConfigError(what=f"{count} is out of range", where="--count", fix=f"write 1 to {COUNT_MAX}")

@@ -33,7 +33,7 @@ def import_(
     output: Path | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a campaign file of the configuration file of another tester; comments say what could not be taken over.
+    """Convert the configuration file of another tester to a campaign file. Comments name what could not be converted.
 
     Example: gatemark import siitperf siitperf.conf --script binary-rate-alg.sh --output campaign.toml
 
@@ -44,15 +44,15 @@ def import_(
     file
         Configuration file of that tester.
     script
-        siitperf: script whose variables say what is measured; may be given several times.
+        For siitperf: script whose variables define the measurement. Can be repeated.
     left_port
         left.port of the campaign, such as pci:0000:01:00.0.
     right_port
         right.port of the campaign.
     output
-        Campaign file to write; one that exists is not overwritten. Default: standard output.
+        Campaign file to write. An existing file is not overwritten. Default: standard output.
     as_json
-        Print the campaign and what could not be taken over as JSON in place of the text of a file.
+        Print the campaign and what could not be converted as JSON instead of a campaign file.
     """
     read = _siitperf(file, script) if form == "siitperf" else _maptperf(file, script)
     missing = []
@@ -62,7 +62,7 @@ def import_(
         else:
             read.document[side] = {"port": port, **read.document[side]}
     missing += [] if script else ["the table of a procedure"]
-    notes = [f"Add what the file does not say: {', '.join(missing)}."] if missing else []
+    notes = [f"Add what the file does not give: {', '.join(missing)}."] if missing else []
     notes += read.notes
     text = _notes_text(form, file, notes) + to_toml(read.document, read.comments)
     if output is not None:
@@ -72,7 +72,7 @@ def import_(
     elif output is None:
         print(text, end="")
     else:
-        print("\n".join([f"{output} is written", *(f"- {note}" for note in notes)]))
+        print("\n".join([f"wrote {output}", *(f"- {note}" for note in notes)]))
     return 0
 
 
@@ -85,7 +85,9 @@ def _notes_text(form: FormatName, file: Path, notes: list[str]) -> str:
 
 def _maptperf(file: Path, scripts: tuple[Path, ...]) -> Imported:
     if scripts:
-        raise ConfigError(what="reads no scripts of Maptperf", where="--script", fix="leave it out")
+        raise ConfigError(
+            what="does not apply to maptperf, whose scripts are not read", where="--script", fix="leave it out"
+        )
     (technology,) = (row.name for row in TECHNOLOGIES.values() if row.has_edges and not row.is_stateful)
     text = text_of(file, "configuration file of Maptperf")
     return read_maptperf(text, where=str(file), technology=technology)
@@ -117,7 +119,7 @@ def _write_new(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         fix = "name another file, or remove this one"
-        raise ConfigError(what="exists, and is not overwritten", where=f"--output {path}", fix=fix) from None
+        raise ConfigError(what="exists and is not overwritten", where=f"--output {path}", fix=fix) from None
     except OSError as error:
         fix = "name a file in a folder you may write"
         raise ResultError(what=f"cannot be written: {error.strerror}", where=str(path), fix=fix) from None

@@ -26,14 +26,14 @@ def init(
 ) -> int:
     """Ask five questions and write a commented campaign file that `gatemark plan` accepts.
 
-    An option answers its question, so with all of them nothing is asked.
+    Each option answers one question. With all of them, init asks nothing.
 
     Example: gatemark init campaign.toml --time 10min
 
     Parameters
     ----------
     file
-        Campaign file to write, campaign.toml if none is named; one that exists is not overwritten.
+        Campaign file to write, by default campaign.toml. An existing file is not overwritten.
     technology
         What the gateway does: a value of gateway.technology.
     place
@@ -43,14 +43,14 @@ def init(
     ports
         Elsewhere: the Tester's ports, left and right, such as pci:0000:01:00.0 pci:0000:01:00.1.
     measure
-        Table of what is measured, such as throughput; may be given several times.
+        Table of what is measured, such as throughput; can be repeated.
     time
         How long it may take, such as 10min; rfc: as long as the RFCs say.
     as_json
         Print the name and the text of the file as JSON in place of words.
     """
     if os.path.lexists(file):
-        raise ConfigError(what="exists, and is not overwritten", where=str(file), fix="name another file, or remove it")
+        raise ConfigError(what="exists and is not overwritten", where=str(file), fix="name another file, or remove it")
     given = Given(technology=technology, place=place, recipe=recipe, ports=ports, measure=measure, time=time)
     with stop_signals(resume_hint=None):
         answers, most_ns = ask_all(given)
@@ -59,5 +59,5 @@ def init(
     if as_json:
         print_json({"file": str(file), "campaign": text})
     else:
-        print(f"{file} is written. Look at it, then: gatemark plan {file}")
+        print(f"wrote {file}; read it, then run: gatemark plan {file}")
     return 0

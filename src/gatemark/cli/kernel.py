@@ -26,23 +26,23 @@ def kernel(
     jobs: int | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a kernel that runs as a process (User-Mode Linux), or list those that there are.
+    """Build a kernel that runs as a process (User-Mode Linux), or list the kernels already built.
 
-    It is built from Debian's sources, with Jool, below ~/.cache/gatemark; one that is there is not built again. Sources
-    are those of this machine's own suite, stable-backports, testing and unstable. Takes some minutes and 3 GB.
+    gatemark builds it from Debian's sources, with Jool, in ~/.cache/gatemark, and keeps an existing one. The sources
+    come from this machine's own suite, stable-backports, testing and unstable. A build takes some minutes and 3 GB.
 
     Parameters
     ----------
     action
         `build` or `list`.
     version
-        With `build`: its series, for example 7.3; by default the newest that Debian has, if none was built yet.
+        With `build`: the kernel series, for example 7.3. Default: the newest in Debian, if none was built yet.
     suite
-        With `build`: look in this suite of Debian too, for example trixie-backports. May be given several times.
+        With `build`: also search this Debian suite, for example trixie-backports. Can be repeated.
     jobs
-        With `build`: how many files are compiled at once; by default as many as there are CPUs.
+        With `build`: number of files to compile at once. Default: the number of CPUs.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     if action == "list":
         built = kernels()
@@ -53,11 +53,11 @@ def kernel(
     if as_json:
         print_json({"kernels": [_kernel_json(row) for row in built]})
     else:
-        print("\n".join(map(_kernel_words, built)) or f"there is none; build one with `{BUILD_COMMAND}`")
+        print("\n".join(map(_kernel_words, built)) or f"no kernel was built; build one with `{BUILD_COMMAND}`")
 
 
 def _kernel_json(row: Kernel) -> dict[str, Any]:
-    assert row.facts is not None, "it was built here"
+    assert row.facts is not None, "built on this machine"
     return {
         "version": row.facts.version,
         "release": row.facts.release,
@@ -69,10 +69,10 @@ def _kernel_json(row: Kernel) -> dict[str, Any]:
 
 
 def _kernel_words(row: Kernel) -> str:
-    assert row.facts is not None, "it was built here"
+    assert row.facts is not None, "built on this machine"
     jool = f"Jool {row.facts.jool}" if row.facts.jool else "without Jool"
     other = (
-        "" if row.is_current else f"; of another gatemark: build it again with `{BUILD_COMMAND} {row.facts.version}`"
+        "" if row.is_current else f"; built by another gatemark: rebuild it with `{BUILD_COMMAND} {row.facts.version}`"
     )
     return f"{row.facts.release}, {row.facts.source}, {jool}: {row.program}{other}"
 

@@ -18,29 +18,29 @@ from gatemark.cli.common import tell_error
 from gatemark.errors import ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
-    "demo": "measure gateways that this machine has, in network namespaces",
+    "demo": "measure gateways on this machine, in network namespaces",
     "init": "ask five questions and write a campaign file",
-    "run": "measure a campaign, or go on with an interrupted one",
-    "plan": "show what a campaign sets, what it runs and how long it takes",
+    "run": "measure a campaign or resume an interrupted one",
+    "plan": "show the settings, runs and duration of a campaign",
     "trial": "make one trial at one rate",
     "frame": "show the frames of a campaign, decoded",
-    "submit": "make jobs of campaigns, for Slurm or one after the other here",
-    "selftest": "find out what the Tester alone can do, its ports joined",
+    "submit": "submit campaigns as jobs to Slurm, or run them here one by one",
+    "selftest": "measure the limits of the Tester alone, with its ports joined",
     "calibrate": "measure a gateway whose true values are known",
     "doctor": "check machine, ports and the path through the gateway",
-    "kernel": "build kernels that run as a process, for gateways, and list them",
-    "cleanup": "remove what a killed gatemark left on this machine",
-    "report": "make the report of a result folder again",
-    "archive": "put a result folder into one file that others verify and measure again",
-    "compare": "put results side by side, and say what their difference shows",
-    "import": "make a campaign file of the configuration file of another tester",
+    "kernel": "build or list kernels that run as a process, for gateways",
+    "cleanup": "remove what a killed gatemark left behind on this machine",
+    "report": "rebuild the report of a result folder",
+    "archive": "pack a result folder into one file that others can verify and repeat",
+    "compare": "compare results side by side and judge their differences",
+    "import": "convert the configuration file of another tester to a campaign file",
     "export": "print the MAP rules of a campaign in the syntax of a gateway",
-    "completion": "print a script that completes commands and options in a shell",
+    "completion": "print a shell completion script for commands and options",
     "schema": "print the JSON Schema of the campaign file",
 }
 """Each command is a function of its own module, both of them named by `function_of`; it is imported when called."""
 
-HELP = """Measure IP gateways: routers and translators, every frame verified (RFC 2544, RFC 5180, RFC 8219).
+HELP = """Measure IP gateways (routers and translators) and verify every frame (RFC 2544, RFC 5180, RFC 8219).
 
 Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result folder or disk, 130 interrupted.
 

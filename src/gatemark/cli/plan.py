@@ -36,13 +36,13 @@ from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_ra
 
 
 def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -> int:
-    """Show all settings of a campaign with their defaults, its runs, their duration, and where it leaves the RFCs.
+    """Show all settings of a campaign with their defaults, its runs, their duration and its deviations from the RFCs.
 
-    And its layout: which CPU will poll which queue, as the engine of this machine would choose now; and the commands
-    that it runs, as whom and where.
+    It also shows the layout: the CPU that polls each queue, as this machine's engine would choose it now. Finally it
+    shows the commands that the campaign runs, as whom and where.
 
-    Of a file with [[vary]] it shows the columns, what each sets, and the time of each and of all. Nothing is sent and
-    nothing is made.
+    For a file with [[vary]] it shows the columns, the settings and duration of each, and the total duration. plan sends
+    nothing and changes nothing.
 
     Example: gatemark plan campaign.toml
 
@@ -51,9 +51,9 @@ def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -
     file
         Campaign file (TOML), or an archive that `gatemark archive` made.
     column
-        Of a file with [[vary]]: show this column as any other campaign, counted from 1.
+        For a file with [[vary]]: show this column, counted from 1, like any other campaign.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     if is_archive(file):
         with campaign_in(file) as unpacked:
@@ -100,14 +100,14 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
         told = [f"{path} = {toml_value(value)}" for path, value in column.settings.items()]
         told += [f"without {path}" for path in column.without]
         if column.previous is not None:
-            told.append(f"searches begin at 1.5 times the results of column {column.previous}")
+            told.append(f"searches start at 1.5 times the results of column {column.previous}")
         print("\n".join(f"      {words}" for words in told))
     print("\n# Deviations\n")
     print("\n".join(f"- {sentence}" for sentence in dict.fromkeys(s for _, _, told in plans for s in told)) or "none")
     print("\n# Duration\n")
     print(_estimate_text(plans[0][0], whole))
     if any(column.previous is not None for column in series.columns):
-        print("without what searches save that begin near the results of another column")
+        print("not counting the time that searches save by starting near the results of another column")
     print(f"\ngatemark plan {series.file} --column N shows all settings of a column")
     return 0
 
@@ -243,11 +243,11 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     what += ["interrupts of its network cards by core"] if telemetry["host"] else []
     what += [f"process {name}" for name in telemetry["processes"]]
     what += [f"command {name}" for name in telemetry["commands"]]
-    lacking = "one without samples is invalid" if telemetry["required"] else "one without samples counts all the same"
+    lacking = "a trial without samples is invalid" if telemetry["required"] else "a trial without samples still counts"
     return (
         f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join(what)}\n"
-        "a sample takes the host a millisecond or two of CPU time, and what the commands take: that is measured before"
-        f" the first trial\nno trial waits longer for it; {lacking}"
+        "a sample costs the host a millisecond or two of CPU time plus the time of the commands; gatemark measures this"
+        f" before the first trial\nno trial waits longer for a sample; {lacking}"
     )
 
 
@@ -314,19 +314,19 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     retries = campaign.validity.retries + (campaign.validity.suspect_retries if campaign.bed.sees_host else 0)
     again = f"up to {retries} times as long again"
     kinds = "invalid or suspect" if campaign.bed.sees_host else "invalid"
-    text = f"{_amount_text(needed)}, without repetitions of {kinds} trials ({again})"
+    text = f"{_amount_text(needed)}, not counting repetitions of {kinds} trials ({again})"
     if needed.line_assumed:
-        text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
+        text += "\nloads in % assume a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:
         text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
     if campaign.boots_before != "never":
-        text += f"\nwithout the boots of the gateway's host {BOOT_WORDS[campaign.boots_before]}"
+        text += f"\nnot counting the boots of the gateway's host {BOOT_WORDS[campaign.boots_before]}"
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
-        text += f"\nmaxima that are not given are found by doubling, estimated up to {rate} per second"
+        text += f"\nsearches without a maximum double their load; the estimate assumes up to {rate} per second"
     if needed.establishment_assumed:
         rate = format_rate(ASSUMED_CONNECTIONS_PER_SECOND)
-        text += f"\nat most, if the gateway establishes {rate} connections/s; a slower one takes longer"
+        text += f"\nan upper bound if the gateway establishes {rate} connections/s; a slower gateway takes longer"
     return text
 
 

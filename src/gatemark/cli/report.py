@@ -19,20 +19,20 @@ FormatName = Literal["words"] | TextFormat
 
 
 def report(folder: Path, /, *, format: FormatName = "words", plots: Path | None = None, as_json: AsJson = False) -> int:
-    """Make report.html of a result folder again and print its tables.
+    """Rebuild report.html of a result folder and print its tables.
 
     Example: gatemark report results/NAME --format latex --plots figures
 
     Parameters
     ----------
     folder
-        Folder that `gatemark run` or `gatemark demo` wrote, of one campaign or of a series.
+        Folder of a campaign or a series that `gatemark run` or `gatemark demo` wrote.
     format
-        words, or markdown or latex: the tables alone, for a page or a paper.
+        words for the terminal; markdown or latex for the tables alone, for a page or a paper.
     plots
-        Folder for every plot of the report as PDF and SVG, with the figures that it shows as CSV.
+        Folder for all plots of the report as PDF and SVG, with their figures as CSV.
     as_json
-        Print the result as JSON in place of tables.
+        Print the result as JSON instead of tables.
     """
     if is_series(folder):
         series = rebuild_series(folder, plots=plots)

@@ -32,39 +32,39 @@ def run(
 ) -> int:
     """Measure a campaign and write a result folder with report.html.
 
-    A file with [[vary]] is a series: its columns are measured one after the other, and joined in one table and report.
-    What an archive holds is measured again, with its own recipes.
+    A file with [[vary]] is a series: gatemark measures its columns one after the other and joins them in one table and
+    report. An archive is measured again with its own recipes.
 
     Parameters
     ----------
     file
         Campaign file (TOML), or an archive that `gatemark archive` made.
     output
-        Folder for the results; by default a new one below results/.
+        Folder for the results; by default a new folder in results/.
     resume
-        Go on with the campaign or series of this result folder; its own copy of the campaign file is used.
+        Resume the campaign or series in this result folder, with its own copy of the campaign file.
     trust_commands
         Go on with a folder that another user made, or measure an archive: campaign and recipe say which commands run
         here.
     as_json
-        Print the result as JSON in place of tables.
+        Print the result as JSON instead of tables.
     """
     if (file is None) == (resume is None):
         raise ConfigError(
-            what="either a campaign file or --resume DIR is needed",
+            what="needs either a campaign file or --resume DIR",
             where="gatemark run",
             fix="gatemark run campaign.toml, or gatemark run --resume results/NAME",
         )
     if resume is not None and output is not None:
         raise ConfigError(
-            what="--output and --resume exclude each other",
+            what="--output and --resume cannot be combined",
             where="gatemark run",
             fix="leave --output out: a resumed campaign stays in its folder",
         )
     from_archive = file is not None and is_archive(file)
     if trust_commands and resume is None and not from_archive:
         raise ConfigError(
-            what="--trust-commands is about the folder of --resume, and about archives",
+            what="--trust-commands applies only to the folder of --resume and to archives",
             where="gatemark run",
             fix="leave it out: a campaign file that you name is trusted",
         )

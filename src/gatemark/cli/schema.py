@@ -14,7 +14,7 @@ def schema(*, as_json: AsJson = False) -> int:
     Parameters
     ----------
     as_json
-        Accepted like everywhere; the schema is JSON in any case.
+        Accepted for consistency; the schema is always JSON.
     """
     del as_json
     print(schema_text(), end="")

@@ -26,21 +26,22 @@ def selftest(
     quick: bool = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find out what the Tester alone can do: its ports are joined, and each mode of traffic is sent as fast as it goes.
+    """Measure the limits of the Tester alone: join its ports and send each mode of traffic as fast as possible.
 
-    The result is kept on this machine, by kind of port; later reports show it beside what they measured. It takes a
-    quarter of an hour, with --quick some minutes. The exit status is 1 if the Tester reached nothing in some mode.
+    gatemark keeps the result on this machine, by kind of port, and later reports show it beside their figures. A
+    self-test takes a quarter of an hour; with --quick, a few minutes. The exit status is 1 if no rate passed in some
+    mode.
 
     Example: gatemark selftest campaign.toml
 
     Parameters
     ----------
     file
-        Campaign file (TOML) whose kind of port is tested; by default interfaces of a netns test bed (needs root).
+        Campaign file (TOML) whose kind of port to test. Default: interfaces of a netns test bed (needs root).
     quick
-        Short trials and two frame sizes.
+        Use short trials and two frame sizes.
     as_json
-        Print the self-test as JSON in place of tables.
+        Print the self-test as JSON instead of tables.
     """
     campaign = None if file is None else with_recipe_of(one_campaign(file))
     effort = QUICK if quick else Effort()
@@ -61,7 +62,7 @@ def _announce(subject: Subject, cases: int) -> None:
     words = f"self-test of ports of kind {subject.port_kind}: {cases} searches; kept in"
     print(f"{words} {self_test_file(subject.port_kind)}", file=sys.stderr)
     if subject.cable:
-        print(f"join {left} and {right} by a cable, with nothing between them", file=sys.stderr)
+        print(f"join {left} and {right} with a cable, with nothing in between", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -112,7 +113,7 @@ def tables_of(document: SelfTest) -> Iterator[Table]:
 
 
 def _columns(*headings: str) -> tuple[Column, ...]:
-    words = ("family", "direction", "mode", "what limits it")
+    words = ("family", "direction", "mode", "limited by")
     return tuple(Column(heading=heading, numeric=heading not in words) for heading in headings)
 
 
@@ -129,8 +130,8 @@ def _rates(document: SelfTest) -> Table:
         )
         for entry in document.entries
     )
-    columns = _columns("family", "octets", "direction", "mode", "rate/s", "what limits it")
-    return Table(title="What the Tester reaches alone", columns=columns, rows=rows, names=4)
+    columns = _columns("family", "octets", "direction", "mode", "rate/s", "limited by")
+    return Table(title="Rates of the Tester alone", columns=columns, rows=rows, names=4)
 
 
 def _delays(document: SelfTest) -> Table:
@@ -143,7 +144,9 @@ def _delays(document: SelfTest) -> Table:
     )
     figures = ("shortest,\nµs", "median,\nµs", "99 %,\nµs", "99.9 %,\nµs", "longest,\nµs")
     columns = _columns("family", "octets", "frames/s", "direction", *figures)
-    return Table(title="Delays of its own path, both directions sent", columns=columns, rows=rows, names=4)
+    return Table(
+        title="Delays of the Tester's own path, sending in both directions", columns=columns, rows=rows, names=4
+    )
 
 
 def _echo_loops(document: SelfTest) -> Table:
@@ -158,7 +161,7 @@ def _echo_loops(document: SelfTest) -> Table:
     )
     figures = ("mean,\nµs", "99.9 %,\nµs", "longest,\nµs")
     columns = _columns("family", "octets", "clients", "slots", "requests/s", "replies/s", *figures)
-    title = "Echo requests of its clients to its own host that answers"
+    title = "Echo requests of the Tester's clients to its own host"
     return Table(title=title, columns=columns, rows=rows, names=5)
 
 

@@ -25,10 +25,10 @@ def submit(
     sbatch: tuple[str, ...] = (),
     as_json: AsJson = False,
 ) -> int:
-    """Make a job of each campaign, and of each column of a file with [[vary]]; a last job makes the reports.
+    """Submit a job for each campaign and for each column of a file with [[vary]]. A last job writes the reports.
 
-    Every file is checked and its folder made before the first job is submitted. A job goes on with its folder, so one
-    that was requeued or is run again measures only what is missing.
+    gatemark checks every file and makes its folder before it submits the first job. A job resumes its folder, so a
+    requeued or repeated job measures only what is missing.
 
     Example: gatemark submit nat44.toml nat64.toml --laboratory lab.toml --bed bench1
 
@@ -37,17 +37,17 @@ def submit(
     files
         Campaign files (TOML).
     engine
-        slurm: submit to Slurm and return; local: run the jobs here, one after the other.
+        slurm: submit to Slurm and return. local: run the jobs here, one after the other.
     laboratory
-        File of test beds (TOML); needed with Slurm.
+        Laboratory file of test beds (TOML). Slurm needs it.
     bed
-        Test bed of that file on which all of it is measured.
+        Test bed in that file to measure everything on.
     output
-        Folder for the results; by default a new one below results/.
+        Folder for the results; by default a new folder in results/.
     sbatch
-        Option that is passed on to sbatch, for example --sbatch=--partition=lab. May be given several times.
+        Option to pass to sbatch, for example --sbatch=--partition=lab. Can be repeated.
     as_json
-        Print the jobs as JSON in place of text.
+        Print the jobs as JSON instead of text.
     """
     place = _bed(engine, laboratory, bed, sbatch)
     if not files:
@@ -72,18 +72,18 @@ def submit(
         return 0
     for job, number in zip(jobs, numbers, strict=True):
         print(f"job {number}  {job.name}  {job.folder}")
-    print(f"test bed {place.name}; squeue --jobs {','.join(map(str, numbers))} shows them, job.log in each folder")
+    print(f"test bed {place.name}; squeue --jobs {','.join(map(str, numbers))} shows them; each folder has a job.log")
     return 0
 
 
 def _bed(engine: str, laboratory: Path | None, name: str | None, sbatch: tuple[str, ...]) -> Bed | None:
     """Return the test bed that is meant; None: what the campaign files say."""
     if engine == "local" and sbatch:
-        raise ConfigError(what="is for --engine slurm", where="--sbatch", fix="leave it out")
+        raise ConfigError(what="applies only to --engine slurm", where="--sbatch", fix="leave it out")
     bed = named_bed(laboratory, name)
     if engine == "slurm" and bed is None:
         raise ConfigError(
-            what="a job of Slurm needs a test bed, which no other job may have meanwhile",
+            what="a Slurm job needs a test bed, which no other job may use meanwhile",
             where="gatemark submit",
             fix="write --laboratory lab.toml --bed NAME, or --engine local",
         )

@@ -50,7 +50,7 @@ def trial(
     format: FormatName = "words",
     as_json: AsJson = False,
 ) -> int:
-    """Make one trial and show what came back. The exit status is 1 if the trial says nothing about the gateway.
+    """Make one trial and show its result. The exit status is 1 if the trial says nothing about the gateway.
 
     Example: gatemark trial campaign.toml --rate 100k --duration 5s
 
@@ -61,21 +61,21 @@ def trial(
     rate
         Frames per second in each direction, such as 100k; or % of the line rate if the file has line.rate.
     duration
-        Sending time, such as 5s; default: trial.duration of the file.
+        Sending time, such as 5s. Default: trial.duration of the file.
     size
-        Frame size in octets, of the family that the file names; default: the first of the file.
+        Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
-        forward, reverse or bidirectional; default: the first of the file.
+        forward, reverse or bidirectional. Default: the first in the file.
     mix
-        Share of foreground as m/n; default: the first of the file.
+        Foreground share as m/n. Default: the first in the file.
     connections
         Stateful gateways: number of connections, such as 10k; default: the first of the file.
     phase_one_rate
         Stateful gateways: connections per second of test phase 1; default: connections.rate of the file.
     format
-        words, or siitperf: the lines for which the scripts of siitperf look.
+        words, or siitperf for the lines that siitperf's scripts parse.
     as_json
-        Print JSON in place of text.
+        Print JSON instead of text.
     """
     campaign = one_campaign(file)
     if connections is not None:
@@ -133,9 +133,7 @@ def _host_words(host: HostFacts) -> list[str]:
     """Return how quiet the gateway's host was."""
     busy = ", ".join(f"CPU {cpu.cpu} {100 * cpu.busy_ns // host.read_ns} %" for cpu in host.cpus)
     stolen = f", CPUs stolen for less than {format_duration_ns(host.stolen_ns)}" if host.stolen_ns else ""
-    return [
-        f"gateway's host: busy {busy}; kept waiting by other programs for {format_duration_ns(host.waited_ns)}{stolen}"
-    ]
+    return [f"gateway's host: busy {busy}; delayed by other programs for {format_duration_ns(host.waited_ns)}{stolen}"]
 
 
 def _report_words(report: TrialReport) -> list[str]:
@@ -150,7 +148,7 @@ def _report_words(report: TrialReport) -> list[str]:
         if counts.faults:
             lines.append(f"  faults: {sorted_counts(counts.faults)}")
         if counts.zero_checksum:
-            lines.append(f"  UDP checksum 0x0000 in place of 0xffff: {counts.zero_checksum}")
+            lines.append(f"  UDP checksum 0x0000 instead of 0xffff: {counts.zero_checksum}")
     for result in report.directions:
         lines.append(f"{result.direction} sender: at most {format_duration_ns(result.lateness_max_ns)} late")
     for side, port in report.ports.items():

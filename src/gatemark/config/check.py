@@ -67,13 +67,13 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
         yield problem(campaign, "testbed.recipe", "is missing", 'name a recipe, for example recipe = "linux-router4"')
     if not kind.has_recipe and bed.recipe is not None:
         only = bed_kinds_where(lambda other: other.has_recipe)
-        yield problem(campaign, "testbed.recipe", f"makes no sense for kind {kind.name}", f"only {only} has recipes")
+        yield problem(campaign, "testbed.recipe", f"is not allowed with kind = {kind.name}", f"only {only} has recipes")
     if not kind.gateway_is_local and bed.gateway_cores:
         only = bed_kinds_where(lambda other: other.gateway_is_local)
         yield problem(
             campaign,
             "testbed.gateway_cores",
-            f"makes no sense for kind {kind.name}",
+            f"is not allowed with kind = {kind.name}",
             f"only the gateway of a {only} test bed runs on this host; leave the key out",
         )
     if not kind.has_kernels and bed.kernel != TestbedModel.model_fields["kernel"].default:
@@ -81,7 +81,7 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             "testbed.kernel",
-            f"makes no sense for kind {kind.name}",
+            f"is not allowed with kind = {kind.name}",
             f"only the gateway of a {only} test bed may have a kernel of its own; leave the key out",
         )
     for key, field in (("held_up_max", "held_up_max_ns"), ("suspect_retries", "suspect_retries")):
@@ -90,7 +90,7 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign,
                 f"validity.{key}",
-                f"makes no sense for kind {kind.name}",
+                f"is not allowed with kind = {kind.name}",
                 f"only the host of a {only} test bed's gateway is read; leave the key out",
             )
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
@@ -101,12 +101,12 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign,
                 "gateway.hop_limit_decrement",
-                f"is {campaign.gateway.hop_limit_decrement} in a loop-back, where nothing decrements",
+                f"is {campaign.gateway.hop_limit_decrement}, but nothing decrements the hop limit in a loop-back",
                 "leave the key out",
             )
         for key in ("lowest_ipv6_mtu", "well_known_prefix_allowed"):
             if getattr(campaign.gateway, key):
-                yield problem(campaign, f"gateway.{key}", "makes no sense without a gateway", "leave the key out")
+                yield problem(campaign, f"gateway.{key}", "needs a gateway", "leave the key out")
 
 
 def check_gateway(campaign: Campaign) -> Iterator[Problem]:
@@ -120,7 +120,7 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
                 yield problem(
                     campaign,
                     f"gateway.{key}",
-                    f"makes no sense for {gateway.technology}, which does not translate between IPv4 and IPv6",
+                    f"does not apply to {gateway.technology}, which does not translate between IPv4 and IPv6",
                     f"leave the key out, or set technology to {technologies_where(lambda row: row.is_translation)}",
                 )
     for index, entry in enumerate(gateway.eam):
@@ -147,23 +147,23 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign,
                 "gateway.control",
-                f"makes no sense for kind {kind.name}" + (" but for its limits" if kind.has_recipe else ""),
+                f"is not allowed with kind = {kind.name}" + (" but for its limits" if kind.has_recipe else ""),
                 "a recipe has commands of its own" if kind.has_recipe else "leave the table out",
             )
         elif gateway.control.limits.boot_ns != defaults.BOOT_LIMIT_NS:
-            what, fix = f"makes no sense for kind {kind.name}: a namespace does not boot", "leave it out"
+            what, fix = f"is not allowed with kind = {kind.name}: a namespace does not boot", "leave it out"
             yield problem(campaign, "gateway.control.limits.boot", what, fix)
     elif gateway.control is not None and gateway.control.limits.setup_ns != defaults.COMMAND_LIMIT_NS:
-        what, fix = "makes no sense here: only a recipe has commands for its set-up", "leave it out"
+        what, fix = "is not allowed here: only a recipe has commands for its set-up", "leave it out"
         yield problem(campaign, "gateway.control.limits.setup", what, fix)
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
-        yield problem(campaign, "gateway.table.udp_timeout", "is no whole number of seconds", "round it up")
+        yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
     if gateway.technology is None:
         return
     if not campaign.is_stateful:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         for key in _state_keys(campaign):
-            yield problem(campaign, key, f"makes no sense for {gateway.technology}, which keeps no state", fix)
+            yield problem(campaign, key, f"does not apply to {gateway.technology}, which keeps no state", fix)
     elif not kind.has_gateway:
         if campaign.is_translation:
             yield problem(
@@ -174,7 +174,7 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
             )
         for key in _state_keys(campaign):
             if key.startswith("gateway.") and key != "gateway.inside" and not key.startswith("gateway.control"):
-                yield problem(campaign, key, "makes no sense without a gateway", "leave the key out")
+                yield problem(campaign, key, "needs a gateway", "leave the key out")
 
 
 def _state_keys(campaign: Campaign) -> Iterator[str]:
@@ -217,7 +217,7 @@ def check_ports(campaign: Campaign) -> Iterator[Problem]:
                 yield problem(
                     campaign,
                     key,
-                    f"{side.port!r} makes no sense for kind {kind.name}, whose ports the test bed makes",
+                    f"{side.port!r} is not allowed with kind = {kind.name}, whose ports the test bed makes",
                     f'leave it out, write only the kind, {made_ports}, or set kind = "{named}"',
                 )
             continue
@@ -225,7 +225,9 @@ def check_ports(campaign: Campaign) -> Iterator[Problem]:
         if prefix not in PORT_KINDS:
             guess = nearest(prefix, PORT_KINDS)
             hint = f"did you mean {guess}:{rest}? " if guess else ""
-            yield problem(campaign, key, f"{side.port!r} is no kind of port", hint + f"known: {', '.join(PORT_KINDS)}")
+            yield problem(
+                campaign, key, f"{side.port!r} is not a kind of port", hint + f"known: {', '.join(PORT_KINDS)}"
+            )
         elif prefix in PORTS_WITHOUT_NAME and rest:
             yield problem(campaign, key, f"{prefix} takes no name", f'write port = "{prefix}"')
         elif prefix not in PORTS_WITHOUT_NAME and not rest:
@@ -250,12 +252,12 @@ def check_side(name: SideName) -> Check:
         if side is None:
             return
         if side.gateway_mac and not campaign.bed.has_gateway:
-            yield problem(campaign, f"{name}.gateway_mac", "makes no sense without a gateway", "leave the key out")
+            yield problem(campaign, f"{name}.gateway_mac", "needs a gateway", "leave the key out")
         if side.host_macs == "random" and side.address_mode == "nexthop":
             yield problem(
                 campaign,
                 f"{name}.host_macs",
-                "is random, but with address_mode nexthop the gateway sees no MAC address but the router's",
+                "is random, but with address_mode nexthop the gateway sees the router's MAC address only",
                 'leave the key out, or set address_mode = "onlink"',
             )
         families: tuple[Family, ...] = ("ipv4", "ipv6")
@@ -277,7 +279,7 @@ def _check_hosts(campaign: Campaign, key: str, family: Family, model: Ipv4Model 
                 yield problem(
                     campaign,
                     f"{key}.hosts.{name}",
-                    "makes no sense for mode fixed, which takes the address as it stands",
+                    "is not allowed with mode = fixed, which uses the address as written",
                     'set mode to "pseudorandom", "increasing" or "decreasing", or leave the key out',
                 )
         return
@@ -301,7 +303,7 @@ def _check_router(campaign: Campaign, key: str, address_mode: str, model: Ipv4Mo
         )
     if address_mode == "onlink" and model.router is not None:
         yield problem(
-            campaign, f"{key}.router", "makes no sense for address_mode onlink", 'set address_mode = "nexthop"'
+            campaign, f"{key}.router", "is not allowed with address_mode = onlink", 'set address_mode = "nexthop"'
         )
 
 

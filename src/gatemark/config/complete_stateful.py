@@ -84,7 +84,7 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             key,
-            "is missing: nothing says which addresses connections are translated to",
+            "is missing: the file does not give the addresses that connections are translated to",
             f'write the public addresses of the gateway, for example pool = ["{example}"]',
         )
         return
@@ -175,7 +175,8 @@ def _connections(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             "connections.rate",
-            f"is a share of the maximum connection establishment rate, which {filled[0]} needs and nothing measures",
+            f"is a share of the maximum connection establishment rate; {filled[0]} needs this rate, but the campaign"
+            " does not measure it",
             f'add a table [{campaign.connection_rate_key}], or write connections/s, for example rate = "10k"',
         )
 

@@ -42,7 +42,7 @@ def _shell(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem
         yield problem(
             campaign,
             key,
-            "calls ssh itself, so a lost connection would look like a command that failed",
+            "calls ssh itself, so a lost connection would look like a failed command",
             'leave it out, and write where the commands run: gateway.control.host = "root@192.0.2.1"',
         )
     elif words[-1] == "-c":
@@ -72,7 +72,7 @@ def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Proble
             )
         if name not in campaign.gateway.settings:
             yield problem(
-                campaign, f"gateway.settings.{name}", "is missing: nothing says what to set it to", "write its value"
+                campaign, f"gateway.settings.{name}", "is missing: the file gives no value for it", "write its value"
             )
 
 
@@ -92,7 +92,7 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
             yield problem(
                 campaign,
                 f"{key}.boot_after_collapse",
-                'makes no sense: boot is "never", so trials before and after that boot would see another host',
+                'contradicts boot = "never": trials before and after that boot would see another host',
                 'write for example boot = "column", so that every trial follows a boot',
             )
         return
@@ -103,8 +103,8 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
         yield problem(
             campaign,
             f"{key}.boot_id",
-            "is missing: commands run on this machine, whose boot is not the gateway's",
-            "write gateway.control.host, or a command that prints what is another after each boot",
+            "is missing: commands run on this machine, not on the gateway's host",
+            "write gateway.control.host, or a command whose output changes with each boot",
         )
     if control.boot_after_collapse and not control.health:
         yield problem(
@@ -146,7 +146,7 @@ def _cores(campaign: Campaign) -> Iterator[Problem]:
     if gateway.cores is not None and (kind.gateway_is_local or not kind.has_gateway):
         only = bed_kinds_where(lambda other: other.has_gateway and not other.gateway_is_local)
         fix = "name them with testbed.gateway_cores" if kind.gateway_is_local else f"only {only} has a gateway's host"
-        yield problem(campaign, "gateway.cores", f"makes no sense for kind {kind.name}", fix)
+        yield problem(campaign, "gateway.cores", f"is not allowed with kind = {kind.name}", fix)
     if gateway.cores_set_by is not None and gateway.cores is None:
         yield problem(campaign, "gateway.cores_set_by", "says how, but not how many", "write gateway.cores as well")
 
@@ -157,7 +157,7 @@ def _telemetry(campaign: Campaign) -> Iterator[Problem]:
     if telemetry is None:
         return
     if not kind.has_gateway:
-        yield problem(campaign, key, f"makes no sense for kind {kind.name}, which has no gateway", "leave it out")
+        yield problem(campaign, key, f"is not allowed with kind = {kind.name}, which has no gateway", "leave it out")
         return
     low, high = defaults.TELEMETRY_INTERVAL_LIMITS_NS
     if not low <= telemetry.interval_ns <= high:
@@ -170,11 +170,11 @@ def _telemetry(campaign: Campaign) -> Iterator[Problem]:
     if kind.gateway_is_local:
         if telemetry.cpus:
             fix = "leave it out: those of testbed.gateway_cores are sampled"
-            yield problem(campaign, f"{key}.cpus", f"makes no sense for kind {kind.name}", fix)
+            yield problem(campaign, f"{key}.cpus", f"is not allowed with kind = {kind.name}", fix)
         return
     control = campaign.gateway.control
     if control is None:
-        what = "needs gateway.control: nothing says where the gateway's host is"
+        what = "needs gateway.control: the file does not say where the gateway's host is"
         fix = 'add [gateway.control] with host = "root@192.0.2.1" for example'
         yield problem(campaign, key, what, fix)
     elif control.host is None and not telemetry.cpus:

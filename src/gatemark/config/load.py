@@ -53,7 +53,7 @@ def document_of_text(text: str, *, path: Path) -> dict[str, Any]:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
         raise ConfigError(
-            what=f"is not TOML: {error}", where=str(path), fix='keys are written key = value, texts in "quotes"'
+            what=f"is not TOML: {error}", where=str(path), fix='write keys as key = value, and texts in "quotes"'
         ) from None
     document.setdefault("name", path.stem)
     return document
@@ -81,7 +81,7 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
     """
     if VARY in document:
         raise ConfigError(
-            what="varies keys, so it is a series of campaigns and not one",
+            what="varies keys, so it is a series, not one campaign",
             where=f"{where}: {VARY}",
             fix="leave [[vary]] out; gatemark run, gatemark plan and gatemark.measure_series take a series",
         )

@@ -29,7 +29,7 @@ def check_map(campaign: Campaign) -> Iterator[Problem]:
         return
     for key in ("forward_ports", "reverse_ports"):
         if getattr(table, key) in ("increasing", "decreasing") and table.choice != "cycle":
-            what = f"is {getattr(table, key)}, but customer edges that are drawn have no turn to take ports by"
+            what = f"is {getattr(table, key)}, but ports cannot be taken in turn from customer edges that are drawn"
             yield problem(campaign, f"map.{key}", what, 'choose "pseudorandom" or "fixed", or set map.choice = "cycle"')
     for rule_problem in domain_problems(table.whole_rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
@@ -45,7 +45,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
         return
     if not technology.has_rules:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
-        yield problem(campaign, "map", f"makes no sense for {technology.name}, which has no customer edges", fix)
+        yield problem(campaign, "map", f"does not apply to {technology.name}, which has no customer edges", fix)
         return
     yield from _meaningless_keys(campaign)
     if technology.is_edge:
@@ -68,7 +68,7 @@ def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
     """Keys that other translators need."""
     for key in ("prefix", "eam"):
         if getattr(campaign.gateway, key):
-            what = f"makes no sense for {campaign.technology.name}, which translates by the rules of [map]"
+            what = f"does not apply to {campaign.technology.name}, which translates by the rules of [map]"
             yield problem(campaign, f"gateway.{key}", what, "leave the key out, and write map.domains[].dmr")
 
 
@@ -86,8 +86,8 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     if campaign.gateway_edge is None:
         return
     if rules[0].kind == "IPv4 prefix":
-        what = f"gives the gateway {campaign.gateway_edge.ipv4_network}, of which a MAP address has the first one only"
-        yield problem(campaign, "map.domains[0]", what, "write a rule of a whole or a shared address")
+        what = f"gives the gateway {campaign.gateway_edge.ipv4_network}, but a MAP address has only the first of these"
+        yield problem(campaign, "map.domains[0]", what, "write a rule for a whole or a shared address")
     yield from _addresses_of_gateway(campaign, table)
 
 
@@ -101,14 +101,14 @@ def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Pro
     """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
     name = campaign.technology.name
     for key in sorted(_stated(table) - {"domains", "end_user_prefix"}):
-        what = f"makes no sense for {name}: the gateway is the only customer edge"
+        what = f"does not apply to {name}: the gateway is the only customer edge"
         yield problem(campaign, f"map.{key}", what, "leave the key out")
     for index, domain in enumerate(table.domains):
         for key in sorted({"weight", "exclude"} & _stated(domain)):
-            what = f"makes no sense for {name}: the gateway is the only customer edge"
+            what = f"does not apply to {name}: the gateway is the only customer edge"
             yield problem(campaign, f"map.domains[{index}].{key}", what, "leave the key out")
     if campaign.gateway.pool:
-        what = f"makes no sense for {name}, whose public address is its MAP address"
+        what = f"does not apply to {name}, whose public address is its MAP address"
         yield problem(campaign, "gateway.pool", what, "leave the key out")
 
 
@@ -136,7 +136,7 @@ def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Probl
         for name, prefix in (*held, *(_embedded(domain) if side == campaign.outside else ())):
             if prefix.max_prefixlen == 8 * hosts.octets and _meets(hosts, prefix):
                 what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
-                fix = "choose an address outside of it: those inside are of customer edges"
+                fix = "choose an address outside it: addresses inside belong to customer edges"
                 yield problem(campaign, f"{side}.{hosts.family}", what, fix)
 
 
@@ -157,7 +157,7 @@ def _embedded(domain: MapDomainModel) -> Iterator[tuple[str, IPv6Network]]:
 def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """What customer edges that the Tester emulates cannot have."""
     if table.end_user_prefix is not None:
-        what = f"makes no sense for {campaign.technology.name}, whose customer edges are the Tester's"
+        what = f"does not apply to {campaign.technology.name}, whose customer edges are the Tester's"
         yield problem(campaign, "map.end_user_prefix", what, "leave the key out")
     if campaign.networks("left") > 1:
         what = "is above 1 for the reverse direction, whose destinations are customer edges"
@@ -178,9 +178,9 @@ def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSe
                     campaign,
                     key,
                     f"{hosts} meets {prefix}, the {name} of map.domains[{index}]",
-                    "choose an address outside of every domain: those inside are of customer edges"
+                    "choose an address outside every domain: addresses inside belong to customer edges"
                     if name != "dmr"
-                    else "choose an address outside of it: those inside stand for IPv4 addresses",
+                    else "choose an address outside it: addresses inside represent IPv4 addresses",
                 )
 
 

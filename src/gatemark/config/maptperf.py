@@ -212,7 +212,7 @@ def _notes(entries: Entries, rule: MapDomain) -> tuple[str, ...]:
             ("Tester-L-MAC", "the left port has an address of its own"),
             ("Tester-R-MAC", "the right port has an address of its own"),
             ("Mem-Channels", "the engine does not need it"),
-            ("Promisc", "frames for other stations are never ours"),
+            ("Promisc", "the Tester never takes frames for other stations"),
         )
         if values.get(key)
     ]

@@ -76,7 +76,7 @@ KEYS_TOLD = 4
 LEFT_OUT: Mapping[str, str] = {
     "MAC-L-Tester": "the left port has an address of its own",
     "MAC-R-Tester": "the right port has an address of its own",
-    "Promisc": "frames for other stations are never ours",
+    "Promisc": "the Tester never takes frames for other stations",
     "MEM-Channels": "the engine does not need it",
 }
 
@@ -155,7 +155,7 @@ def _check(entries: Entries) -> None:
         if key not in entries.lines:
             entries.refuse(key, "is missing", "add the key")
         elif values.get(key) == 5:
-            entries.refuse(key, "5 is no version of IP", "write 4 or 6")
+            entries.refuse(key, "5 is not an IP version", "write 4 or 6")
     if not values.get("Forward", 1) and not values.get("Reverse", 1):
         entries.refuse("Reverse", "is 0, as is Forward: nothing would be sent", "write 1 for one of them")
     for name in (*(f"{way}-{port}" for way in ("Fwd", "Rev") for port in ("sport", "dport")), "IP-L", "IP-R"):
@@ -331,7 +331,7 @@ def _range(writer: Writer, way: str, port: str) -> str:
     default = (1024, 65535) if port == "sport" else (1, 49151)
     low, high = (writer.value(f"{way}-{port}-{end}", each) for end, each in zip(("min", "max"), default, strict=True))
     if low == 0:
-        writer.note("port 0 is no port: the range begins with 1 here.", f"{way}-{port}-min")
+        writer.note("port 0 is not a valid port: the range starts at 1 here.", f"{way}-{port}-min")
         low = 1
     return f"{low}-{max(low, high)}"
 

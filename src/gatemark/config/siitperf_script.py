@@ -79,7 +79,7 @@ def read_script(text: str, *, where: str) -> Script:
             script.lines[name] = number
             continue
         if name in NUMBERS and re.fullmatch(r"[0-9]{1,15}", value) is None:
-            what = f"{name} is {value!r}, which is no whole number"
+            what = f"{name} is {value!r}, which is not a whole number"
             problems.append(Problem(what=what, where=f"{where}: line {number}", fix="write a number"))
             continue
         script.values[name], script.lines[name] = value, number
@@ -87,7 +87,7 @@ def read_script(text: str, *, where: str) -> Script:
         raise ConfigError(problems=problems)
     if _kind(script) is None:
         raise ConfigError(
-            what="sets none of the variables by which a script of siitperf is known",
+            what="sets none of the variables that identify a siitperf script",
             where=where,
             fix="name a script such as binary-rate-alg.sh, with its variables at the top",
         )
@@ -116,7 +116,9 @@ def with_scripts(imported: Imported, scripts: Sequence[Script]) -> Imported:
         if not stateful and any(name in script.lines for name in STATEFUL):
             name = next(name for name in STATEFUL if name in script.lines)
             fix = "write Stateful 1 or 2 in the configuration file, or name a script of a stateless test"
-            problems.append(Problem(what="is of a stateful test, and Stateful is 0", where=script.place(name), fix=fix))
+            problems.append(
+                Problem(what="belongs to a stateful test, but Stateful is 0", where=script.place(name), fix=fix)
+            )
             continue
         for path, value, *names in (*_common(script, document), *_of_kind(script, kind)):
             table, _, key = path.partition(".")
@@ -202,8 +204,8 @@ def _notes(script: Script, document: Mapping[str, Any]) -> Iterator[str]:
     told = document["traffic"]["direction"]
     if "dir" in values and directions.get(values["dir"]) != told:
         yield (
-            f"{script.place('dir')}: {values['dir']}: which directions are sent follows from Forward and Reverse, so"
-            f" the campaign is {told}; all that is sent is judged."
+            f"{script.place('dir')}: {values['dir']}: Forward and Reverse decide which directions are sent, so the"
+            f" campaign is {told}; it judges every direction that is sent."
         )
     if "M" in values and values["M"] != values.get("N"):
         yield f"{script.place('M')}: {values['M']}: the state table has an entry for each of the N connections."
@@ -211,8 +213,7 @@ def _notes(script: Script, document: Mapping[str, Any]) -> Iterator[str]:
     if commands:
         lines = ", ".join(f"{name} in line {script.lines[name]}" for name in commands)
         yield (
-            f"{script.where}: {lines}: commands at the gateway's host are not taken over: write them as"
-            " gateway.control."
+            f"{script.where}: {lines}: commands at the gateway's host are not converted: write them as gateway.control."
         )
     for name in script.computed:
         if name in NUMBERS | WORDS:

@@ -184,7 +184,7 @@ class GatewayControlModel(Table):
     )
     boot_id: str | None = Field(
         None,
-        description="prints at the host what is another after each boot; default: boot_id of Linux or kern.boottime",
+        description="runs at the host; its output must change with each boot; default: Linux boot_id or kern.boottime",
     )
     after_boot: Annotated[tuple[str, ...], AsList] = Field(
         (), description="run after each boot, before the settings: what a boot forgets"

@@ -299,7 +299,7 @@ def _host(value: Any) -> str:
 def _setting(value: Any) -> int | str:
     example = 'write a number or a text, for example 8 or "udp4"'
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        raise BadValueError(f"{value!r} is no value of a setting", example)
+        raise BadValueError(f"{value!r} is not a valid value of a setting", example)
     if "\x00" in str(value):
         raise BadValueError(f"{value!r} holds a character 0, which no command takes", example)
     return value

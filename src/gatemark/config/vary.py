@@ -93,7 +93,7 @@ def read_vary(
     """
     tables = document.get(VARY, [])
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        what = "is no list of tables"
+        what = "is not a list of tables"
         return (), [Problem(what=what, where=f"{where}: {VARY}", fix=f"write [[{VARY}]] above the keys that vary")]
     reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables], document)
     read = [reader.read(number, table) for number, table in enumerate(reader.tables)]
@@ -212,7 +212,7 @@ class _Reader:
             return ()
         lists = isinstance(given, list) and all(isinstance(paths, list) for paths in given)
         if not lists or not all(isinstance(path, str) for paths in given for path in paths):
-            self.tell(at, "is no list of lists of texts", 'write for example without = [[], ["connections"]]')
+            self.tell(at, "is not a list of lists of texts", 'write for example without = [[], ["connections"]]')
         elif len(given) != count:
             self.tell(at, f"has {len(given)} lists for {count} values", "give one list for each value; it may be empty")
         else:
@@ -250,7 +250,7 @@ class _Reader:
         if given is None:
             return self._own_titles(number, values)
         if not isinstance(given, list) or not all(map(_is_title, given)):
-            self.tell(at, "is no list of texts", 'name the columns, for example titles = ["small", "large"]')
+            self.tell(at, "is not a list of texts", 'name the columns, for example titles = ["small", "large"]')
         elif len(given) != count:
             self.tell(at, f"has {len(given)} names for {count} values", "give one name for each value, or leave it out")
         elif len(set(given)) < count:

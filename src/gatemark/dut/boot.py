@@ -70,7 +70,7 @@ class HostBoot:
 
     def _await_another(self, before: str, until: float, limit_s: float) -> str:
         """Wait until the host tells another boot than that before; return which one."""
-        said = "it was always the boot before"
+        said = "the boot has not changed"
         while time.monotonic() < until:
             self._run.disconnect()  # one to a system that is gone would be waited for
             try:
@@ -83,12 +83,12 @@ class HostBoot:
         raise TestBedError(
             what=f"the host did not boot within {limit_s:g} s: {said}",
             where="gateway.control: boot",
-            fix="see on its console how far it comes; if it needs longer, raise gateway.control.limits.boot",
+            fix="watch its console; if it needs longer, raise gateway.control.limits.boot",
         )
 
     def _boot_id(self) -> str:
         where, command = "gateway.control: boot_id", self._commands.boot_id or BOOT_ID
         boot_id = self._run(command, where=where, seconds_max=ASK_SECONDS_MAX).strip()
         if not boot_id:
-            raise TestBedError(what="printed nothing", where=where, fix="it must print what is another after each boot")
+            raise TestBedError(what="printed nothing", where=where, fix="its output must change with each boot")
         return boot_id

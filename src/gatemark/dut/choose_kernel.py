@@ -114,7 +114,7 @@ def _built(reason: str, modules: Mapping[str, str]) -> Kernel:
     current = [kernel for kernel in kernels() if kernel.is_current]
     if not current:
         raise TestBedError(
-            what=f"there is no kernel of its own for the gateway ({reason})",
+            what=f"no separate kernel was built for the gateway ({reason})",
             where="testbed.kernel",
             fix=f"build one with `{BUILD_COMMAND}`, as the user that measures: some minutes, once",
         )

@@ -230,7 +230,7 @@ def _difference(where: str, setting: SettingMade) -> Problem:
     return Problem(
         what=f"is {setting.read!r} after it was set to {setting.value!r}",
         where=f"{where}: set.{setting.name}",
-        fix="see what `apply` does, that `read` prints the value and nothing else, and that the gateway takes the"
+        fix="check what `apply` does, that `read` prints only the value, and that the gateway accepts the"
         f" value of gateway.settings.{setting.name}",
     )
 
@@ -245,7 +245,7 @@ def _table_difference(where: str, setting: SettingMade) -> Problem:
     return Problem(
         what=f"is {setting.read} at the gateway, not {setting.value}",
         where=f"{where}: {setting.name}",
-        fix=f"write gateway.{setting.name} as the gateway has it, or see why its command sets another value",
+        fix=f"write gateway.{setting.name} as the gateway has it, or find out why its command sets another value",
     )
 
 

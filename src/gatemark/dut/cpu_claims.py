@@ -87,5 +87,5 @@ def _taken(cpu: int, text: bytes) -> TestBedError:
     return TestBedError(
         what=f"another run of gatemark uses it: {who}",
         where=f"CPU {cpu}",
-        fix="wait until that run has ended, or name other CPUs with testbed.cores and testbed.gateway_cores",
+        fix="wait until that run ends, or name other CPUs with testbed.cores and testbed.gateway_cores",
     )

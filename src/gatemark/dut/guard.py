@@ -66,4 +66,4 @@ class CleanupGuard:
 
 def _raise_interrupted(number: int, frame: FrameType | None) -> None:
     name = signal.Signals(number).name
-    raise Interrupted(what=f"stopped by {name}", where="gatemark", fix="what was measured so far is kept")
+    raise Interrupted(what=f"stopped by {name}", where="gatemark", fix="results so far are kept")

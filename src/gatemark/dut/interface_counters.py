@@ -35,9 +35,9 @@ class InterfaceCounters:
         for end in ends:
             if end not in drops:
                 raise TestBedError(
-                    what="the interface does not exist any more",
+                    what="the interface no longer exists",
                     where=f"namespace {self._namespace}: {end}",
-                    fix="the interface is gone: start again",
+                    fix="the interface is gone: restart gatemark",
                 )
         return drops
 

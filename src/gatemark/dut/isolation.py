@@ -58,7 +58,7 @@ def isolate(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -> Ingress
     except OSError as error:
         problems = [
             Problem(
-                what=f"this machine may forward what arrives at {interface}, and it cannot be dropped: {reason(error)}",
+                what=f"this machine may forward frames from {interface}; gatemark cannot drop them: {reason(error)}",
                 where=where,
                 fix=f"{STOP_FORWARDING}; take the interface out of its bridge",
             )

@@ -41,7 +41,7 @@ def hold(holder: naming.BedName, settings: Mapping[str, str]) -> None:
                     what=f"is {entry['value']} for another test bed ({', '.join(entry['holders'])}), and {value} is"
                     " wanted; Linux has one value for the whole machine",
                     where=name,
-                    fix="wait until the other campaign has ended, or write the same gateway.table into both",
+                    fix="wait until the other campaign ends, or write the same gateway.table into both",
                 )
         before = {name: _read(name) for name in settings}
         for name, value in settings.items():
@@ -157,7 +157,7 @@ def _read_state() -> State:
         return {name: {key: entry[key] for key in ("before", "value", "holders")} for name, entry in state.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise TestBedError(
-            what="is damaged, so it is not known what to write back", where=str(STATE_FILE), fix="delete it, or reboot"
+            what="is damaged, so the value to restore is unknown", where=str(STATE_FILE), fix="delete it, or reboot"
         ) from None
 
 

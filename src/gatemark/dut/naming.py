@@ -110,9 +110,9 @@ def locked() -> Iterator[None]:
 def cannot_keep(path: Path, error: OSError) -> TestBedError:
     """Return the error for a state that cannot be written down, so that nothing is made."""
     return TestBedError(
-        what=f"cannot be written ({error.strerror or error}): nothing was made that could stay behind unnoticed",
+        what=f"cannot be written ({error.strerror or error}): gatemark made nothing, as leftovers would go unnoticed",
         where=str(path),
-        fix="make room there (`df`), or correct its permissions",
+        fix="free space there (`df`), or correct its permissions",
     )
 
 

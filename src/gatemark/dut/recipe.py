@@ -63,7 +63,7 @@ def _network(text: str) -> str:
 
 def _file_name(text: str) -> str:
     if not text or "/" in text or text in {".", ".."}:
-        raise ValueError("a file name without folders is needed; files are written to {dir}")
+        raise ValueError("write a file name without folders; files go to {dir}")
     return text
 
 
@@ -334,10 +334,10 @@ def _problem(detail: Any, where: str) -> Problem:
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
         near = difflib.get_close_matches(path[-1], known, n=1)
-        fix = f"did you mean `{near[0]}`?" if near else f"known keys here are {', '.join(known)}"
+        fix = f"did you mean `{near[0]}`?" if near else f"the keys allowed here are {', '.join(known)}"
         return Problem(what=f"unknown key `{path[-1]}`", where=f"{where}: {key}", fix=fix)
     if detail["type"] == "missing":
-        return Problem(what="this key is needed", where=f"{where}: {key}", fix="copy it from a built-in recipe")
+        return Problem(what="this key is required", where=f"{where}: {key}", fix="copy it from a built-in recipe")
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, BadValueError):
         return Problem(what=error.what, where=f"{where}: {key}", fix=error.fix)
@@ -363,7 +363,7 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     problems = []
     for name, setting in recipe.commands.settings.items():
         if setting.at_boot:
-            what, fix = "makes no sense in a recipe: a namespace does not boot", "leave it out"
+            what, fix = "is not allowed in a recipe: a namespace does not boot", "leave it out"
             problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.at_boot", fix=fix))
         if not any("{value}" in command for command in setting.apply):
             what = "does not say where the value goes: {value} is missing"
@@ -386,7 +386,7 @@ def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:
     for name in FACT_VARIABLES:
         key = next((key for key, text in recipe.texts if f"{{{name}}}" in text), None)
         if key is not None and name not in recipe.fact_variables:
-            yield Problem(what=f"{{{name}}} stands for nothing", where=f"{where}: {key}", fix=f"write the key {name}")
+            yield Problem(what=f"{{{name}}} is undefined", where=f"{where}: {key}", fix=f"write the key {name}")
 
 
 def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
@@ -395,14 +395,14 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     if not technology.has_rules:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
         for key in (key for key in ("map", "map_gateway") if getattr(recipe, key) is not None):
-            what = f"makes no sense for {recipe.technology}, which has no customer edges"
+            what = f"does not apply to {recipe.technology}, which has no customer edges"
             yield Problem(what=what, where=f"{where}: {key}", fix=fix)
         return
     texts = dict(recipe.texts)
     for name in MAP_VARIABLES:
         users = [key for key, text in texts.items() if f"{{{name}}}" in text]
         if users and gateway is None:
-            what = f"{{{name}}} stands for nothing without map_gateway"
+            what = f"{{{name}}} is undefined without map_gateway"
             yield Problem(what=what, where=f"{where}: {users[0]}", fix="write map_gateway = {}")
         elif gateway is not None and not users:
             what = f"{{{name}}} is in no file and no command"
@@ -423,7 +423,7 @@ def _private_problems(recipe: Recipe, private: IPv4Network, at: str) -> Iterator
         other = ipaddress.ip_network(network)
         if isinstance(other, IPv4Network) and private.overlaps(other):
             what = f"{private} overlaps {network}, a network of the gateway's links"
-            yield Problem(what=what, where=at, fix=f"choose a network of nobody, such as {PRIVATE}")
+            yield Problem(what=what, where=at, fix=f"choose an unused network, such as {PRIVATE}")
 
 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
@@ -433,11 +433,11 @@ def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
         keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(recipe, key)]
         keys += [f"table.{key}" for key in TABLE_KEYS if table_value(recipe.table, key) is not None]
         keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state", "reset"})]
-        what = f"makes no sense for {recipe.technology}, which keeps no state"
+        what = f"does not apply to {recipe.technology}, which keeps no state"
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
     if (recipe.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
-        what = "is no whole number of seconds"
+        what = "is not a whole number of seconds"
         problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
     for action, variable in TABLE_VARIABLES.items():
         commands: tuple[str, ...] = getattr(recipe.commands, action)

@@ -77,15 +77,15 @@ class SshConnection:
     def failure(self, said: str, where: str, *, began: bool) -> HostConnectionError:
         """Return the error where the end of a command is not known; `said` is what ssh printed."""
         if began:
-            what = f"the connection to {self.host} was lost while the command ran: {said or 'ssh says nothing'}"
+            what = f"the connection to {self.host} was lost while the command ran: {said or 'no message from ssh'}"
             fix = (
-                "the command may have been run or not: see that the management network does not depend on the links"
-                " under test and that the host is up, then go on with `gatemark run --resume DIR`"
+                "the command may or may not have run: check that the management network does not depend on the links"
+                " under test and that the host is up, then resume with `gatemark run --resume DIR`"
             )
             return HostConnectionError(what=what, where=where, fix=fix, began=True)
         fix = next((fix for text, fix in _REMEDIES if text in said), _REMEDY)
         return HostConnectionError(
-            what=f"no command reaches {self.host}: {said or 'ssh says nothing'}",
+            what=f"no command reaches {self.host}: {said or 'no message from ssh'}",
             where=where,
             fix=fix.format(host=self.host),
             began=False,
@@ -99,27 +99,27 @@ class SshConnection:
         return [word for option in options for word in ("-o", option)]
 
 
-_REMEDY = "see that this works without a question: ssh -o BatchMode=yes {host} sh -c true"
+_REMEDY = "check that this works without a prompt: ssh -o BatchMode=yes {host} sh -c true"
 _REMEDIES = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "the host has another key than before: if it was reinstalled, forget the old key with `ssh-keygen -R` and"
-        " its name, then connect once by hand; if not, another machine answers",
+        "the host's key has changed: if the host was reinstalled, remove the old key with `ssh-keygen -R` and its"
+        " name, then connect once by hand; if not, another machine answers",
     ),
     (
         "Host key verification failed",
-        "the host's key is not known: connect once by hand with `ssh {host}`, as the user who runs gatemark, and"
+        "the host's key is unknown: connect once by hand with `ssh {host}`, as the user who runs gatemark, and"
         " compare the key with that of the host",
     ),
     (
         "Permission denied",
-        "the host takes no key of this user: ssh-copy-id {host}; a key with a passphrase needs an agent",
+        "the host accepts no key of this user: ssh-copy-id {host}; a key with a passphrase needs an agent",
     ),
     ("Could not resolve hostname", "correct the name, or write it into ~/.ssh/config of the user who runs gatemark"),
     (
         "a password is required",
         "sudo asks for a password: give the user NOPASSWD in /etc/sudoers.d at the host, or connect as root",
     ),
-    ("sudo:", "see that this works without a question: ssh {host} sudo -n true"),
+    ("sudo:", "check that this works without a prompt: ssh {host} sudo -n true"),
 )
 """What ssh or sudo says, and what to do about it. The first row that fits counts."""

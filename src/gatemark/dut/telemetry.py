@@ -256,7 +256,7 @@ class HostSampler:
         ended_ns = time.monotonic_ns()
         if text is None:
             self.forget()
-            return TelemetryReading(reason="the sampler is gone: it was ended, or the host has booted")
+            return TelemetryReading(reason="the sampler is gone: something ended it, or the host booted")
         samples, damaged = self._parsed(running, text)
         at_reading, _ = ([], 0) if self._local else self._parsed(running, text[text.rfind("sample\n") :])
         if began_ns - running.anchor.at_ns > self._stale_ns and len(samples) == len(at_reading):
@@ -288,7 +288,7 @@ class HostSampler:
         high = min(now.high_ns, running.anchor.high_ns + drift_ns)
         if low > high:
             self.stop()
-            return TelemetryReading(reason="the host's clock was set, or one of both machines stood still")
+            return TelemetryReading(reason="the host's clock was set, or one of the machines was suspended")
         self._running = replace(running, anchor=_Anchor(at_ns=now.at_ns, low_ns=low, high_ns=high))
         placed = tuple(self._of_gateway(sample) for sample in _in_order(samples, (low + high) // 2))
         return TelemetryReading(

@@ -114,7 +114,7 @@ class Uplinks:
                 behind = "" if link.name == interface else f" (through {link.name})"
                 return f"carries the default route of this machine{behind}: {here.default_routes[place.index]}"
             if link.lower is not None and self._is_hidden(link, place.namespace):
-                return f"leads by {link.name} into a network namespace that cannot be looked into"
+                return f"leads through {link.name} into a network namespace that gatemark cannot inspect"
             further = [other for other in self._neighbours(place, here) if other not in reached]
             reached.update(further)
             waiting += further
@@ -154,7 +154,7 @@ class Uplinks:
 
     def _namespace(self, key: NamespaceKey) -> Namespace:
         namespace = self._look(key)
-        assert namespace is not None, "only what can be seen is followed"
+        assert namespace is not None, "gatemark follows visible links only"
         return namespace
 
     def _own_namespace(self) -> Namespace:
@@ -210,7 +210,7 @@ def _read_here(files: dict[NamespaceKey, Path]) -> Namespace:
             return Namespace(links=links, default_routes=default_routes(netlink.get_routes(), links))
     except (NetlinkError, OSError) as error:
         raise TestBedError(
-            what=f"the kernel does not tell interfaces and routes: {error}",
+            what=f"the kernel does not list interfaces and routes: {error}",
             where="guard of the default route",
             fix="without them test traffic might reach a production network (RFC 6815): allow netlink sockets",
         ) from error
@@ -261,7 +261,7 @@ def default_routes(messages: Iterable[Any], links: dict[int, Link]) -> dict[int,
                 gateways.setdefault(index, gateway)
         if not hops and network.prefixlen < WIDEST_PRIVATE_PREFIX[network.version]:
             raise TestBedError(
-                what=f"the kernel does not tell which interface the route to {network} uses",
+                what=f"the kernel does not name the interface of the route to {network}",
                 where="guard of the default route",
                 fix="sysctl net.ipv4.nexthop_compat_mode=1 shows the interfaces of routes with nexthop objects",
             )

@@ -63,7 +63,7 @@ def build_kernel(version: str | None, tell: Tell, *, jobs: int, suites: Sequence
     Another process that builds one is waited for. An interrupted build leaves nothing that is taken for a kernel.
     """
     if version is not None and not re.fullmatch(r"\d+\.\d+", version):
-        raise ConfigError(what=f"{version!r} is no kernel series", where="VERSION", fix="for example 7.3")
+        raise ConfigError(what=f"{version!r} is not a kernel series", where="VERSION", fix="for example 7.3")
     folder = kernels_folder()
     with _locked(folder, tell):
         for rest in folder.glob(f"{BUILDING}*"):

@@ -75,7 +75,7 @@ def read_bed(file: Path, name: str) -> Bed:
         raise ConfigError(problems=tuple(_problems(error, file))) from None
     wrong = [
         Problem(
-            what=f"{table} is no table of a test bed",
+            what=f"{table} is not the table of a test bed",
             where=f"{file}: beds.{bed}.campaign",
             fix=f"write it into the campaign file; a test bed may have {', '.join(TABLES)}",
         )

@@ -55,7 +55,7 @@ def rule_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     yield from _dmr_problems(domain.dmr, at)
     yield from _exclusion_problems(domain, at)
     if domain.weight < 1:
-        yield Problem(what=f"{domain.weight} is no weight", where=f"{at}.weight", fix="write 1 or more")
+        yield Problem(what=f"{domain.weight} is not a valid weight", where=f"{at}.weight", fix="write 1 or more")
 
 
 def _ea_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
@@ -96,7 +96,7 @@ def _psid_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     if domain.ea_bits > 0:
         for name, is_set in (("psid_bits", domain.psid_bits is not None), ("psid", domain.psid != 0)):
             if is_set:
-                what = f"makes no sense with ea_bits = {domain.ea_bits}, from which the PSID is taken"
+                what = f"is not allowed with ea_bits = {domain.ea_bits}, from which the PSID is taken"
                 yield Problem(what=what, where=f"{at}.{name}", fix="leave the key out, or set ea_bits = 0")
         return
     psid_bits = domain.psid_bits or 0
@@ -110,7 +110,7 @@ def _psid_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
         fix = f"write at most {(1 << psid_bits) - 1}, or a larger psid_bits" if psid_bits else "write psid_bits as well"
         yield Problem(what=what, where=f"{at}.psid", fix=fix)
     if psid_bits and domain.rule_ipv4.prefixlen < 32:
-        what = f"is set, but {domain.rule_ipv4} is no single address, and only an address is shared"
+        what = f"is set, but {domain.rule_ipv4} is not a single address, and only an address is shared"
         yield Problem(what=what, where=f"{at}.psid_bits", fix="write ipv4 with length 32, or leave psid_bits out")
 
 
@@ -131,10 +131,10 @@ def _exclusion_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     if domain.except_system_ports:
         fix = "leave it out"
         if domain.ea_psid_bits <= 0:
-            what = "system_ports makes no sense for a rule whose EA bits hold no PSID"
+            what = "system_ports does not apply to a rule whose EA bits hold no PSID"
             yield Problem(what=what, where=where, fix=fix)
         elif domain.psid_offset:
-            what = f"system_ports makes no sense with psid_offset = {domain.psid_offset}, where no PSID alone has them"
+            what = f"system_ports is not allowed with psid_offset = {domain.psid_offset}, where no PSID alone has them"
             yield Problem(what=what, where=where, fix=f"{fix}, or set psid_offset = 0")
 
 

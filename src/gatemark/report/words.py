@@ -36,7 +36,7 @@ CORES_WORDS = {
 
 def cores_words(gateway: Gateway) -> str:
     """How the gateway got its number of cores."""
-    return "nobody said how" if gateway.cores_set_by is None else CORES_WORDS[gateway.cores_set_by]
+    return "not stated" if gateway.cores_set_by is None else CORES_WORDS[gateway.cores_set_by]
 
 
 def format_count(value: int | float | None) -> str:

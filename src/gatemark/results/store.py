@@ -85,7 +85,7 @@ class ResultFolder:
         """Open the folder of a campaign that was started before."""
         if not (path / "campaign.toml").is_file():
             raise ResultError(
-                what="this is no result folder: it holds no campaign.toml",
+                what="this is not a result folder: it holds no campaign.toml",
                 where=str(path),
                 fix="name the folder that `gatemark run` printed",
             )

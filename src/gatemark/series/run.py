@@ -154,7 +154,7 @@ def resume_series(
         text = opened.files.read_text(SERIES_FILE)
         if digest(text) != before.file_sha256:
             raise ResultError(
-                what=f"{SERIES_FILE} is not what it was when the folder was made",
+                what=f"{SERIES_FILE} has changed since the folder was made",
                 where=str(opened.path),
                 fix="undo the change, or measure the new series into a new folder",
             )
@@ -495,7 +495,7 @@ def _same_machine(folder: SeriesFolder, document: SeriesDocument, equipment: Equ
         raise ResultError(
             what=f"machine or engine are not those of the first column: {'; '.join(differing)}",
             where=str(folder.path),
-            fix="bring the earlier ones back, or measure with these into a new folder",
+            fix="restore the earlier ones, or measure with these into a new folder",
         )
 
 

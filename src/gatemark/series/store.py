@@ -49,7 +49,7 @@ class SeriesFolder:
         """Open the folder of a series that was started before."""
         if not is_series(path):
             raise ResultError(
-                what=f"this is no folder of a series: it holds no {SERIES_FILE}",
+                what=f"this is not the folder of a series: it holds no {SERIES_FILE}",
                 where=str(path),
                 fix="name the folder that `gatemark run` printed",
             )

@@ -165,4 +165,4 @@ def _answer(option: str, question: str, default: str | None, given: str | None, 
 
 def _makes_no_sense(is_given: bool, option: str, place: str) -> None:
     if is_given:
-        raise ConfigError(what=f"makes no sense for {place}", where=option, fix="leave it out")
+        raise ConfigError(what=f"does not apply to {place}", where=option, fix="leave it out")

@@ -58,7 +58,7 @@ class ConformityTable(ProcedureTable):
             yield problem(campaign, self.key, what, "leave the table out")
             return
         if not campaign.bed.has_gateway:
-            yield problem(campaign, self.key, "makes no sense without a gateway", "leave the table out")
+            yield problem(campaign, self.key, "needs a gateway", "leave the table out")
             return
         if not has_hosts(campaign):
             return  # what is missing has a problem of its own
@@ -73,4 +73,4 @@ class ConformityTable(ProcedureTable):
         for name in self.cases:
             if name not in applying:
                 why = known[name].needs if name in known else f"{campaign.technology.name} has no such case"
-                yield problem(campaign, f"{self.key}.cases", f"{name} makes no sense here: {why}", "leave it out")
+                yield problem(campaign, f"{self.key}.cases", f"{name} does not apply here: {why}", "leave it out")

@@ -20,6 +20,6 @@ class ConnectionTearDownRateTable(ProcedureTable):
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that the gateway has a command that can be timed; a loop-back has none."""
         if not campaign.bed.has_gateway:
-            yield problem(campaign, self.key, "makes no sense without a gateway", "leave the table out")
+            yield problem(campaign, self.key, "needs a gateway", "leave the table out")
         else:
             yield from action_problems(campaign, "tear_down", f"{self.key} times this command (RFC 9693 section 4.8)")

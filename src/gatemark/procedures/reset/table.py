@@ -45,7 +45,7 @@ class ResetTable(ProcedureTable):
         yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))
         control = campaign.gateway.control
         if not campaign.bed.has_gateway:
-            yield problem(campaign, "reset", "makes no sense without a gateway", "leave the table out")
+            yield problem(campaign, "reset", "needs a gateway", "leave the table out")
         elif campaign.bed.takes_control and (control is None or not control.reset):
             yield problem(
                 campaign,
