@@ -613,7 +613,7 @@ class TestReport:
         assert "the longest round trip took 12 ms; a slot goes on after 10ms without a reply" in explained
 
     def test_the_testers_own_round_trip_is_unknown_without_a_self_test(self) -> None:
-        assert "are not known: `gatemark selftest` with the campaign file" in own_round_trip(run_of(*TAYGA))
+        assert "are unknown: run `gatemark selftest` with the campaign file" in own_round_trip(run_of(*TAYGA))
 
 
 def loop(clients: int, per_second: int, rate: int | None = None, mean_ns: int = 20_000, **given: Any) -> EchoLoopPart:

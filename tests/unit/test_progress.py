@@ -152,7 +152,7 @@ def test_a_gateway_that_deletes_for_long_is_said_to_be_waited_for() -> None:
         assert len(out.getvalue().splitlines()) <= told + 1  # that it may just have been writing
         watcher.on_event(TableClearing(trial_number=2))
         await_lines(out, told + 2)
-    words = r"  waits for the gateway: it deletes its connections, \d+:\d\d so far"
+    words = r"  waiting for the gateway: it deletes its connections, \d+:\d\d so far"
     assert all(re.fullmatch(words, line) for line in out.getvalue().splitlines())
 
 

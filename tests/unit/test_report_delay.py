@@ -381,7 +381,7 @@ def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
 def test_without_a_self_test_no_ceiling_is_claimed() -> None:
     document_ = stateless([run("throughput", (400_000,), changes={"connections": None})])
     assert ceiling_cell(document_, document_.runs[0], "frames/s") == "not measured"
-    assert "What the Tester reaches without a gateway was not measured" in Words(page_of(document_)).text
+    assert "The limits of the Tester alone were not measured" in Words(page_of(document_)).text
 
 
 def test_the_page_of_everything_is_whole() -> None:

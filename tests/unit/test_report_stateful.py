@@ -272,7 +272,7 @@ def behaviour(**changes: int) -> Behaviour:
 @pytest.mark.parametrize(
     ("seen_behaviour", "expected"),
     [
-        (PRESERVED, "Whether mapping depends on the destination cannot be told: all of 4,096 endpoints"),
+        (PRESERVED, "Whether mapping depends on the destination cannot be determined: all of 4,096 endpoints"),
         (PRESERVED, "every port was preserved, so that an endpoint-dependent gateway looks the same"),
         (behaviour(port_preserved=0), "Mapping is endpoint-independent: all of 4,096 endpoints"),
         (behaviour(sources_endpoint_independent=0), "Mapping is endpoint-dependent: none of 4,096 endpoints"),

@@ -96,7 +96,7 @@ class ProgressState:
                 self.lines.append(f"column {event.number} of {event.columns}, {event.title}: {event.words}")
             case TornLineDropped():
                 self.lines.append(
-                    f"journal: the last line has no end and is dropped ({event.octets} octets); its trial is made again"
+                    f"journal: dropped an incomplete last line ({event.octets} octets); its trial is repeated"
                 )
             case RunStarted():
                 self.run, self.repetitions, self.repetitions_done = event.run, event.repetitions, 0
@@ -408,7 +408,7 @@ class Reminder:
                 changed = self._changed.wait(None if self._waits is None else self._every_s)
                 words = self._state.waiting_words
                 if not changed and words is not None:
-                    self._say(f"  waits for the gateway: {words}")
+                    self._say(f"  waiting for the gateway: {words}")
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ def suspect_words(document: ResultDocument) -> str:
     by_run = ", ".join(f"run {run.number}: {run.suspect_trials}" for run in document.runs if run.suspect_trials)
     return (
         f"in {document.host.suspect} of {document.host.trials} trials frames were lost while the gateway's host was not"
-        f" quiet ({by_run or 'in a run that is not finished'}); they do not count and were made again"
+        f" quiet ({by_run or 'in a run that is not finished'}); they do not count and were repeated"
     )
 
 
@@ -84,8 +84,8 @@ def mapping_sentence(behaviour: Behaviour) -> str:
     those = f"of {format_count(compared)} endpoints of the Initiator with connections to several destinations"
     if same == compared and behaviour.port_preserved == behaviour.examined:
         return (
-            f"Whether mapping depends on the destination cannot be told: all {those} had one public endpoint, but every"
-            " port was preserved, so that an endpoint-dependent gateway looks the same (RFC 4787 section 4.1)."
+            f"Whether mapping depends on the destination cannot be determined: all {those} had one public endpoint, but"
+            " every port was preserved, so that an endpoint-dependent gateway looks the same (RFC 4787 section 4.1)."
         )
     if same == compared:
         return f"Mapping is endpoint-independent: all {those} had one public endpoint (RFC 4787 section 4.1)."
@@ -173,7 +173,7 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
         between = f" In the {who}'s direction it is due in a packet inside the gateway: any 0x0000 is accepted there."
         yield (
             f"{format_count(frames)} frame{several} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
-            " RFC 8200 section 8.1). The gateway is known for it, so they count as correct."
+            " RFC 8200 section 8.1). The gateway is known to do this, so they count as correct."
             + (between if document.gateway.is_stateful else "")
         )
 

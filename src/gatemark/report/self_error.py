@@ -123,7 +123,7 @@ def no_self_test(document: ResultDocument) -> Iterator[str]:
     """A sentence if rates are reported and nothing shows that the Tester can do more."""
     rates = [q for run in document.runs for q in run.quantities() if q.unit in (*RATES, "%")]
     if rates and (document.self_test is None or not document.self_test.entries):
-        yield f"What the Tester reaches without a gateway was not measured: {HOW_TO_MEASURE}."
+        yield f"The limits of the Tester alone were not measured: {HOW_TO_MEASURE}."
 
 
 def _picoseconds(value: int) -> str:

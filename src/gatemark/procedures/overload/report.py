@@ -378,8 +378,8 @@ def own_round_trip(run: OverloadResult) -> str:
     known = [point.tester_loop for point in run.points if point.tester_loop is not None]
     if not known:
         return (
-            "What the Tester reaches by itself, and its own round trip, are not known: `gatemark selftest` with the"
-            " campaign file measures them."
+            "The limits of the Tester alone and its own round trip are unknown: run `gatemark selftest` with the"
+            " campaign file to measure them."
         )
     return (
         "Tester alone: its clients ask its own host that answers, without a gateway, in its self-test; median round"
