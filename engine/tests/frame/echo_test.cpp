@@ -218,6 +218,10 @@ TEST(Echo, HostsWithLinkLayerAddressesOfTheirOwn) {
     EXPECT_EQ(test::to_hex(std::span{answered}.subspan(6, 6)), test::to_hex(std::span{request}.first(6)));
     request[5] ^= std::byte{1};
     EXPECT_EQ(faults_of_echo(echo, EchoKind::request, request), "destination_mac");
+    request[5] ^= std::byte{1};
+    const Bytes to_port = test::expected_request(test::make_echo(test::echo_request(Gateway::router66), small_shape), {.index = 29});
+    std::ranges::copy(std::span{to_port}.first(6), request.begin() + 6);
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, request), "source_mac") << "from the port itself";
 }
 
 TEST(Echo, InALoopBackTheReplyGoesToTheHostItself) {
