@@ -174,7 +174,7 @@ def take_link_down(under_way: Running) -> None:
 BREAKS: list[tuple[str, Break, str]] = [
     ("linux-router4", kill_engine, r"gatemark-engine: it died .*SIGKILL"),
     ("tayga-siit64", kill_translator, r"the gateway's process ended with status -9"),
-    ("linux-router4", delete_interface, r"g[mw]\w+-right: .*(does not exist|Cannot find device)"),
+    ("linux-router4", delete_interface, r"g[mw]\w+-right: .*(no longer exists|does not exist|Cannot find device)"),
     ("linux-router4", take_link_down, r"link went down"),
 ]
 
