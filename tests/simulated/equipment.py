@@ -19,14 +19,14 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGa
 
 from gatemark.config.merge import RecipeFacts, merge_recipe
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, TelemetryReading, ThreadTimes
+from gatemark.dut.base import CpuTimes, FoundTestBed, GatewayDescription, HostReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
 from gatemark.results.store import writing
 from gatemark.tester import Equipment
 
 
-class SimulatedTestBed:
+class SimulatedTestBed(FoundTestBed):
     """A test bed that makes nothing; `closed` says whether it was left.
 
     What is asked of a stateful gateway is done by `gateway`, whose table the simulated engine fills.
@@ -98,27 +98,6 @@ class SimulatedTestBed:
         """Reset the gateway."""
         self.gateway.reset()
 
-    def own_drops(self) -> dict[str, int]:
-        """None."""
-        return {}
-
-    def own_faults(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """None."""
-        return {}
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """None of this machine's."""
-        return []
-
     def read_host(self) -> HostReading:
         """Read the host that the gateway is simulated on."""
         thread = ThreadTimes(name="ksoftirqd/0", cpu=0, stays=True, ran_ns=0, waited_ns=self.gateway.held_up_ns)
@@ -131,13 +110,6 @@ class SimulatedTestBed:
             threads={1: thread},
             all_ran_ns=None,
         )
-
-    def start_telemetry(self, seconds: float) -> None:
-        """Nothing: there is no host."""
-
-    def read_telemetry(self) -> TelemetryReading | None:
-        """Nothing: there is no host."""
-        return None
 
     def close(self) -> None:
         """Remember that it was closed."""

@@ -18,7 +18,7 @@ CALLED_BY_CYCLOPTS = [*(function_of(command) for command in COMMANDS), "render_d
 """Functions that a table of the command line names, and what a formatter of help overrides."""
 
 KINDS = {"class", "function", "method", "property", "import", "unreachable_code"}
-"""Fields are left out: whoever reads a file or the JSON of a command reads them."""
+"""Fields are exempt: readers of a file, or of the JSON that a command prints, use them."""
 
 
 def unused_names(package: Path) -> list[str]:
