@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.tidy.modules import PACKAGE
 from vulture import Vulture
 
 from gatemark.cli.main import COMMANDS, function_of
-
-PACKAGE = Path(__file__).parents[2] / "src" / "gatemark"
 
 CALLED_BY_PYDANTIC = ["@computed_field", "@field_validator", "@model_serializer", "@model_validator"]
 """Decorators whose functions pydantic calls."""

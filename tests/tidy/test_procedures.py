@@ -6,15 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.tidy.modules import MODULES, PACKAGE, own_imports
 
 from gatemark.procedures.procedure import Procedure
 from gatemark.procedures.registry import PROCEDURES
 
-PACKAGE = Path(__file__).parents[2] / "src" / "gatemark"
 FOLDERS = sorted(path.name for path in (PACKAGE / "procedures").iterdir() if (path / "run.py").is_file())
 
 NAMES = {*PROCEDURES, *(row.table.key for row in PROCEDURES.values())}
@@ -105,8 +104,8 @@ def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
 def test_the_registry_takes_whole_folders() -> None:
     wrong = [
         module
-        for module in imported((PACKAGE / "procedures" / "registry.py").read_text(encoding="utf-8"))
-        if module.startswith(tuple(f"gatemark.procedures.{folder}." for folder in FOLDERS))
+        for module in own_imports(MODULES["procedures.registry"])
+        if module.startswith(tuple(f"procedures.{folder}." for folder in FOLDERS))
     ]
     assert wrong == []
 
@@ -114,10 +113,10 @@ def test_the_registry_takes_whole_folders() -> None:
 def test_only_the_registry_and_the_calibration_import_a_procedure() -> None:
     wrong = [
         f"{name} imports {module}"
-        for name, text in sources()
+        for name, _ in sources()
         if name.endswith(".py") and not name.startswith((*LISTS, *(f"procedures/{folder}/" for folder in FOLDERS)))
-        for module in imported(text)
-        if module.startswith(tuple(f"gatemark.procedures.{folder}" for folder in FOLDERS))
+        for module in own_imports(PACKAGE / name)
+        if module.startswith(tuple(f"procedures.{folder}" for folder in FOLDERS))
     ]
     assert wrong == []
 
@@ -127,26 +126,16 @@ def test_arrows_inside_a_folder(folder: str) -> None:
     files = {path.stem: path for path in (PACKAGE / "procedures" / folder).glob("*.py")}
     assert set(files) <= set(ROLES)
     assert {"__init__", "table", "run", "result", "report"} <= set(files)
-    home = f"gatemark.procedures.{folder}."
+    home = f"procedures.{folder}."
     wrong = []
     for stem, path in files.items():
-        for module in imported(path.read_text(encoding="utf-8")):
+        for module in own_imports(path):
             if module.startswith(home):
                 allowed = module.removeprefix(home).partition(".")[0] in SAME_FOLDER[stem]
-            elif f"{module}.".startswith(tuple(f"gatemark.procedures.{other}." for other in FOLDERS)):
+            elif f"{module}.".startswith(tuple(f"procedures.{other}." for other in FOLDERS)):
                 allowed = False
             else:
-                allowed = any(f"{module}.".startswith(f"gatemark.{package}.") for package in ROLES[stem])
+                allowed = any(f"{module}.".startswith(f"{package}.") for package in ROLES[stem])
             if not allowed:
                 wrong.append(f"{folder}/{stem}.py imports {module}")
     assert wrong == []
-
-
-def imported(text: str) -> Iterator[str]:
-    """Modules of gatemark that a file imports."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gatemark."):
-            home = PACKAGE.parent / str(node.module).replace(".", "/")
-            for alias in node.names:
-                is_module = (home / f"{alias.name}.py").is_file() or (home / alias.name / "__init__.py").is_file()
-                yield f"{node.module}.{alias.name}" if is_module else str(node.module)

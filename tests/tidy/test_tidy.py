@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.tidy.modules import MODULES, belongs, imports, own_imports
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "gatemark"
 ENGINE = ROOT / "engine" / "src"
 
 FUNCTION_LINES_MAX = 70
@@ -105,37 +105,6 @@ REFDUT_SHARES = (
 )  # fmt: skip
 """All that the reference gateway has in common with the Tester: no checksum, no translation, no frame. Whatever it does
 to packets is written a second time, so that one mistake cannot hide itself."""
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def belongs(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, at its top or inside a function, for types or for good."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.module is not None and node.level == 0, f"{path}:{node.lineno}: a relative import"
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from dict.fromkeys(
-                name if name.removeprefix("gatemark.") in MODULES else node.module for name in inner
-            )
-
-
-def own_imports(path: Path) -> Iterator[str]:
-    for name in imports(path):
-        if belongs(name, "gatemark"):
-            yield name.removeprefix("gatemark").removeprefix(".")
 
 
 def test_an_import_is_seen_wherever_it_stands(tmp_path: Path) -> None:
