@@ -384,7 +384,7 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
             model = None if side.address_mode == "nexthop" else side.family(family)
             if model is not None:
                 varied = model.hosts.range.count if model.hosts.range is not None else 1
-                hosts += varied * complete.networks(name)
+                hosts += varied * complete.directions.networks(name)
         limit = int(_read(Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh3")).strip() or 0)
         if limit and hosts > limit:
             sizes = [f"net.{family}.neigh.default.gc_thresh{level}={hosts * 2}" for level in (3, 2)]

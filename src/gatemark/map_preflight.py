@@ -35,7 +35,7 @@ def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
 
     `campaign` is complete.
     """
-    table, server = campaign.emulated_edges, campaign.side("right").family("ipv4")
+    table, server = campaign.edges.emulated, campaign.side("right").family("ipv4")
     if table is None or not campaign.bed.has_gateway:
         return
     assert server is not None, "check_complete was not called"
@@ -89,7 +89,7 @@ def _answered(campaign: Campaign, ask: Ask, questions: Sequence[Question]) -> tu
     packets: dict[str, list[str]] = {"left": [], "right": []}
     for number, question in enumerate(questions):
         is_up = isinstance(question, Upward)
-        hop_limit = campaign.direction_traffic("forward" if is_up else "reverse").hop_limit
+        hop_limit = campaign.directions.traffic_of("forward" if is_up else "reverse").hop_limit
         packet = build(_flow(question), MARK + struct.pack("!H", number), hop_limit=hop_limit)
         packets["left" if is_up else "right"].append(packet.hex())
     exchange = Exchange(

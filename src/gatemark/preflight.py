@@ -73,7 +73,7 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
         framed, echoed = first_cells(complete, make_plan(complete).runs)
         if framed is None and echoed is None:
             return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
-        if framed is not None and complete.is_stateful and framed.mix.has_foreground:
+        if framed is not None and complete.technology.is_stateful and framed.mix.has_foreground:
             quick, framed = with_few_connections(quick, framed)
         equipment, findings = Equipment(), []
         with stop_signals(resume_hint=None):
@@ -206,8 +206,8 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
         return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
     if "outside_port_set" in faults:
         return "the gateway uses ports outside its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
-    if campaign.gateway_edge is not None and "source_address" in faults:
-        return f"the gateway's MAP address is not {campaign.gateway_edge.address}: compare its rule with [map]"
+    if campaign.edges.gateway is not None and "source_address" in faults:
+        return f"the gateway's MAP address is not {campaign.edges.gateway.address}: compare its rule with [map]"
     if campaign.gateway.pool and "source_address" in faults:
         return "the gateway translates to addresses that gateway.pool does not name: correct one of the two"
     if "hop_limit" in faults:
@@ -217,7 +217,7 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
             "the gateway does not do what the campaign expects: check gateway.technology, prefix and"
             " eam; `gatemark frame`"
         )
-    if campaign.translation_prefix == WELL_KNOWN_PREFIX:
+    if campaign.forwarding.prefix == WELL_KNOWN_PREFIX:
         return (
             f"a gateway must drop {BENCHMARKING_NETWORK} inside {WELL_KNOWN_PREFIX}, because it is not global (RFC 6052"
             " section 3.1): use a network-specific prefix such as 2001:2:0:6400::/96"

@@ -322,7 +322,7 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
 
 
 def _bring_back(tester: Tester, error: TestBedError) -> None:
-    if not tester.campaign.boots_after_collapse:
+    if not tester.campaign.control.boots_after_collapse:
         tester.testbed.restart()
     elif not isinstance(error, HostBootError):  # or another boot would fail as well
         tester.testbed.boot()

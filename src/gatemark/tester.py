@@ -79,7 +79,7 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
         ported = _with_ports(complete, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
-            reach_gateway(engine, ported, wait_s=ported.boot_wait_s)
+            reach_gateway(engine, ported, wait_s=ported.control.boot_wait_s)
             testbed.check()
             stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
             rate, source = this_machine.medium_rate(
@@ -102,7 +102,7 @@ def _open_ports(
     Where the gateway's host has just booted, the links may still be down. An engine opens its ports once, so each
     attempt has another one. Raises EngineError if the ports cannot be opened.
     """
-    until = time.monotonic() + ported.boot_wait_s
+    until = time.monotonic() + ported.control.boot_wait_s
     while True:
         with contextlib.ExitStack() as attempt:
             engine = attempt.enter_context(equipment.start_engine(testbed.namespace, log))

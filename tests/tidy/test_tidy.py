@@ -76,7 +76,7 @@ PURE = (
     "config.flows", "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types",
     "config.problems", "config.stateful", "config.map_check", "config.map_gateway", "config.map_tables",
     "config.key_value_file", "config.maptperf", "config.siitperf", "config.siitperf_script",
-    "config.complete_stateful", "config.control", "config.keys", "config.vary", "archive.layout",
+    "config.complete_stateful", "config.control", "config.keys", "config.vary", "config.views", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.report", "compare.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.ceiling", "results.connections", "results.document", "results.part",

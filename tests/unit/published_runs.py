@@ -150,7 +150,7 @@ def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, numbe
     column, over = table["columns"][place], table["over"]
     procedure = column if over == "procedure" else table["procedure"]
     direction = column if over == "direction" else table.get("direction", "bidirectional")
-    connections = column if over == "connections" else 4_000_000 if campaign.is_stateful else None
+    connections = column if over == "connections" else 4_000_000 if campaign.technology.is_stateful else None
     both = 2 if table["unit"] == "sum" and direction == "bidirectional" else 1
     times = table.get("repetitions", [10] * len(table["columns"]))[place]
     rates = values_with(
@@ -235,7 +235,7 @@ def delay_document(table: dict[str, Any]) -> ResultDocument:
         frames_per_second=table["load"], share=None, throughput=None, throughput_limited_by=None,
         repetitions=table["repetitions"], tester_limited=0, series=series,
     )  # fmt: skip
-    run = run_of(campaign, "delay", connections=4_000_000 if campaign.is_stateful else None)
+    run = run_of(campaign, "delay", connections=4_000_000 if campaign.technology.is_stateful else None)
     return document_of(campaign, [result_of(campaign, run, duration_ns=60 * SECOND, points=(point,))])
 
 

@@ -74,7 +74,7 @@ def set_at(path: str, value: Any) -> Change:
 def test_the_base_is_accepted() -> None:
     campaign = campaign_from_dict(BASE)
     assert campaign.technology.name == "siit64"
-    assert campaign.hop_limit_decrement == 1
+    assert campaign.forwarding.hop_limit_decrement == 1
     throughput = campaign.table(ThroughputTable)
     assert throughput.maximum is None
     assert throughput.resolution == LineShare(1, 1000)
@@ -257,12 +257,12 @@ def test_ipv6_frames_must_have_a_udp_checksum() -> None:
     ipv4_only = copy.deepcopy(BASE)
     ipv4_only["traffic"]["reverse"] = {"udp_checksum": "zero"}
     campaign = campaign_from_dict(ipv4_only)
-    assert campaign.direction_traffic("reverse").udp_checksum == "zero"
-    assert campaign.direction_traffic("forward").udp_checksum == "computed"
+    assert campaign.directions.traffic_of("reverse").udp_checksum == "zero"
+    assert campaign.directions.traffic_of("forward").udp_checksum == "computed"
     router = copy.deepcopy(BASE)
     router44(router)
     router["traffic"]["udp_checksum"] = "zero"
-    assert campaign_from_dict(router).sends_without_checksum
+    assert campaign_from_dict(router).directions.lack_checksums
 
 
 def test_hosts_behind_a_router_have_no_mac_addresses_of_their_own() -> None:
@@ -347,7 +347,7 @@ def test_a_missing_side_or_port() -> None:
 def test_a_loopback_needs_nothing_but_a_technology() -> None:
     campaign = campaign_from_dict({"gateway": {"technology": "router66"}, "testbed": {"kind": "loopback"}})
     assert campaign.side("left").port == campaign.side("right").port == "ring"
-    assert campaign.hop_limit_decrement == 0
+    assert campaign.forwarding.hop_limit_decrement == 0
     check_complete(campaign)
 
 
@@ -398,11 +398,9 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     right = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
     campaign = merge_recipe(netns(right=right), FACTS)
     check_complete(campaign)
-    assert (campaign.technology.name, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == (
-        "siit64",
-        3,
-        1,
-    )
+    forwarding = campaign.forwarding
+    assert campaign.technology.name == "siit64"
+    assert (forwarding.hop_limit_decrement, forwarding.background_hop_limit_decrement) == (3, 1)
     assert str(campaign.gateway.prefix) == "2001:2:0:6400::/96"
     side = campaign.side("right")
     assert (side.ring_frames, side.mtu) == (64, 1540)

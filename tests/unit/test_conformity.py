@@ -246,8 +246,8 @@ class TestCustomerEdge:
 
     def measured(self, tmp_path: Path, *faults: EdgeFault) -> ConformityResult:
         wanted = self.edge_campaign()
-        assert wanted.gateway_edge is not None
-        device = SimulatedDevice(capacity_forward=1, exchange=CustomerEdge(wanted.gateway_edge, faults).exchange)
+        assert wanted.edges.gateway is not None
+        device = SimulatedDevice(capacity_forward=1, exchange=CustomerEdge(wanted.edges.gateway, faults).exchange)
         (result,) = simulated_campaigns.measure(tmp_path / "journal.jsonl", device, wanted)
         assert isinstance(result, ConformityResult)
         return result

@@ -132,7 +132,7 @@ def test_commands_of_a_recipe_have_limits_and_nothing_else_of_the_table() -> Non
     campaign = campaign_from_dict(of_recipe({"limits": {"setup": "2min", "reset": "20min"}}))
     control = campaign.gateway.control
     assert control is not None and (control.limits.seconds("setup"), control.limits.seconds("reset")) == (120, 1200)
-    assert merge_recipe(campaign, load_recipe("nft-nat44").facts).setting_names == frozenset()
+    assert merge_recipe(campaign, load_recipe("nft-nat44").facts).control.setting_names == frozenset()
     for wrong, where, what in (
         ({"limits": {"clear_stat": "1s"}}, "gateway.control.limits.clear_stat", "unknown key"),
         ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "a namespace does not boot"),

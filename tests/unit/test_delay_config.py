@@ -124,7 +124,7 @@ class TestReset:
     def test_a_stateless_gateway_may_be_controlled(self) -> None:
         gateway = {"technology": "router44", "control": {"reset": "systemctl restart gateway"}}
         wanted = campaign(**PORTS, gateway=gateway, reset={"load": 1000})
-        assert wanted.actions == {"reset"}
+        assert wanted.control.actions == {"reset"}
         runs = make_plan(wanted).runs
         assert [(run.procedure, run.cell.frame_sizes.ipv4) for run in runs] == [("reset", 64)]
 
@@ -232,4 +232,4 @@ class TestDeviations:
 
 def test_the_commands_of_a_stateful_gateway_are_as_before(nat_campaign: NatCampaign) -> None:
     wanted = nat_campaign(gateway={"control": {**CONTROL, "reset": "reboot"}}, reset={"load": 1000})
-    assert "reset" in wanted.actions
+    assert "reset" in wanted.control.actions

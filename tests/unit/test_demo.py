@@ -57,7 +57,7 @@ def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None
 def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) -> None:
     campaign = demo_campaign(name)
     runs = make_plan(campaign).runs
-    assert campaign.is_stateful
+    assert campaign.technology.is_stateful
     assert [run.procedure for run in runs] == [
         procedure for procedure in ("connection_establishment_rate", "throughput", "delay") for _ in range(2)
     ]

@@ -76,14 +76,14 @@ def test_the_file_that_a_result_folder_keeps_is_the_same_campaign() -> None:
 
 
 def test_its_address_and_its_ports_follow_from_rule_and_prefix() -> None:
-    edge = campaign().gateway_edge
+    edge = campaign().edges.gateway
     assert edge is not None
     assert edge.address == IPv6Address("2001:db8:12:3400:0:c000:212:34")
-    assert campaign().pool == (IPv6Network("2001:db8:12:3400:0:c000:212:34/128"),)
-    assert campaign().translation_prefix == IPv6Network("2001:db8:ffff::/96")
+    assert campaign().forwarding.pool == (IPv6Network("2001:db8:12:3400:0:c000:212:34/128"),)
+    assert campaign().forwarding.prefix == IPv6Network("2001:db8:ffff::/96")
     assert pool_endpoints(campaign()) == 252
-    assert campaign().emulated_edges is None
-    assert campaign().map_domain_count == 0
+    assert campaign().edges.emulated is None
+    assert campaign().edges.domain_count == 0
 
 
 ALONE: dict[str, Any] = {
@@ -106,7 +106,7 @@ ALONE: dict[str, Any] = {
     ],
 )
 def test_other_rules(changes: dict[str, Any], address: str, ports: int) -> None:
-    edge = campaign(changes).gateway_edge
+    edge = campaign(changes).edges.gateway
     assert edge is not None
     assert edge.address == IPv6Address(address)
     assert pool_endpoints(campaign(changes)) == ports
@@ -233,7 +233,7 @@ def test_the_engine_is_told_the_rule_in_every_phase() -> None:
 
 
 def test_the_plan_says_what_follows_from_the_rule() -> None:
-    edge = campaign().gateway_edge
+    edge = campaign().edges.gateway
     assert edge is not None
     described = describe_gateway(edge, 252)
     assert list(described.lines()) == [
@@ -271,7 +271,7 @@ def test_servers_are_no_customers_whatever_the_prefix(length: int) -> None:
 
 
 def test_a_rule_is_what_the_model_says() -> None:
-    edge = campaign().gateway_edge
+    edge = campaign().edges.gateway
     assert edge is not None
     assert edge.domain == MapDomain(
         rule_ipv6=IPv6Network("2001:db8::/40"),

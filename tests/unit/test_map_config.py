@@ -200,4 +200,4 @@ def test_what_makes_no_sense_for_customer_edges_is_refused(mistake: str) -> None
 def test_networks_of_servers_are_allowed() -> None:
     whole = document() | {"traffic": {"forward": {"destination_networks": 2}}}
     whole["right"]["ipv4"]["address"] = "198.19.0.2"
-    assert campaign_from_dict(whole).networks("right") == 2
+    assert campaign_from_dict(whole).directions.networks("right") == 2

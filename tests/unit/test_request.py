@@ -101,7 +101,7 @@ def test_each_direction_has_its_own_number_of_networks() -> None:
         assert (stream["source"]["networks"], stream["destination"]["networks"]) == (1, networks)
     opened = open_request(campaign, [])
     assert [opened[side]["answer_for"][0]["networks"] for side in ("left", "right")] == [7, 100]
-    assert (campaign.networks("left"), campaign.networks("right")) == (7, 100)
+    assert (campaign.directions.networks("left"), campaign.directions.networks("right")) == (7, 100)
 
 
 def test_open_answers_for_hosts_and_the_base_address() -> None:

@@ -15,6 +15,7 @@ from gatemark.cli.main import main
 from gatemark.config.complete import check_complete
 from gatemark.config.model import EchoAsked
 from gatemark.config.stateful import tuple_space
+from gatemark.dut.recipe import with_recipe
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
@@ -112,7 +113,7 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
     check_complete(campaign)
     (cell,) = cells_of(campaign)
     assert cell.connections == count
-    ports = campaign.direction_traffic("forward").source_ports
+    ports = campaign.directions.traffic_of("forward").source_ports
     assert (ports.mode == "fixed") == (mode in ("fixed", "random_hosts"))
     if count is not None:
         space = tuple_space(campaign, count)
@@ -158,7 +159,7 @@ def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domai
     campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000, domains=domains)
     check_complete(campaign)
     assert campaign.map is not None
-    assert campaign.map_domain_count == domains
+    assert campaign.edges.domain_count == domains
     assert 780_000 < campaign.map.edge_count <= 1_000_000
     assert self_test_kind(campaign) == ("ring" if domains == 1 else f"ring+{domains}_domains")
 
@@ -336,8 +337,8 @@ def test_the_same_kind_of_port_is_joined() -> None:
 
 
 def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
-    netns = campaign_from_dict(
-        {"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}}
+    netns = with_recipe(
+        campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}})
     )
     assert port_kind_of(netns) == "netns-af_packet"
     subject = subject_of(netns)
@@ -380,7 +381,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         check_complete(campaign)
         macs = "fixed" if case.mode == "edges" else "random"  # customer edges are behind a router
         assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
-        if campaign.sends_without_checksum:
+        if campaign.directions.lack_checksums:
             without.add((case.family, case.mode, case.direction))
     expected: set[tuple[str, str, str]] = {
         (case.family, case.mode, case.direction) for case in planned if case.family == "ipv4"

@@ -86,7 +86,7 @@ def established(cores: int, connections: int) -> int:
 
 
 def gateway(campaign: Campaign) -> SimulatedDevice:
-    cores = campaign.core_count or 1
+    cores = campaign.control.core_count or 1
     return SimulatedDevice(
         capacity_forward=forwarded(cores),
         establishment_rate=established(cores, campaign.connections_model.count[0]),
@@ -306,9 +306,9 @@ without = [
 """
 
     def either(campaign: Campaign) -> SimulatedDevice:
-        if campaign.is_stateful:
+        if campaign.technology.is_stateful:
             return gateway(campaign)
-        return SimulatedDevice(capacity_forward=900_000 * (campaign.core_count or 1), noise=0.01)
+        return SimulatedDevice(capacity_forward=900_000 * (campaign.control.core_count or 1), noise=0.01)
 
     file = write(tmp_path, routers, CORES, resolution="100")
     file.write_text(file.read_text().replace("count = 1000", 'count = 1000\nsource_ports = "1024-65535"'))
@@ -444,7 +444,7 @@ def test_what_is_wrong_with_any_column_is_told_before_anything_is_made(tmp_path:
 
 def collapsing(campaign: Campaign) -> SimulatedDevice:
     """It dies of more than 50,000 connections for each core."""
-    return replace(gateway(campaign), collapses_beyond=50_000 * (campaign.core_count or 1))
+    return replace(gateway(campaign), collapses_beyond=50_000 * (campaign.control.core_count or 1))
 
 
 def test_a_collapse_is_a_result_and_larger_columns_are_skipped(tmp_path: Path) -> None:
@@ -476,7 +476,7 @@ def test_a_collapse_is_a_result_and_larger_columns_are_skipped(tmp_path: Path) -
 
 def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) -> None:
     def broken(campaign: Campaign) -> SimulatedDevice:
-        return replace(gateway(campaign), dies_at_trial=5 if campaign.core_count == 2 else None)
+        return replace(gateway(campaign), dies_at_trial=5 if campaign.control.core_count == 2 else None)
 
     result = measure_series(write(tmp_path, CORES), output=tmp_path / "out", equipment=equipment(broken))
     assert outcomes(result) == ["measured", "failed", "measured"]
@@ -660,9 +660,9 @@ def test_commands_about_one_campaign_take_the_first_column_and_say_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, CORES)
-    assert one_campaign(file).core_count == 1
+    assert one_campaign(file).control.core_count == 1
     assert capsys.readouterr().err == f"{file} varies keys; this shows column 1 of 3, one\n"
-    assert one_campaign(write(tmp_path)).core_count is None
+    assert one_campaign(write(tmp_path)).control.core_count is None
     assert capsys.readouterr().err == ""
     with pytest.raises(ConfigError, match=r"column 2 \(repetitions 0\)"):  # every column is checked
         one_campaign(write(tmp_path, "[[vary]]\nrepetitions = [3, 0]\n"))

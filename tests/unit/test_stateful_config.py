@@ -74,8 +74,9 @@ def problems_of(changes: dict[str, Any]) -> list[str]:
 
 def test_the_base_is_accepted_and_reads_back_the_same() -> None:
     loaded = campaign()
-    assert (loaded.inside, loaded.outside, loaded.upload, loaded.download) == ("left", "right", "forward", "reverse")
-    assert loaded.actions == {"clear_state", "tear_down", "count_connections"}
+    roles = loaded.roles
+    assert (roles.inside, roles.outside, roles.upload, roles.download) == ("left", "right", "forward", "reverse")
+    assert loaded.control.actions == {"clear_state", "tear_down", "count_connections"}
     written = json.loads(json.dumps(loaded.to_document()))
     assert campaign_from_dict(written) == loaded
 
@@ -298,8 +299,8 @@ def test_the_initiator_may_be_on_the_right() -> None:
     mirrored = copy.deepcopy(NAT64)
     mirrored["gateway"] |= {"inside": "right", "pool": ["198.18.0.1"]}
     loaded = campaign(mirrored)
-    assert (loaded.foreground_family("left"), loaded.foreground_family("right")) == ("ipv4", "ipv6")
-    assert loaded.upload == "reverse"
+    assert (loaded.roles.family("left"), loaded.roles.family("right")) == ("ipv4", "ipv6")
+    assert loaded.roles.upload == "reverse"
     assert initiator_prefixes(loaded) == (ip_network("2001:2:0:8000::2/128"),)
 
 
@@ -392,17 +393,21 @@ def test_a_recipe_tells_about_the_state() -> None:
     assert merged.gateway.table == GatewayTableModel.model_validate(
         {"size": 5000, "hash_size": 262_144, "udp_timeout": "300s"}
     )
-    assert (merged.inside, merged.gateway.zero_udp_checksum, merged.actions) == ("left", True, FACTS.actions)
+    assert (merged.roles.inside, merged.gateway.zero_udp_checksum, merged.control.actions) == (
+        "left",
+        True,
+        FACTS.actions,
+    )
     again = merge_recipe(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), FACTS)
     assert again == merged
-    assert again.actions == FACTS.actions
+    assert again.control.actions == FACTS.actions
     check_complete(again)
 
 
 def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
     merged = merge_recipe(netns({"inside": "right"}), FACTS)
     check_complete(merged)
-    assert (merged.inside, merged.side("right"), merged.side("left").ipv4) == (
+    assert (merged.roles.inside, merged.side("right"), merged.side("left").ipv4) == (
         "right",
         FACTS.left.model_copy(update={"mtu": 1500}),
         FACTS.right.ipv4,

@@ -310,12 +310,12 @@ def problems(changed: dict[str, Any]) -> dict[str, str]:
 
 def test_a_namespace_is_sampled_by_default_and_a_host_only_if_asked() -> None:
     bed = {"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}}
-    assert campaign_from_dict(bed).telemetry is not None
-    assert campaign_from_dict({**bed, "gateway": {"telemetry": {"enabled": False}}}).telemetry is None
+    assert campaign_from_dict(bed).control.telemetry is not None
+    assert campaign_from_dict({**bed, "gateway": {"telemetry": {"enabled": False}}}).control.telemetry is None
     asked = document()
-    assert campaign_from_dict(asked).telemetry is not None
+    assert campaign_from_dict(asked).control.telemetry is not None
     del asked["gateway"]["telemetry"]
-    assert campaign_from_dict(asked).telemetry is None
+    assert campaign_from_dict(asked).control.telemetry is None
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

@@ -61,7 +61,11 @@ def test_lists_of_one_table_change_together_and_tables_are_crossed() -> None:
         (4, "two cores, count 100k", (1, 1)),
     ]
     assert [
-        (column.campaign.connections_model.count, column.campaign.gateway.table.size, column.campaign.core_count)
+        (
+            column.campaign.connections_model.count,
+            column.campaign.gateway.table.size,
+            column.campaign.control.core_count,
+        )
         for column in columns
     ] == [((10_000,), 20_000, 1), ((100_000,), 200_000, 1), ((10_000,), 20_000, 2), ((100_000,), 200_000, 2)]
     assert columns[3].settings == {

@@ -38,7 +38,7 @@ def deviations(campaign: Campaign) -> tuple[Deviation, ...]:
     ]
     for procedure in dict.fromkeys(procedure.run for procedure in procedures_of(campaign)):
         collected += procedure.deviations(campaign)
-    if campaign.is_stateful:
+    if campaign.technology.is_stateful:
         collected += (Deviation(sentence=sentence) for sentence in _of_the_connections(campaign))
     return tuple(collected)
 
@@ -78,13 +78,13 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             "The gateway's mapping is endpoint-dependent; RFC 4787 section 4.1 and RFC 6146 section 3.5.1.1 want it"
             " endpoint-independent."
         )
-    if campaign.translation_prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
+    if campaign.forwarding.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
     outside = sorted(
         {
             str(model.address)
             for name in _SIDES
-            for family in campaign.families_in_use(name)
+            for family in campaign.directions.families(name)
             if (model := campaign.side(name).family(family)) is not None
             and not any(ip_address(str(model.address)) in network for network in BENCHMARKING_NETWORKS)
         }
@@ -113,21 +113,21 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         yield f"Frame sizes beyond the list: {', '.join(added)} octets (RFC 8219 section 5.1.1)."
     if set(traffic.mix) <= set(STANDARD_MIXES):
         left_out = [str(mix) for mix in STANDARD_MIXES if mix not in traffic.mix]
-        if left_out and campaign.is_translation:
+        if left_out and campaign.technology.is_translation:
             yield f"Shares of foreground not measured: {', '.join(left_out)} (RFC 8219 section 5.3)."
     else:
         other = [str(mix) for mix in traffic.mix if mix not in STANDARD_MIXES]
         yield f"Shares of foreground that are not in the list: {', '.join(other)} (RFC 8219 section 5.3)."
     yield from _of_the_networks(campaign)
-    for way in campaign.one_ways():
-        settings = campaign.direction_traffic(way)
+    for way in campaign.directions.in_use:
+        settings = campaign.directions.traffic_of(way)
         for name, ports, standard_ports in (
             ("source", settings.source_ports, defaults.SOURCE_PORTS),
             ("destination", settings.destination_ports, defaults.DESTINATION_PORTS),
         ):
-            if campaign.is_stateful and not campaign.has_background:
+            if campaign.technology.is_stateful and not campaign.traffic.has_background:
                 continue  # all frames belong to connections, which have ports of their own
-            edges = campaign.emulated_edges
+            edges = campaign.edges.emulated
             if edges is not None and (way, name) in (("forward", "source"), ("reverse", "destination")):
                 mode = edges.forward_ports if way == "forward" else edges.reverse_ports
                 if mode != "pseudorandom":
@@ -146,7 +146,7 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         if settings.hop_limit != defaults.HOP_LIMIT:
             yield f"Hop limit {settings.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
         sender: SideName = "left" if way == "forward" else "right"
-        if settings.dont_fragment and campaign.foreground_family(sender) == "ipv4":
+        if settings.dont_fragment and campaign.roles.family(sender) == "ipv4":
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
         if settings.udp_checksum == "zero":
             yield (
@@ -187,7 +187,7 @@ def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
 
 def _of_the_networks(campaign: Campaign) -> Iterator[str]:
     """RFC 2544 section 12 has one network, then 256."""
-    networks = {way: campaign.direction_traffic(way).destination_networks for way in campaign.one_ways()}
+    networks = {way: campaign.directions.traffic_of(way).destination_networks for way in campaign.directions.in_use}
     if set(networks.values()) == {1}:
         yield "One destination network, not 256 (RFC 2544 section 12 asks for both)."
         return
@@ -215,7 +215,7 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         yield f"Connections are enumerated in {connections.order} order, not pseudorandom (RFC 9693 section 4.2)."
     if any(table.phase_two_ns(campaign) is not None for table in campaign.tables):
         yield from _of_the_orders_of_use(campaign)
-    if campaign.bed.has_gateway and "count_connections" not in campaign.actions:
+    if campaign.bed.has_gateway and "count_connections" not in campaign.control.actions:
         yield (
             "The gateway's connections are not counted, so nothing but frames shows that its table is empty before a"
             " trial and full after test phase 1 (RFC 9693 section 4.4)."

@@ -28,7 +28,7 @@ class EchoTrials:
         cannot be started again, or if the test bed broke otherwise.
         """
         campaign, testbed = self._trials.campaign, self._trials.testbed
-        if campaign.is_stateful:
+        if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
         if testbed is not None:
             testbed.check()
@@ -60,7 +60,7 @@ class EchoTrials:
         What ended it may be the state that it still finds, so it is started once more without that.
         """
         boot = revive(self._trials, testbed, trial_number, error)
-        if self._trials.campaign.is_stateful:
+        if self._trials.campaign.technology.is_stateful:
             self._stateful.empty_table(trial_number)
         if not is_alive(testbed):
             testbed.restart()

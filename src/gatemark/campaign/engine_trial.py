@@ -222,7 +222,7 @@ class EngineTrials:
         self.on_event(HostBooting(trial_number=trial_number, why=why))
         try:
             self.testbed.boot()
-            reach_gateway(self.engine, self.campaign, wait_s=self.campaign.boot_wait_s)
+            reach_gateway(self.engine, self.campaign, wait_s=self.campaign.control.boot_wait_s)
         except TestBedError as error:
             raise HostBootError(problems=error.problems) from error
 
@@ -238,7 +238,7 @@ class EngineTrials:
         A host that no command reaches is booted only if its power can be cycled. It says nothing about the gateway.
         """
         control = self.campaign.gateway.control
-        if self.testbed is None or control is None or not self.campaign.boots_after_collapse:
+        if self.testbed is None or control is None or not self.campaign.control.boots_after_collapse:
             return None
         try:
             self.testbed.check()
@@ -257,7 +257,7 @@ class EngineTrials:
 
     def _not_sampled(self, telemetry: TelemetryFacts | None) -> tuple[str, ...]:
         """Say why a trial has no samples of the gateway's host, if the campaign asks for them."""
-        asked = self.campaign.telemetry
+        asked = self.campaign.control.telemetry
         if asked is None or not asked.required or telemetry is None or telemetry.reason is None:
             return ()
         return (f"the gateway's host was not sampled: {telemetry.reason}",)

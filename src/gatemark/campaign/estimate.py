@@ -53,7 +53,7 @@ def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> Pla
         seconds_max=_seconds(most.ns),
         line_assumed=assumed is not None and line is None and (of_line or open_ended or _needs_line_rate(campaign)),
         maximum_assumed=assumed is None and open_ended,
-        establishment_assumed=campaign.is_stateful,
+        establishment_assumed=campaign.technology.is_stateful,
     )
 
 

@@ -246,12 +246,12 @@ def blamed(result: RunResult, tally: TrialTally) -> RunResult:
 
 def connections_of(campaign: Campaign, run: Run, tally: TrialTally) -> Connections | None:
     """Return the connections of a run with these trials; None if the gateway is stateless."""
-    if not campaign.is_stateful:
+    if not campaign.technology.is_stateful:
         return None
     connections = campaign.connections_model
     space = tuple_space(campaign, run.cell.connections or tally.largest)
     return Connections(
-        initiator=campaign.inside,
+        initiator=campaign.roles.inside,
         count=run.cell.connections,
         source_hosts=space.source_hosts,
         destination_hosts=space.destination_hosts,

@@ -58,8 +58,8 @@ class TrialMaker:
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         sends_udp = order.form.exchange is None and order.form.echo is None
-        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground and sends_udp
-        empties_table = fills_table or (self.campaign.is_stateful and order.form.echo is not None)
+        fills_table = self.campaign.technology.is_stateful and order.run.cell.mix.has_foreground and sends_udp
+        empties_table = fills_table or (self.campaign.technology.is_stateful and order.form.echo is not None)
         self._boot_if_due(order, empties_table=empties_table)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
@@ -105,7 +105,7 @@ class TrialMaker:
         The test bed has booted it before the first one. Where each trial begins with a boot and with an empty table,
         emptying the table is the boot.
         """
-        occasion, repetition = self.campaign.boots_before, (order.run.number, order.repetition)
+        occasion, repetition = self.campaign.control.boots_before, (order.run.number, order.repetition)
         is_first, is_new = self._booted_for is None, self._booted_for != repetition
         self._booted_for = repetition
         is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not empties_table)

@@ -102,7 +102,7 @@ class StatefulTrials:
         testbed = self.trials.testbed
         if testbed is None:
             return None
-        if self.trials.campaign.boots_before == "trial":
+        if self.trials.campaign.control.boots_before == "trial":
             self.trials.boot(trial_number)
         else:
             self.trials.on_event(TableClearing(trial_number=trial_number))
@@ -343,7 +343,7 @@ class _Trial:
 
 def revive(trials: EngineTrials, testbed: GatewayWatch, trial_number: int, error: TestBedError) -> BootFacts | None:
     """Start a gateway again that stopped working, or boot its host where the campaign wants that."""
-    if trials.campaign.boots_after_collapse:
+    if trials.campaign.control.boots_after_collapse:
         return trials.boot_after(trial_number, f"{COLLAPSED}: {error.what}")
     testbed.restart()
     reach_gateway(trials.engine, trials.campaign)  # its link-layer addresses may be new

@@ -48,7 +48,7 @@ def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
     """
     if campaign.connections is not None and campaign.connections.count:
         return campaign.connections.count
-    starts = (table.first_count for table in campaign.tables if campaign.is_stateful)
+    starts = (table.first_count for table in campaign.tables if campaign.technology.is_stateful)
     return (next((start for start in starts if start is not None), None),)
 
 
@@ -77,7 +77,7 @@ def make_plan(campaign: Campaign) -> Plan:
         tables = dict.fromkeys(
             f"[{procedure.table.key}]"
             for procedure in PROCEDURES.values()
-            if procedure.table.is_stateful_only <= campaign.is_stateful
+            if procedure.table.is_stateful_only <= campaign.technology.is_stateful
         )
         raise ConfigError(
             what="names nothing to measure",

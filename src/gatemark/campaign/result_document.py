@@ -153,7 +153,7 @@ def telemetry_of(
         span = facts.span("sending")
         sending += span is not None and span.intervals > 0
         reasons.add((*facts.faults, *((facts.reason,) if facts.reason is not None else ())))
-    if campaign.telemetry is None or not total:
+    if campaign.control.telemetry is None or not total:
         return None
     return TelemetryPart(
         trials=total,
@@ -202,7 +202,7 @@ def claim_of(
         unmet.append("In at least one run the gateway's host was not quiet, so it is no result of the gateway.")
     if not (gateway.configuration or campaign.gateway.configuration):
         unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
-    informational = STATEFUL_CLAIM if campaign.is_stateful else None
+    informational = STATEFUL_CLAIM if campaign.technology.is_stateful else None
     is_of_rfc2544 = any(PROCEDURES[run.procedure].standard == "RFC 2544" for run in runs)
     if unmet or not is_of_rfc2544 or any(deviation.rules_out_claim for deviation in departures):
         sentence = "No compliance with RFC 2544 is claimed for these figures (RFC 2544 section 5)."
@@ -215,7 +215,7 @@ def claim_of(
 
 
 def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
-    stated, stateful = campaign.gateway, campaign.is_stateful
+    stated, stateful = campaign.gateway, campaign.technology.is_stateful
     pinned = len(campaign.testbed.gateway_cores)
     table = GatewayTable(
         size=stated.table.size, hash_size=stated.table.hash_size, udp_timeout_ns=stated.table.udp_timeout_ns
@@ -224,29 +224,29 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         name=described.name or stated.name or "unnamed gateway",
         version=described.version or stated.version,
         technology=campaign.technology.name,
-        hop_limit_decrement=campaign.hop_limit_decrement,
+        hop_limit_decrement=campaign.forwarding.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
-        map=None if campaign.emulated_edges is None else _map(campaign.emulated_edges),
+        map=None if campaign.edges.emulated is None else _map(campaign.edges.emulated),
         edge=_edge(campaign),
-        inside=campaign.inside if stateful else None,
-        pool=tuple(str(prefix) for prefix in campaign.pool),
+        inside=campaign.roles.inside if stateful else None,
+        pool=tuple(str(prefix) for prefix in campaign.forwarding.pool),
         pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
         mapping=stated.mapping if stateful else None,
         table=table if stateful else None,
         zero_udp_checksum=bool(stated.zero_udp_checksum),
-        cores=campaign.core_count,
+        cores=campaign.control.core_count,
         cores_set_by="pinning" if pinned else stated.cores_set_by,
         settings=tuple(
             SettingPart(name=setting.name, value=setting.value, read=setting.read) for setting in described.settings
         ),
-        boots_before=campaign.boots_before,
+        boots_before=campaign.control.boots_before,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),
     )
 
 
 def _edge(campaign: Campaign) -> EdgePart | None:
-    edge = campaign.gateway_edge
+    edge = campaign.edges.gateway
     if edge is None:
         return None
     return EdgePart(

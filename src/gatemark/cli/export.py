@@ -36,8 +36,8 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         what = f"does not apply to {gateway}, which needs no interface"
         raise ConfigError(what=what, where="--interface", fix="leave it out")
     campaign = with_recipe_of(one_campaign(file))
-    table = campaign.emulated_edges
-    if table is None and campaign.gateway_edge is not None:
+    table = campaign.edges.emulated
+    if table is None and campaign.edges.gateway is not None:
         what = "describes a customer edge, and export writes border relays only"
         raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a border relay")
     if table is None:

@@ -73,7 +73,7 @@ def frame(
     if pcap is not None:
         write_pcap(pcap, frames)
     ways: tuple[OneWay, ...] = ("forward", "reverse")
-    bare = {way for way in ways if campaign.direction_traffic(way).udp_checksum == "zero"}
+    bare = {way for way in ways if campaign.directions.traffic_of(way).udp_checksum == "zero"}
     decoded = [
         tuple(decode(item[which], without_checksum=item["direction"] in bare) for which in ("sent", "expected"))
         for item in frames

@@ -116,7 +116,7 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
     layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
     kernel = gateway_kernel(campaign)
-    table, edge = campaign.emulated_edges, campaign.gateway_edge
+    table, edge = campaign.edges.emulated, campaign.edges.gateway
     edges = () if table is None else describe_domains(table.whole_rules, table.edge_count, table.order)
     of_gateway = None if edge is None else describe_gateway(edge, pool_port_count(campaign))
     if as_json:
@@ -210,8 +210,8 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
-    if campaign.telemetry is not None:
-        by_occasion |= {f"telemetry.{name}": [line] for name, line in campaign.telemetry.commands.items()}
+    if campaign.control.telemetry is not None:
+        by_occasion |= {f"telemetry.{name}": [line] for name, line in campaign.control.telemetry.commands.items()}
     run = campaign.bed.commands_run
     if control is not None and control.host is not None:
         cycles = f" (power_cycle {run})" if control.power_cycle else ""
@@ -221,7 +221,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
 
 def telemetry_of(campaign: Campaign) -> dict[str, Any] | None:
     """Return what is sampled at the gateway's host beside each trial, and how often; None if nothing is."""
-    asked, control = campaign.telemetry, campaign.gateway.control
+    asked, control = campaign.control.telemetry, campaign.gateway.control
     if asked is None:
         return None
     return {
@@ -319,8 +319,8 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         text += "\nloads in % assume a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:
         text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
-    if campaign.boots_before != "never":
-        text += f"\nnot counting the boots of the gateway's host {BOOT_WORDS[campaign.boots_before]}"
+    if campaign.control.boots_before != "never":
+        text += f"\nnot counting the boots of the gateway's host {BOOT_WORDS[campaign.control.boots_before]}"
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
         text += f"\nsearches without a maximum double their load; the estimate assumes up to {rate} per second"

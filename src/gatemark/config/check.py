@@ -114,7 +114,7 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
     gateway = campaign.gateway
     if gateway.technology is None and not campaign.bed.has_recipe:
         yield problem(campaign, "gateway.technology", "is missing", f"write one of {', '.join(TECHNOLOGIES)}")
-    if gateway.technology is not None and not campaign.is_translation:
+    if gateway.technology is not None and not campaign.technology.is_translation:
         for key in TRANSLATION_KEYS:
             if getattr(gateway, key):
                 yield problem(
@@ -160,12 +160,12 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
         yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
     if gateway.technology is None:
         return
-    if not campaign.is_stateful:
+    if not campaign.technology.is_stateful:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         for key in _state_keys(campaign):
             yield problem(campaign, key, f"does not apply to {gateway.technology}, which keeps no state", fix)
     elif not kind.has_gateway:
-        if campaign.is_translation:
+        if campaign.technology.is_translation:
             yield problem(
                 campaign,
                 "gateway.technology",
@@ -336,7 +336,7 @@ def check_directions(campaign: Campaign) -> Iterator[Problem]:
         return
     directions: tuple[OneWay, OneWay] = ("forward", "reverse")
     for way, other in (directions, directions[::-1]):
-        if getattr(traffic, way) is not None and way not in campaign.one_ways():
+        if getattr(traffic, way) is not None and way not in campaign.directions.in_use:
             yield problem(
                 campaign, f"traffic.{way}", f"is set, but frames are sent {other} only", "leave the table out"
             )

@@ -46,7 +46,7 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from _families(campaign)
     yield from _overlaps(campaign)
     yield from _networks(campaign)
-    if campaign.technology.translates_by_prefix or campaign.gateway_edge is not None:
+    if campaign.technology.translates_by_prefix or campaign.edges.gateway is not None:
         yield from _mappings(campaign)
     if "map" not in skip:
         yield from complete_map(campaign)
@@ -58,12 +58,12 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from control_problems(campaign)
     if campaign.traffic.flow_interval_ns is not None and _has_hosts(campaign):
         yield from flow_problems(campaign)
-    if campaign.is_stateful and _has_hosts(campaign):
+    if campaign.technology.is_stateful and _has_hosts(campaign):
         yield from stateful_problems(campaign, skip)
 
 
 def _has_hosts(campaign: Campaign) -> bool:
-    return all(campaign.side(name).family(campaign.foreground_family(name)) is not None for name in SIDES)
+    return all(campaign.side(name).family(campaign.roles.family(name)) is not None for name in SIDES)
 
 
 def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | None:
@@ -71,19 +71,19 @@ def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | No
     model = campaign.side(side).family(family)
     if model is None:
         return None
-    return HostSet.of(family, model, networks=campaign.networks(side))
+    return HostSet.of(family, model, networks=campaign.directions.networks(side))
 
 
 def _families(campaign: Campaign) -> Iterator[Problem]:
     """Each family in use needs hosts on its side, and a gateway to send to."""
     for name in SIDES:
         side = campaign.side(name)
-        for family in campaign.families_in_use(name):
+        for family in campaign.directions.families(name):
             model = side.family(family)
             if model is None:
                 reason = (
                     f"{campaign.technology.name} sends {FAMILY_WORDS[family]} there"
-                    if family == campaign.foreground_family(name)
+                    if family == campaign.roles.family(name)
                     else "background traffic is native IPv6 from end to end (RFC 8219 section 5.3)"
                 )
                 yield problem(
@@ -167,7 +167,7 @@ def _collisions(
 def _networks(campaign: Campaign) -> Iterator[Problem]:
     """Several destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
     for name in SIDES:
-        for family in campaign.families_in_use(name):
+        for family in campaign.directions.families(name):
             hosts = host_set(campaign, name, family)
             if hosts is not None and hosts.network_octet_taken:
                 octet = NETWORK_OCTET[family]
@@ -186,8 +186,8 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
 
     A stateful gateway represents the Initiator's hosts by its pool, so only the Responder's need one.
     """
-    gateway, prefix = campaign.gateway, campaign.translation_prefix
-    key = "gateway.prefix" if campaign.gateway_edge is None else "map.domains[0].dmr"
+    gateway, prefix = campaign.gateway, campaign.forwarding.prefix
+    key = "gateway.prefix" if campaign.edges.gateway is None else "map.domains[0].dmr"
     if prefix is None and not gateway.eam:
         yield problem(
             campaign,
@@ -196,10 +196,10 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
             'write for example prefix = "2001:2:0:6400::/96", or gateway.eam',
         )
         return
-    if not any(mix.has_foreground for mix in campaign.traffic.mix):
+    if not campaign.traffic.has_foreground:
         return
-    for name in (campaign.outside,) if campaign.is_stateful else SIDES:
-        family = campaign.foreground_family(name)
+    for name in (campaign.roles.outside,) if campaign.technology.is_stateful else SIDES:
+        family = campaign.roles.family(name)
         hosts = host_set(campaign, name, family)
         if hosts is None:
             continue
@@ -230,8 +230,8 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
     sizes = campaign.traffic.frame_sizes
     if sizes is None:
         return
-    only = campaign.foreground_family("left")
-    if not campaign.is_translation and size_family(campaign) != only:
+    only = campaign.roles.family("left")
+    if not campaign.technology.is_translation and size_family(campaign) != only:
         yield problem(
             campaign,
             "traffic.frame_sizes.family",
@@ -246,9 +246,9 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
 
 def _headers(campaign: Campaign) -> Iterator[Problem]:
     """Frames must survive the gateway, and no setting may be without effect."""
-    for way in campaign.one_ways():
-        traffic = campaign.direction_traffic(way)
-        decrement = max(campaign.hop_limit_decrement, campaign.background_hop_limit_decrement)
+    for way in campaign.directions.in_use:
+        traffic = campaign.directions.traffic_of(way)
+        decrement = max(campaign.forwarding.hop_limit_decrement, campaign.forwarding.background_hop_limit_decrement)
         if traffic.hop_limit <= decrement:
             yield problem(
                 campaign,
@@ -257,7 +257,7 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
                 "write a hop limit above gateway.hop_limit_decrement, for example 10 (RFC 2544 appendix C.2.6.4)",
             )
     yield from _checksums(campaign)
-    if "ipv4" not in {campaign.foreground_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
+    if "ipv4" not in {campaign.roles.family(name) for name in SIDES} and campaign.traffic.dont_fragment:
         yield problem(
             campaign,
             "traffic.dont_fragment",
@@ -268,16 +268,16 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
 
 def _checksums(campaign: Campaign) -> Iterator[Problem]:
     """UDP may do without a checksum over IPv4 only."""
-    for way in campaign.one_ways():
+    for way in campaign.directions.in_use:
         sender: SideName = "left" if way == "forward" else "right"
-        if campaign.direction_traffic(way).udp_checksum != "zero" or campaign.foreground_family(sender) == "ipv4":
+        if campaign.directions.traffic_of(way).udp_checksum != "zero" or campaign.roles.family(sender) == "ipv4":
             continue
         settings = campaign.traffic.forward if way == "forward" else campaign.traffic.reverse
         named = settings is not None and settings.udp_checksum is not None
         other = "reverse" if way == "forward" else "forward"
         receiver: SideName = "right" if sender == "left" else "left"
         fix = 'write udp_checksum = "computed", or leave the key out'
-        if not named and campaign.foreground_family(receiver) == "ipv4":
+        if not named and campaign.roles.family(receiver) == "ipv4":
             fix = f'write udp_checksum = "zero" under [traffic.{other}] only, whose frames are IPv4'
         yield problem(
             campaign,

@@ -35,7 +35,7 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     if skip & {"connections", *procedure_keys(campaign)}:
         return
     yield from _connections(campaign)
-    if campaign.bed.has_gateway and not campaign.pool:
+    if campaign.bed.has_gateway and not campaign.forwarding.pool:
         return
     space = tuple(_space(campaign))
     yield from space
@@ -49,14 +49,14 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
 
 def _control(campaign: Campaign) -> Iterator[Problem]:
     """Before each trial the table is emptied (RFC 9693 section 4.4)."""
-    if campaign.bed.has_gateway and campaign.boots_before != "trial":
+    if campaign.bed.has_gateway and campaign.control.boots_before != "trial":
         reason = "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"
         yield from action_problems(campaign, "clear_state", reason)
 
 
 def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> Iterator[Problem]:
     """The gateway has a command for an action."""
-    if action in campaign.actions:
+    if action in campaign.control.actions:
         return
     if campaign.bed.has_recipe:
         yield problem(
@@ -78,7 +78,7 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
     """The public addresses: of the outside's family, few enough, no host among them; of a customer edge its own."""
     if not campaign.bed.has_gateway or campaign.technology.is_edge:
         return
-    family, key = campaign.foreground_family(campaign.outside), "gateway.pool"
+    family, key = campaign.roles.family(campaign.roles.outside), "gateway.pool"
     name, example = ("IPv4", "198.19.0.1/32") if family == "ipv4" else ("IPv6", "2001:2:0:8000::1/128")
     if not campaign.gateway.pool:
         yield problem(
@@ -93,12 +93,12 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             key,
-            f"{prefix} is not {name}, the family on the {campaign.outside} side of {campaign.technology.name}",
+            f"{prefix} is not {name}, the family on the {campaign.roles.outside} side of {campaign.technology.name}",
             f"write {name} prefixes, for example {example}",
         )
     if sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool)) > CONNECTIONS_MAX:
         yield problem(campaign, key, "holds more than 2^40 addresses", "write only those that the gateway uses")
-    for role, side in (("Responder", campaign.outside), ("Initiator", campaign.inside)):
+    for role, side in (("Responder", campaign.roles.outside), ("Initiator", campaign.roles.inside)):
         hosts = foreground_hosts(campaign, side)
         for prefix in campaign.gateway.pool:
             if _meets(hosts, prefix):
@@ -118,7 +118,7 @@ def _meets(hosts: HostSet, prefix: Network) -> bool:
 def _traffic(campaign: Campaign) -> Iterator[Problem]:
     """Foreground is what connections carry; ports of `traffic` are for native background alone."""
     traffic = campaign.traffic
-    several = max(campaign.networks("left"), campaign.networks("right"))
+    several = max(campaign.directions.networks("left"), campaign.directions.networks("right"))
     if several > 1:
         yield problem(
             campaign,
@@ -131,14 +131,14 @@ def _traffic(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign, "traffic.mix", f"{mix} has no foreground to establish connections with", "leave it out"
             )
-    if campaign.has_background and campaign.technology.translates_background and campaign.bed.has_gateway:
+    if campaign.traffic.has_background and campaign.technology.translates_background and campaign.bed.has_gateway:
         yield problem(
             campaign,
             "traffic.mix",
             f"has native IPv6 background, but {campaign.technology.name} translates IPv6 from the same hosts",
             'write mix = "1/1"',
         )
-    elif not campaign.has_background:
+    elif not campaign.traffic.has_background:
         for key in _ports_set(campaign):
             yield problem(
                 campaign,
@@ -223,8 +223,8 @@ def _too_few_ports(campaign: Campaign, public: int, ports: int, count: int, need
     reason = f"{count} connections give one destination {needed} source endpoints"
     if campaign.gateway.mapping == "endpoint_independent":
         reason = f"{count} connections have up to {needed} source endpoints, each with a port of its own (RFC 4787)"
-    if campaign.gateway_edge is not None:
-        what = f"{campaign.gateway_edge.address} has a set of {public} ports, but {reason}"
+    if campaign.edges.gateway is not None:
+        what = f"{campaign.edges.gateway.address} has a set of {public} ports, but {reason}"
         return problem(campaign, "map", what, f"lower connections.count, or {fix}")
     span = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
     what = f"has {public} endpoints ({public // ports} addresses with ports {span}), but {reason}"

@@ -124,7 +124,7 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
 
 def _settings(campaign: Campaign) -> Iterator[Problem]:
     """Every value has commands that set it."""
-    known = campaign.setting_names
+    known = campaign.control.setting_names
     for name in campaign.gateway.settings:
         if name in known:
             continue
@@ -153,7 +153,7 @@ def _cores(campaign: Campaign) -> Iterator[Problem]:
 
 def _telemetry(campaign: Campaign) -> Iterator[Problem]:
     """The gateway's host can be reached, and what is sampled there is the gateway's."""
-    telemetry, kind, key = campaign.telemetry, campaign.bed, "gateway.telemetry"
+    telemetry, kind, key = campaign.control.telemetry, campaign.bed, "gateway.telemetry"
     if telemetry is None:
         return
     if not kind.has_gateway:

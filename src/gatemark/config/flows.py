@@ -26,14 +26,14 @@ def flow_count(campaign: Campaign) -> int | None:
 
     Only once the sides are known.
     """
-    if campaign.is_stateful:
+    if campaign.technology.is_stateful:
         counts = campaign.connections_model.count
         return counts[0] if len(counts) == 1 else None
-    if not any(mix.has_foreground for mix in campaign.traffic.mix):
+    if not campaign.traffic.has_foreground:
         return None
-    if campaign.emulated_edges is not None:
-        return campaign.emulated_edges.edge_count
-    counts_of_ways = {four_tuple_count(campaign, way) for way in campaign.one_ways()}
+    if campaign.edges.emulated is not None:
+        return campaign.edges.emulated.edge_count
+    counts_of_ways = {four_tuple_count(campaign, way) for way in campaign.directions.in_use}
     return counts_of_ways.pop() if len(counts_of_ways) == 1 else None
 
 
@@ -51,18 +51,18 @@ def flow_problems(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign, key, f"has no meaning for [{table.key}]", f"measure [{table.key}] in a file without it"
             )
-    if any(mix.has_background for mix in campaign.traffic.mix):
+    if campaign.traffic.has_background:
         yield problem(campaign, key, "has no meaning beside background traffic", 'write traffic.mix = "1/1"')
-    if campaign.is_stateful:
+    if campaign.technology.is_stateful:
         model = campaign.connections_model
         if (model.send_order, model.read_order) != ("increasing", "increasing"):
             fix = 'write send_order = "increasing" and read_order = "increasing" under [connections]'
             yield problem(campaign, key, "needs connections that are used in turn", fix)
         counts = [count for count in model.count if count > FLOWS_MAX]
-    elif campaign.emulated_edges is not None:
-        if campaign.emulated_edges.choice != "cycle":
+    elif campaign.edges.emulated is not None:
+        if campaign.edges.emulated.choice != "cycle":
             yield problem(campaign, key, "needs customer edges that are taken in turn", 'write map.choice = "cycle"')
-        counts = [count for count in (campaign.emulated_edges.edge_count,) if count > FLOWS_MAX]
+        counts = [count for count in (campaign.edges.emulated.edge_count,) if count > FLOWS_MAX]
     else:
         yield from _four_tuple_problems(campaign, key)
         counts = [count for count in (flow_count(campaign),) if count is not None and count > FLOWS_MAX]
@@ -71,14 +71,14 @@ def flow_problems(campaign: Campaign) -> Iterator[Problem]:
 
 
 def _four_tuple_problems(campaign: Campaign, key: str) -> Iterator[Problem]:
-    for way in campaign.one_ways():
+    for way in campaign.directions.in_use:
         sender, receiver = _sides(way)
-        traffic = campaign.direction_traffic(way)
+        traffic = campaign.directions.traffic_of(way)
         drawn = [
             name for name in ("source_ports", "destination_ports") if getattr(traffic, name).mode == "pseudorandom"
         ]
         drawn += [f"hosts of {side}" for side in (sender, receiver) if _hosts(campaign, side)[0] == "pseudorandom"]
-        drawn += ["destination_networks"] if campaign.networks(receiver) > 1 else []
+        drawn += ["destination_networks"] if campaign.directions.networks(receiver) > 1 else []
         if drawn:
             what = f"needs {way} frames whose flow follows from their number, but {', '.join(drawn)} are drawn"
             yield problem(campaign, key, what, "take them in turn, or leave them fixed")
@@ -94,7 +94,7 @@ def four_tuple_count(campaign: Campaign, way: OneWay) -> int:
     What is drawn is drawn on its own; what is taken in turn follows the number of the frame.
     """
     sender, receiver = _sides(way)
-    traffic = campaign.direction_traffic(way)
+    traffic = campaign.directions.traffic_of(way)
     parts = [
         _ports(traffic.source_ports),
         _ports(traffic.destination_ports),
@@ -103,7 +103,7 @@ def four_tuple_count(campaign: Campaign, way: OneWay) -> int:
     ]
     drawn = math.prod(count for mode, count in parts if mode == "pseudorandom")
     in_turn = math.lcm(*(count for mode, count in parts if mode in ("increasing", "decreasing")))
-    return drawn * in_turn * campaign.networks(receiver)
+    return drawn * in_turn * campaign.directions.networks(receiver)
 
 
 def _sides(way: OneWay) -> tuple[SideName, SideName]:
@@ -115,7 +115,7 @@ def _ports(ports: PortsModel) -> tuple[Variation, int]:
 
 
 def _hosts(campaign: Campaign, side: SideName) -> tuple[Variation, int]:
-    family = campaign.foreground_family(side)
+    family = campaign.roles.family(side)
     model = campaign.side(side).family(family)
     assert model is not None, "check_complete was not called"
     hosts = HostSet.of(family, model)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from gatemark.config import defaults
 from gatemark.config.check import file_problems, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
@@ -145,7 +146,7 @@ def _completed(campaign: C) -> C:
             side: SideModel = getattr(campaign, name) or SideModel()
             update[name] = side.model_copy(update=_loopback_defaults(name, side, campaign.bed.default_port))
     elif not campaign.bed.has_recipe and campaign.gateway.hop_limit_decrement is None:
-        update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": campaign.hop_limit_decrement})
+        update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": defaults.HOP_LIMIT_DECREMENT})
     return campaign.model_copy(update=update) if update else campaign
 
 

@@ -83,10 +83,10 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     if any(domain_problems(rules)):
         return
     yield from _end_user_prefix(campaign, table)
-    if campaign.gateway_edge is None:
+    if campaign.edges.gateway is None:
         return
     if rules[0].kind == "IPv4 prefix":
-        what = f"gives the gateway {campaign.gateway_edge.ipv4_network}, but a MAP address has only the first of these"
+        what = f"gives the gateway {campaign.edges.gateway.ipv4_network}, but a MAP address has only the first of these"
         yield problem(campaign, "map.domains[0]", what, "write a rule for a whole or a shared address")
     yield from _addresses_of_gateway(campaign, table)
 
@@ -129,11 +129,11 @@ def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
 
 def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """Neither a host nor a link has the gateway's addresses, and no server is a customer edge of the rule."""
-    edge, domain = campaign.gateway_edge, table.domains[0]
+    edge, domain = campaign.edges.gateway, table.domains[0]
     assert edge is not None, "the rule has a problem"
     held = (("rule IPv4 prefix", domain.ipv4), ("subnet of the MAP address", _map_subnet(edge)))
     for side, _, hosts in _host_sets(campaign):
-        for name, prefix in (*held, *(_embedded(domain) if side == campaign.outside else ())):
+        for name, prefix in (*held, *(_embedded(domain) if side == campaign.roles.outside else ())):
             if prefix.max_prefixlen == 8 * hosts.octets and _meets(hosts, prefix):
                 what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
                 fix = "choose an address outside it: addresses inside belong to customer edges"
@@ -159,7 +159,7 @@ def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     if table.end_user_prefix is not None:
         what = f"does not apply to {campaign.technology.name}, whose customer edges are the Tester's"
         yield problem(campaign, "map.end_user_prefix", what, "leave the key out")
-    if campaign.networks("left") > 1:
+    if campaign.directions.networks("left") > 1:
         what = "is above 1 for the reverse direction, whose destinations are customer edges"
         fix = "write destination_networks under [traffic.forward] only, or use several domains"
         yield problem(campaign, "traffic.destination_networks", what, fix)
@@ -212,4 +212,4 @@ def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, Ipv4Model | Ipv6M
         for family in FAMILIES:
             model = campaign.side(side).family(family)
             if model is not None:
-                yield side, model, HostSet.of(family, model, networks=campaign.networks(side))
+                yield side, model, HostSet.of(family, model, networks=campaign.directions.networks(side))

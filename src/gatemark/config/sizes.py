@@ -48,7 +48,7 @@ def size_family(campaign: Campaign) -> Family:
     """Return the family that names the sizes: as the file says, else IPv6 only where nothing else is forwarded."""
     if campaign.traffic.frame_sizes is not None:
         return campaign.traffic.frame_sizes.family
-    return "ipv6" if {campaign.foreground_family("left"), campaign.foreground_family("right")} == {"ipv6"} else "ipv4"
+    return "ipv6" if {campaign.roles.family("left"), campaign.roles.family("right")} == {"ipv6"} else "ipv4"
 
 
 def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
@@ -56,7 +56,7 @@ def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
     ipv4 = octets if size_family(campaign) == "ipv4" else octets - defaults.TRANSLATION_OVERHEAD
     families: set[Family] = {"ipv6"} if mix.has_background else set()
     if mix.has_foreground:
-        families |= {campaign.foreground_family("left"), campaign.foreground_family("right")}
+        families |= {campaign.roles.family("left"), campaign.roles.family("right")}
     return FrameSizes(
         ipv4=ipv4 if "ipv4" in families else None,
         ipv6=ipv4 + defaults.TRANSLATION_OVERHEAD if "ipv6" in families else None,
@@ -86,7 +86,7 @@ def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
         sizes = sizes_for(campaign, octets, mix)
         too_large = tuple(_mtu_problems(campaign, sizes, mix))
         yield from too_large
-        if not too_large and mix.has_foreground and campaign.is_translation and campaign.bed.has_gateway:
+        if not too_large and mix.has_foreground and campaign.technology.is_translation and campaign.bed.has_gateway:
             yield from _fragmentation_problems(campaign, sizes)
 
 
@@ -95,7 +95,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
     for side in sides:
         families: set[Family] = {"ipv6"} if mix.has_background else set()
         if mix.has_foreground:
-            families.add(campaign.foreground_family(side))
+            families.add(campaign.roles.family(side))
         mtu = mtu_of(campaign, side)
         for family in sorted(families):
             packet = sizes.of(family) - defaults.LINK_OVERHEAD
@@ -112,8 +112,8 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
 
 def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[SizeProblem]:
     """RFC 7915 section 4: without DF a translator fragments what becomes longer than its lowest-ipv6-mtu."""
-    to_ipv6: OneWay = "forward" if campaign.foreground_family("left") == "ipv4" else "reverse"
-    if to_ipv6 not in campaign.one_ways() or campaign.direction_traffic(to_ipv6).dont_fragment:
+    to_ipv6: OneWay = "forward" if campaign.roles.family("left") == "ipv4" else "reverse"
+    if to_ipv6 not in campaign.directions.in_use or campaign.directions.traffic_of(to_ipv6).dont_fragment:
         return
     lowest = campaign.gateway.lowest_ipv6_mtu or defaults.LOWEST_IPV6_MTU
     total = sizes.of("ipv4") - defaults.LINK_OVERHEAD

@@ -46,7 +46,8 @@ class TupleSpace:
 
 def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
     """Return the four-tuples for `count` connections: as the file says, else as many destination ports as they need."""
-    source_hosts, destination_hosts = host_count(campaign, campaign.inside), host_count(campaign, campaign.outside)
+    source_hosts = host_count(campaign, campaign.roles.inside)
+    destination_hosts = host_count(campaign, campaign.roles.outside)
     source_ports = campaign.connections_model.source_ports
     destination_ports = campaign.connections_model.destination_ports
     if destination_ports is None:
@@ -67,7 +68,7 @@ def host_count(campaign: Campaign, side: SideName) -> int:
 
 def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
     """Return the foreground hosts of one side; only once they are known."""
-    family = campaign.foreground_family(side)
+    family = campaign.roles.family(side)
     model = campaign.side(side).family(family)
     assert model is not None, "check_complete was not called"
     return HostSet.of(family, model)
@@ -75,7 +76,7 @@ def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
 
 def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
     """Return the smallest prefix that holds every host of the Initiator."""
-    hosts = foreground_hosts(campaign, campaign.inside)
+    hosts = foreground_hosts(campaign, campaign.roles.inside)
     length = 8 * hosts.octets - (hosts.lowest ^ hosts.highest).bit_length()
     network = IPv4Network if hosts.family == "ipv4" else IPv6Network
     return (network((hosts.lowest, length), strict=False),)
@@ -83,13 +84,13 @@ def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
 
 def pool_endpoints(campaign: Campaign) -> int:
     """Return how many public endpoints (address and port) the gateway has."""
-    addresses = sum(prefix.num_addresses for prefix in distinct(campaign.pool))
+    addresses = sum(prefix.num_addresses for prefix in distinct(campaign.forwarding.pool))
     return addresses * pool_port_count(campaign)
 
 
 def pool_port_count(campaign: Campaign) -> int:
     """Return how many ports of each public address the gateway uses: a customer edge those of its set, but never 0."""
-    edge, span = campaign.gateway_edge, campaign.gateway.pool_ports
+    edge, span = campaign.edges.gateway, campaign.gateway.pool_ports
     if edge is None or not edge.ports.psid_bits:
         return (span or Span(*defaults.POOL_PORTS)).count
     return edge.ports.count_within(*(1, PORT_MAX) if span is None else (span.minimum, span.maximum))

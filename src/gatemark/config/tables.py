@@ -471,6 +471,16 @@ class TrafficModel(Table):
     forward: DirectionTrafficModel | None = Field(None, description="what is different from left to right")
     reverse: DirectionTrafficModel | None = Field(None, description="what is different from right to left")
 
+    @property
+    def has_foreground(self) -> bool:
+        """Whether any mix holds foreground."""
+        return any(mix.has_foreground for mix in self.mix)
+
+    @property
+    def has_background(self) -> bool:
+        """Whether any mix holds native IPv6 background."""
+        return any(mix.has_background for mix in self.mix)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionTraffic:

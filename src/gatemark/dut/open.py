@@ -53,7 +53,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
             limits=LimitsModel() if control is None else control.limits,
         ),
         start_seconds_max=None if control is None else control.limits.seconds("start"),
-        telemetry=campaign.telemetry,
+        telemetry=campaign.control.telemetry,
         edges=complete.map,
         echo=any(table.sends_echo for table in campaign.tables),
         kernel=choose_kernel(campaign.testbed.kernel, recipe),

@@ -63,7 +63,7 @@ class PortsTestBed(FoundTestBed):
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
         self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
         self._booter = HostBoot(self._run, self._commands, self._control)
-        asked = campaign.telemetry
+        asked = campaign.control.telemetry
         there = self._commands.host is not None
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)

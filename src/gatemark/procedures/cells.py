@@ -11,7 +11,7 @@ from gatemark.trial.cell import Cell
 
 def upload_cells(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """Return the cells in the Initiator's direction: only the Initiator establishes connections."""
-    return tuple(dict.fromkeys(replace(cell, direction=campaign.upload) for cell in cells))
+    return tuple(dict.fromkeys(replace(cell, direction=campaign.roles.upload) for cell in cells))
 
 
 def smallest_upload(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:

@@ -147,9 +147,9 @@ def self_test_kind(campaign: Campaign) -> str:
     Frames without UDP checksum, with a MAC address for each host, or of customer edges in several domains take the
     Tester another time than usual ones, so what was measured with others is never their ceiling.
     """
-    domains = campaign.map_domain_count
+    domains = campaign.edges.domain_count
     needs = (
-        ("zero_checksum", campaign.sends_without_checksum),
+        ("zero_checksum", campaign.directions.lack_checksums),
         ("host_macs", campaign.has_random_macs),
         (f"{domains}_domains", domains > 1),
     )

@@ -193,9 +193,9 @@ def _frames(campaign: Campaign | None) -> _Frames:
     if campaign is None:
         return {"udp_checksum": "computed", "host_macs": "fixed", "domains": 1, "echo": None}
     return {
-        "udp_checksum": "zero" if campaign.sends_without_checksum else "computed",
+        "udp_checksum": "zero" if campaign.directions.lack_checksums else "computed",
         "host_macs": "random" if campaign.has_random_macs else "fixed",
-        "domains": max(campaign.map_domain_count, 1),
+        "domains": max(campaign.edges.domain_count, 1),
         "echo": echo_asked(campaign),
     }
 

@@ -19,14 +19,14 @@ def parameters_of(campaign: Campaign) -> Parameters:
     return Parameters(
         gateway=campaign.gateway.name if recipe is None else recipe.rpartition("/")[2],
         technology=campaign.technology.name,
-        cores=campaign.core_count,
+        cores=campaign.control.core_count,
         source_ports=port_range(source_ports),
         destination_ports=port_range(destination_ports),
         source_hosts=source_hosts,
         destination_hosts=destination_hosts,
-        edges=None if campaign.emulated_edges is None else campaign.emulated_edges.edge_count,
-        map_domains=campaign.map_domain_count or None,
-        connections=counts if campaign.is_stateful else (),
+        edges=None if campaign.edges.emulated is None else campaign.edges.emulated.edge_count,
+        map_domains=campaign.edges.domain_count or None,
+        connections=counts if campaign.technology.is_stateful else (),
         flows=flow_count(campaign),
         flow_interval_ns=campaign.traffic.flow_interval_ns,
         duration_ns=campaign.trial.duration_ns,
@@ -39,9 +39,9 @@ def parameters_of(campaign: Campaign) -> Parameters:
 
 def _endpoints(campaign: Campaign, count: int) -> tuple[Span, Span, int, int]:
     """Return ports and hosts of `count` connections, or of the frames from left to right of a stateless gateway."""
-    if campaign.is_stateful:
+    if campaign.technology.is_stateful:
         space = tuple_space(campaign, count)
         return space.source_ports, space.destination_ports, space.source_hosts, space.destination_hosts
-    ports = campaign.direction_traffic("forward")
+    ports = campaign.directions.traffic_of("forward")
     hosts = host_count(campaign, "left"), host_count(campaign, "right")
     return ports.source_ports.range, ports.destination_ports.range, *hosts

@@ -73,7 +73,7 @@ def establish_request(
         waits={**campaign_waits(campaign), "drain_ns": campaign.connections_model.timeout_ns, "rest_ns": 0},
         connections={**_connections(campaign, "establish", connections), "send_order": order},
         directions=[
-            _direction(campaign, cell, campaign.upload, frame_rate(cell.mix, connections_per_second), connections)
+            _direction(campaign, cell, campaign.roles.upload, frame_rate(cell.mix, connections_per_second), connections)
         ],
     )
 
@@ -112,7 +112,9 @@ def validation_request(
         waits=_second_waits(campaign),
         connections=order,
         directions=[
-            _direction(campaign, cell, campaign.download, frame_rate(cell.mix, connections_per_second), connections)
+            _direction(
+                campaign, cell, campaign.roles.download, frame_rate(cell.mix, connections_per_second), connections
+            )
         ],
     )
 
@@ -122,12 +124,12 @@ def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]
 
     Through a stateful gateway the Initiator's are those of test phase 1, the Responder's those of test phase 2.
     """
-    if not campaign.is_stateful or not cell.mix.has_foreground:
+    if not campaign.technology.is_stateful or not cell.mix.has_foreground:
         return [frames_request(campaign, cell, count=count)]
     connections = shown_connections(campaign, cell)
     trials: list[Json] = []
     for way in ways_of(cell):
-        if way == campaign.upload:
+        if way == campaign.roles.upload:
             trial = establish_request(
                 campaign, cell, connections=connections, connections_per_second=SHOWN_PER_SECOND, trial_number=1
             )
@@ -158,10 +160,10 @@ def _second_waits(campaign: Campaign) -> Json:
 
 def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
     model = campaign.connections_model
-    pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.pool
+    pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.forwarding.pool
     return {
         "phase": phase,
-        "initiator": campaign.inside,
+        "initiator": campaign.roles.inside,
         "count": connections,
         "order": model.order,
         "send_order": model.send_order,
@@ -179,12 +181,12 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
 def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -> Json:
     """Return the foreground of one direction; the Responder's is the mirror image of the Initiator's."""
     space = tuple_space(campaign, connections)
-    inside = campaign.side(campaign.inside).family(campaign.foreground_family(campaign.inside))
-    outside = campaign.side(campaign.outside).family(campaign.foreground_family(campaign.outside))
+    inside = campaign.side(campaign.roles.inside).family(campaign.roles.family(campaign.roles.inside))
+    outside = campaign.side(campaign.roles.outside).family(campaign.roles.family(campaign.roles.outside))
     assert inside is not None and outside is not None, "check_complete was not called"
     hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
     ports = _ports(space.source_ports), _ports(space.destination_ports)
-    if way == campaign.download:
+    if way == campaign.roles.download:
         hosts, ports = hosts[::-1], ports[::-1]
     return {
         **foreground_frames(campaign, cell, way),

@@ -65,7 +65,7 @@ def _in_turn(hosts: Json) -> Json:
 
 def _clients(campaign: Campaign, clients: int) -> Json:
     """Return the source of requests where clients are customer edges; nothing where they are hosts."""
-    table = campaign.emulated_edges
+    table = campaign.edges.emulated
     if table is None:
         return {}
     return {"source": {"edges": {**edges_json(table)["edges"], "count": clients, "choice": "cycle"}}}
@@ -73,7 +73,7 @@ def _clients(campaign: Campaign, clients: int) -> Json:
 
 def _pool(campaign: Campaign) -> list[str] | None:
     """Return the public addresses of a stateful gateway; None where addresses follow from those of the clients."""
-    if not campaign.is_stateful:
+    if not campaign.technology.is_stateful:
         return None
-    prefixes = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.pool
+    prefixes = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.forwarding.pool
     return [str(prefix) for prefix in prefixes]

@@ -73,10 +73,10 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
             continue
         if side.address_mode == "nexthop":
             sets.append(_one_host(str(model.router)))
-        hosts = hosts_json(model, networks=campaign.networks(name))
+        hosts = hosts_json(model, networks=campaign.directions.networks(name))
         base = _one_host(str(model.address))
         sets.extend([hosts] if hosts == base else [hosts, base])
-    edges = campaign.emulated_edges
+    edges = campaign.edges.emulated
     if name == "left" and edges is not None and edges.onlink:
         sets.append(edges_json(edges))
     return sets
@@ -91,7 +91,7 @@ def resolve_requests(campaign: Campaign) -> list[Json]:
         side = campaign.side(name)
         if side.gateway_mac is not None:
             continue
-        for family in campaign.families_in_use(name):
+        for family in campaign.directions.families(name):
             model = side.family(family)
             assert model is not None and model.gateway is not None, "check_complete was not called"
             requests.append(
@@ -192,7 +192,7 @@ def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
 def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Json:
     foreground = None
     if cell.mix.has_foreground:
-        traffic = campaign.direction_traffic(way)
+        traffic = campaign.directions.traffic_of(way)
         foreground = {
             **foreground_frames(campaign, cell, way),
             **side_hosts(campaign, way),
@@ -214,9 +214,9 @@ def direction_json(
     """Return one direction of a trial: its foreground, and native IPv6 background if the cell has any."""
     background = None
     if cell.mix.has_background:
-        traffic = campaign.direction_traffic(way)
+        traffic = campaign.directions.traffic_of(way)
         background = {
-            **_frames(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement),
+            **_frames(campaign, cell, way, ("ipv6", "ipv6"), campaign.forwarding.background_hop_limit_decrement),
             **_hosts(campaign, way, ("ipv6", "ipv6")),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
@@ -234,13 +234,13 @@ def direction_json(
 def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> Json:
     """Return the foreground of one direction without its hosts and ports."""
     sender, receiver = sides_of(way)
-    families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
-    return _frames(campaign, cell, way, families, campaign.hop_limit_decrement)
+    families = campaign.roles.family(sender), campaign.roles.family(receiver)
+    return _frames(campaign, cell, way, families, campaign.forwarding.hop_limit_decrement)
 
 
 def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
     """Return what is sent and what the gateway must make of it, without hosts and ports."""
-    traffic: DirectionTraffic = campaign.direction_traffic(way)
+    traffic: DirectionTraffic = campaign.directions.traffic_of(way)
     return {
         "frame_octets": cell.frame_sizes.of(families[0]),
         "hop_limit": traffic.hop_limit,
@@ -256,7 +256,7 @@ def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family,
 def side_hosts(campaign: Campaign, way: OneWay) -> Json:
     """Return `source` and `destination` of the foreground of one direction."""
     sender, receiver = sides_of(way)
-    return _hosts(campaign, way, (campaign.foreground_family(sender), campaign.foreground_family(receiver)))
+    return _hosts(campaign, way, (campaign.roles.family(sender), campaign.roles.family(receiver)))
 
 
 def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> Json:
@@ -266,7 +266,7 @@ def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> 
     assert source is not None and destination is not None, "check_complete was not called"
     return {
         "source": hosts_json(source, networks=1),
-        "destination": hosts_json(destination, networks=campaign.networks(receiver)),
+        "destination": hosts_json(destination, networks=campaign.directions.networks(receiver)),
     }
 
 
@@ -275,11 +275,11 @@ def _edges(campaign: Campaign, way: OneWay) -> Json:
 
     Edges that may use every port use the same ones in both directions: those of sources (RFC 4814 section 4.5).
     """
-    table = campaign.emulated_edges
+    table = campaign.edges.emulated
     if table is None:
         return {}
     forward = way == "forward"
-    span = campaign.direction_traffic("forward").source_ports.range
+    span = campaign.directions.traffic_of("forward").source_ports.range
     mode = table.forward_ports if forward else table.reverse_ports
     end = "source" if forward else "destination"
     return {end: edges_json(table), f"{end}_ports": _ports(PortsModel(mode=mode, range=span))}
@@ -316,7 +316,7 @@ def rule_json(domain: MapDomainModel) -> Json:
 
 def gateway_edge_json(campaign: Campaign) -> Json:
     """Return the key of the customer edge that the gateway is; nothing if it is none."""
-    edge, table = campaign.gateway_edge, campaign.map
+    edge, table = campaign.edges.gateway, campaign.map
     return {} if edge is None or table is None else {"edge": {**rule_json(table.domains[0]), "ea": edge.ea}}
 
 
@@ -343,7 +343,7 @@ def _ports(ports: PortsModel) -> Json:
 
 
 def _translation(campaign: Campaign) -> Json:
-    prefix = campaign.translation_prefix
+    prefix = campaign.forwarding.prefix
     return {
         "prefix": None if prefix is None else str(prefix),
         "eam": [{"ipv4": str(entry.ipv4), "ipv6": str(entry.ipv6)} for entry in campaign.gateway.eam],

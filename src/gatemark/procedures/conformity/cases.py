@@ -393,13 +393,13 @@ def cases_of(campaign: Campaign) -> Mapping[CaseName, Case[Any]]:
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
     if campaign.technology.is_edge:
-        return campaign.gateway_edge is not None and None not in _edge_hosts(campaign)
+        return campaign.edges.gateway is not None and None not in _edge_hosts(campaign)
     return campaign.side("right").family("ipv4") is not None
 
 
 def _edge_hosts(campaign: Campaign) -> tuple[IPv4Address | None, IPv4Address | None]:
     """Return the client inside and the server outside of a gateway that is a customer edge."""
-    edge, inside = campaign.gateway_edge, campaign.inside
+    edge, inside = campaign.edges.gateway, campaign.roles.inside
     client, server = campaign.side(inside).family("ipv4"), campaign.side(_other(inside)).family("ipv6")
     if edge is None or client is None or server is None:
         return None, None
@@ -423,15 +423,15 @@ def scenes(campaign: Campaign, public_port: int | None = None) -> Iterator[tuple
 
 def edge_scene(campaign: Campaign, public_port: int | None = None) -> EdgeScene:
     """Return the scene of a gateway that is a customer edge itself; its port is any of the set before it is known."""
-    edge, (client, server) = campaign.gateway_edge, _edge_hosts(campaign)
+    edge, (client, server) = campaign.edges.gateway, _edge_hosts(campaign)
     assert edge is not None and client is not None and server is not None, "check_complete was not called"
     return EdgeScene(
-        inside=campaign.inside,
-        outside=_other(campaign.inside),
+        inside=campaign.roles.inside,
+        outside=_other(campaign.roles.inside),
         edge=edge,
         client=client,
         server=server,
-        server_port=campaign.direction_traffic("forward").destination_ports.range.maximum,
+        server_port=campaign.directions.traffic_of("forward").destination_ports.range.maximum,
         public_port=edge.ports.port(edge.ports.count // 2) if public_port is None else public_port,
     )
 
@@ -463,7 +463,7 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
                 edge=edge,
                 other=next(others, None),
                 server=IPv4Address(str(server.address)),
-                server_port=campaign.direction_traffic("forward").destination_ports.range.maximum,
+                server_port=campaign.directions.traffic_of("forward").destination_ports.range.maximum,
             ),
         )
 

@@ -92,7 +92,7 @@ def learned_port(trials: RunTrials, repetition: int) -> int | None:
     facts = _exchanged(trials, first_exchange(campaign, client))
     for arrived in () if facts is None else facts.arrived:
         read = read_frame(bytes.fromhex(arrived.octets))
-        if arrived.side != campaign.inside and isinstance(read, Packet) and read.data.startswith(client.mark):
+        if arrived.side != campaign.roles.inside and isinstance(read, Packet) and read.data.startswith(client.mark):
             return read.flow.source_port
     return None
 
@@ -159,7 +159,7 @@ def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
 
 
 def _hop_limit(campaign: Campaign, sending: Sending) -> int:
-    return campaign.direction_traffic("forward" if sending.side == "left" else "reverse").hop_limit
+    return campaign.directions.traffic_of("forward" if sending.side == "left" else "reverse").hop_limit
 
 
 class _Tally:
@@ -234,7 +234,7 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
         tally.differences[f"arrived {side}: {packet.flow}"] = None
         return
     wrong = [] if side == delivery.side else [f"arrived {side}"]
-    hop_limit = _hop_limit(campaign, item.sending) - campaign.hop_limit_decrement
+    hop_limit = _hop_limit(campaign, item.sending) - campaign.forwarding.hop_limit_decrement
     due = hop_limit if delivery.keeps_hop_count else packet.hop_limit
     flow, port = delivery.flow, packet.flow.source_port
     if delivery.ports is not None:  # the gateway chooses one

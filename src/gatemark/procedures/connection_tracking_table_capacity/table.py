@@ -97,7 +97,7 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that the four-tuples, the public endpoints and the gateway's table allow the sizes."""
-        if campaign.bed.has_gateway and not campaign.pool:
+        if campaign.bed.has_gateway and not campaign.forwarding.pool:
             return
         size = campaign.gateway.table.size
         limits = (

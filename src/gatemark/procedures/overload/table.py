@@ -186,7 +186,7 @@ class OverloadTable(ProcedureTable):
         if self.destinations is not None:
             return self.destinations
         most = min(DESTINATIONS, host_count(campaign, "right") // self.most_clients)
-        size = campaign.gateway.table.size if campaign.is_stateful else None
+        size = campaign.gateway.table.size if campaign.technology.is_stateful else None
         if size is not None and not self.knows_state_timeout:
             most = min(most, size // self.most_clients)
         return most // self.window * self.window
@@ -198,7 +198,7 @@ class OverloadTable(ProcedureTable):
 
     def fitting_rate(self, campaign: Campaign, clients: int) -> int | None:
         """Return up to how many requests/s the gateway's table holds all of its entries; None if it always does."""
-        size = campaign.gateway.table.size if campaign.is_stateful else None
+        size = campaign.gateway.table.size if campaign.technology.is_stateful else None
         if size is None or clients * self.destinations_of(campaign) <= size:
             return None
         return size * self.count * NANOSECONDS_PER_SECOND // self.state_timeout_ns
@@ -224,22 +224,22 @@ class OverloadTable(ProcedureTable):
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check everything that can be known before the first request is sent."""
-        if campaign.is_stateful and campaign.inside != "left":
+        if campaign.technology.is_stateful and campaign.roles.inside != "left":
             what = "is right, but the clients of echo requests are on the left"
             yield problem(campaign, "gateway.inside", what, 'write inside = "left" and swap the ports')
-        if any(campaign.side(name).family(campaign.foreground_family(name)) is None for name in SIDES):
+        if any(campaign.side(name).family(campaign.roles.family(name)) is None for name in SIDES):
             return  # what is missing has a problem of its own
         yield from self._size_problems(campaign)
         hosts = list(self._host_problems(campaign))
         yield from hosts
         if not hosts:
             yield from self._neighbour_problems(campaign)
-        if not hosts and campaign.is_stateful:
+        if not hosts and campaign.technology.is_stateful:
             yield from self._state_problems(campaign)
 
     def _size_problems(self, campaign: Campaign) -> Iterator[Problem]:
         for name in SIDES:
-            family = campaign.foreground_family(name)
+            family = campaign.roles.family(name)
             packet, mtu = IP_OCTETS[family] + ICMP_OCTETS + self.data_octets, mtu_of(campaign, name)
             if packet > mtu:
                 what = f"makes packets of {packet} octets on the {name} side, more than its MTU of {mtu}"
@@ -248,8 +248,8 @@ class OverloadTable(ProcedureTable):
 
     def _host_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Each client needs a host of its own, and its destinations as well."""
-        right, edges = host_count(campaign, "right"), campaign.emulated_edges
-        family = campaign.foreground_family("left")
+        right, edges = host_count(campaign, "right"), campaign.edges.emulated
+        family = campaign.roles.family("left")
         if edges is not None and edges.edge_count < self.most_clients:
             what = f"{self.most_clients} clients need as many customer edges, there are {edges.edge_count}"
             yield problem(campaign, "map.edges", what, "write more or fewer clients, or give the rules more EA bits")
@@ -257,7 +257,7 @@ class OverloadTable(ProcedureTable):
             example = f'{{offset = {2 if family == "ipv4" else 14}, mode = "increasing", range = "2-{left_end(self)}"}}'
             what = f"{self.most_clients} clients need as many hosts, the left side has {left}"
             yield problem(campaign, f"left.{family}.hosts", what, f"write for example hosts = {example}")
-        family = campaign.foreground_family("right")
+        family = campaign.roles.family("right")
         wanted = self.destinations_of(campaign)
         if not wanted or wanted > right:
             needed = wanted or self.window * self.most_clients
@@ -270,7 +270,7 @@ class OverloadTable(ProcedureTable):
 
     def _neighbour_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """A gateway that forgets neighbours looks for them again and again, and loses what is for them meanwhile."""
-        kept, edges = campaign.gateway.settings.get(NEIGHBOURS), campaign.emulated_edges
+        kept, edges = campaign.gateway.settings.get(NEIGHBOURS), campaign.edges.emulated
         asking = self.most_clients if edges is None or edges.onlink else 1
         asked = min(self.most_clients * self.destinations_of(campaign), host_count(campaign, "right"))
         for name, side, hosts in (("left", campaign.left, asking), ("right", campaign.right, asked)):
@@ -296,9 +296,9 @@ class OverloadTable(ProcedureTable):
             )
             fix = f"write at most {size // self.most_clients}, or the state_timeout with which the gateway makes room"
             yield problem(campaign, key, f"{what} is {size}", fix)
-        edge = campaign.gateway_edge
+        edge = campaign.edges.gateway
         identifiers = IDENTIFIERS if edge is None else edge.ports.count
-        pool = sum(prefix.num_addresses for prefix in distinct(campaign.pool)) * identifiers
+        pool = sum(prefix.num_addresses for prefix in distinct(campaign.forwarding.pool)) * identifiers
         needed = self.most_clients * min(destinations, IDENTIFIERS)
         if campaign.bed.has_gateway and campaign.gateway.mapping == "endpoint_independent" and needed > pool > 0:
             what = f"needs {needed} identifiers of the pool, which has {pool}"
@@ -348,7 +348,7 @@ class OverloadTable(ProcedureTable):
 
     def frame_sizes(self, campaign: Campaign) -> FrameSizes:
         """Return the sizes of a request on both sides."""
-        families = {campaign.foreground_family(name) for name in SIDES}
+        families = {campaign.roles.family(name) for name in SIDES}
         octets = {family: defaults.LINK_OVERHEAD + IP_OCTETS[family] + ICMP_OCTETS for family in families}
         sizes = {family: overhead + self.data_octets for family, overhead in octets.items()}
         return FrameSizes(ipv4=sizes.get("ipv4"), ipv6=sizes.get("ipv6"))
@@ -361,8 +361,8 @@ def left_end(table: OverloadTable) -> int:
 
 def host_count(campaign: Campaign, name: Side) -> int:
     """Return how many hosts one side emulates for the clients or for their destinations."""
-    family = campaign.foreground_family(name)
+    family = campaign.roles.family(name)
     model = campaign.side(name).family(family)
     assert model is not None, "only once the sides are known"
-    hosts = HostSet.of(family, model, networks=campaign.networks(name) if name == "right" else 1)
+    hosts = HostSet.of(family, model, networks=campaign.directions.networks(name) if name == "right" else 1)
     return (hosts.maximum - hosts.minimum + 1) * hosts.networks

@@ -56,7 +56,7 @@ class ResetTable(ProcedureTable):
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that the recipe has the command."""
-        if campaign.bed.has_recipe and "reset" not in campaign.actions:
+        if campaign.bed.has_recipe and "reset" not in campaign.control.actions:
             yield problem(
                 campaign,
                 "testbed.recipe",

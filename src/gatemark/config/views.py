@@ -1,0 +1,226 @@
+"""What follows from several tables of a complete campaign, a small value for each question. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+from typing import get_args
+
+from gatemark.bed_kinds import BedKind, BootOccasion
+from gatemark.config import defaults
+from gatemark.config.map_tables import MapModel
+from gatemark.config.tables import (
+    DirectionTraffic,
+    DirectionTrafficModel,
+    GatewayAction,
+    GatewayControlModel,
+    GatewayModel,
+    OneWay,
+    TelemetryModel,
+    TestbedModel,
+    TrafficModel,
+)
+from gatemark.map_domains.domain import Edge
+from gatemark.technology import Family, SideName, Technology
+
+ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """Which side is which: of a stateful gateway its inside and outside, of every gateway the families."""
+
+    technology: Technology
+    inside: SideName
+    """Side of the Initiator (RFC 9693 section 4.1); of a stateless gateway left."""
+
+    @property
+    def outside(self) -> SideName:
+        """Return the side of the Responder (RFC 9693 section 4.1)."""
+        return "right" if self.inside == "left" else "left"
+
+    @property
+    def upload(self) -> OneWay:
+        """Return the direction of the Initiator's frames."""
+        return "forward" if self.inside == "left" else "reverse"
+
+    @property
+    def download(self) -> OneWay:
+        """Return the direction of the Responder's frames."""
+        return "reverse" if self.inside == "left" else "forward"
+
+    def family(self, side: SideName) -> Family:
+        """Return the family of the foreground on one side."""
+        first = self.inside if self.technology.is_stateful else "left"
+        return self.technology.families[0 if side == first else 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directions:
+    """What is sent in which direction."""
+
+    traffic: TrafficModel
+    roles: Roles
+    validates: bool
+    """Whether the Responder checks every connection in any measurement (RFC 9693 section 4.6)."""
+
+    @property
+    def in_use(self) -> tuple[OneWay, ...]:
+        """Return the single directions in which any frame is sent, including phases before the one that is measured."""
+        needed = {self.roles.upload} if self.roles.technology.is_stateful else set()
+        if self.validates:
+            needed.add(self.roles.download)
+        both = "bidirectional" in self.traffic.direction
+        return tuple(way for way in ONE_WAYS if both or way in self.traffic.direction or way in needed)
+
+    def traffic_of(self, way: OneWay) -> DirectionTraffic:
+        """Return the traffic of one direction with its own settings applied."""
+        common = self.traffic
+        overrides = (common.forward if way == "forward" else common.reverse) or DirectionTrafficModel()
+        return DirectionTraffic(
+            source_ports=overrides.source_ports or common.source_ports,
+            destination_ports=overrides.destination_ports or common.destination_ports,
+            destination_networks=common.destination_networks
+            if overrides.destination_networks is None
+            else overrides.destination_networks,
+            hop_limit=common.hop_limit if overrides.hop_limit is None else overrides.hop_limit,
+            traffic_class=common.traffic_class if overrides.traffic_class is None else overrides.traffic_class,
+            dont_fragment=common.dont_fragment if overrides.dont_fragment is None else overrides.dont_fragment,
+            udp_checksum=overrides.udp_checksum or common.udp_checksum,
+        )
+
+    @property
+    def lack_checksums(self) -> bool:
+        """Whether UDP frames of any direction are sent without checksum."""
+        return any(self.traffic_of(way).udp_checksum == "zero" for way in ONE_WAYS)
+
+    def networks(self, side: SideName) -> int:
+        """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""
+        return self.traffic_of("forward" if side == "right" else "reverse").destination_networks
+
+    def families(self, side: SideName) -> tuple[Family, ...]:
+        """Return the families of the frames that one side sends and receives, foreground first."""
+        foreground = self.roles.family(side) if self.traffic.has_foreground else None
+        background: Family | None = "ipv6" if self.traffic.has_background else None
+        return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """The customer edges of MAP-T: those that the Tester emulates, or the one that the gateway is."""
+
+    technology: Technology
+    map: MapModel | None
+
+    @property
+    def emulated(self) -> MapModel | None:
+        """Return the table of the customer edges that the Tester emulates; None without any."""
+        return None if self.technology.is_edge else self.map
+
+    @property
+    def domain_count(self) -> int:
+        """Return the number of domains of emulated customer edges; 0 without any."""
+        return 0 if self.emulated is None else len(self.emulated.domains)
+
+    @property
+    def gateway(self) -> Edge | None:
+        """Return the customer edge that the gateway is; None for other gateways, and where its rule has a problem."""
+        return self.map.gateway_edge if self.map is not None and self.technology.is_edge else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """What the gateway does to a frame, whether gateway, test bed or MAP rule says it."""
+
+    model: GatewayModel
+    technology: Technology
+    bed: BedKind
+    edge: Edge | None
+    """The customer edge that the gateway is."""
+
+    @property
+    def hop_limit_decrement(self) -> int:
+        """Return how much the gateway takes off hop limits; 0 in a loop-back."""
+        if self.bed.forwards_unchanged:
+            return 0
+        decrement = self.model.hop_limit_decrement
+        return defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
+
+    @property
+    def background_hop_limit_decrement(self) -> int:
+        """Return the same for native background, which a translator merely forwards."""
+        if self.bed.forwards_unchanged:
+            return 0
+        decrement = self.model.background_hop_limit_decrement
+        if decrement is not None:
+            return decrement
+        return defaults.HOP_LIMIT_DECREMENT if self.technology.is_translation else self.hop_limit_decrement
+
+    @property
+    def pool(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return the public addresses of a stateful gateway: those of the file, or a customer edge's MAP address."""
+        return self.model.pool if self.edge is None else (IPv6Network(self.edge.address),)
+
+    @property
+    def prefix(self) -> IPv6Network | None:
+        """Return the prefix under which hosts of the other family are known, of a border relay too many to say."""
+        return self.model.prefix if self.edge is None else self.edge.domain.dmr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """What gatemark can do with the gateway and its host, and what it sees of them."""
+
+    gateway: GatewayModel
+    testbed: TestbedModel
+    bed: BedKind
+    recipe_actions: frozenset[GatewayAction]
+    """What the recipe has commands for."""
+    recipe_settings: frozenset[str]
+    """Settings of the user's own that the recipe has commands for."""
+
+    @property
+    def model(self) -> GatewayControlModel:
+        """Return the commands of the file; none where it has no table of them."""
+        return self.gateway.control or GatewayControlModel()
+
+    @property
+    def actions(self) -> frozenset[GatewayAction]:
+        """Return what gatemark can have the gateway do, by its recipe or by `gateway.control`."""
+        if self.gateway.control is None:
+            return self.recipe_actions
+        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        return frozenset(action for action in actions if getattr(self.model, action))
+
+    @property
+    def setting_names(self) -> frozenset[str]:
+        """Return the settings of the user's own for which recipe or `gateway.control` has commands."""
+        return self.recipe_settings | frozenset(self.model.settings)
+
+    @property
+    def boots_before(self) -> BootOccasion:
+        """Return before what the gateway's host is booted."""
+        return self.model.boot
+
+    @property
+    def boots_after_collapse(self) -> bool:
+        """Return whether the gateway's host is booted when the gateway stopped working."""
+        return self.model.boot_after_collapse
+
+    @property
+    def boot_wait_s(self) -> float:
+        """Return how long a boot may take, seconds; 0 where there are none."""
+        return 0.0 if self.model.boot == "never" else self.model.limits.seconds("boot")
+
+    @property
+    def telemetry(self) -> TelemetryModel | None:
+        """Return what is sampled at the gateway's host beside each trial; None if nothing is."""
+        asked = self.gateway.telemetry
+        if asked is None:
+            return TelemetryModel() if self.bed.sees_host else None
+        return asked if asked.enabled else None
+
+    @property
+    def core_count(self) -> int | None:
+        """Return the number of the gateway's cores; None if the file does not say it."""
+        return len(self.testbed.gateway_cores) or self.gateway.cores
