@@ -45,6 +45,7 @@ from bench.testpmd import Testpmd, version
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import keeping_off, usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
@@ -103,16 +104,18 @@ def campaign_of(ports: Sequence[str], direction: str, frame_octets: int) -> Camp
     While it settles, an engine makes its memory ready: engines that are asked at the same time then start together.
     """
     hosts = {"offset": 2, "mode": "pseudorandom", "range": "2-254"}
-    return campaign_from_dict(
-        {
-            "gateway": {"technology": "router44"},
-            "testbed": {"kind": "loopback"},
-            "left": {"port": ports[0], "ipv4": {"address": "198.18.0.2", "hosts": hosts}},
-            "right": {"port": ports[1], "ipv4": {"address": "198.19.0.2", "hosts": hosts}},
-            "traffic": {"direction": direction, "frame_sizes": {"family": "ipv4", "octets": frame_octets}},
-            "trial": {"duration": "1s", "settle": "200ms", "learn": "0s", "drain": "100ms", "rest": "0s"},
-            "frame_loss": {"rates": ["1k"]},
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "router44"},
+                "testbed": {"kind": "loopback"},
+                "left": {"port": ports[0], "ipv4": {"address": "198.18.0.2", "hosts": hosts}},
+                "right": {"port": ports[1], "ipv4": {"address": "198.19.0.2", "hosts": hosts}},
+                "traffic": {"direction": direction, "frame_sizes": {"family": "ipv4", "octets": frame_octets}},
+                "trial": {"duration": "1s", "settle": "200ms", "learn": "0s", "drain": "100ms", "rest": "0s"},
+                "frame_loss": {"rates": ["1k"]},
+            }
+        )
     )
 
 

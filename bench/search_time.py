@@ -18,8 +18,9 @@ from bench.output import columns, command_line, write_json
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.throughput.result import ThroughputResult
 
 CAPACITY = 1_200_000
@@ -57,14 +58,16 @@ class SearchTime:
 
 def search_time(gateway: str, search: str) -> SearchTime:
     """Search once, as a campaign does: with a journal, and with invalid trials repeated."""
-    campaign = campaign_from_dict(
-        {
-            "repetitions": 1,
-            "gateway": {"technology": "router44"},
-            "testbed": {"kind": "loopback"},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
-            "throughput": {"maximum": MAXIMUM, "resolution": RESOLUTION, **SEARCHES[search]},
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "repetitions": 1,
+                "gateway": {"technology": "router44"},
+                "testbed": {"kind": "loopback"},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+                "throughput": {"maximum": MAXIMUM, "resolution": RESOLUTION, **SEARCHES[search]},
+            }
+        )
     )
     lengths: list[int] = []
 
@@ -75,7 +78,7 @@ def search_time(gateway: str, search: str) -> SearchTime:
     engine = SimulatedEngine(GATEWAYS[gateway])
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl") as journal:
         results = run_campaign(
-            campaign, make_plan(campaign), engine, journal, testbed=engine.gateway, on_event=watch
+            campaign, plan_of(campaign), engine, journal, testbed=engine.gateway, on_event=watch
         )  # fmt: skip
     (result,) = results
     assert isinstance(result, ThroughputResult), "the campaign measures nothing else"

@@ -25,10 +25,11 @@ from bench.output import columns, command_line, write_json
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import cells_of, make_plan
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.model import Campaign
 from gatemark.dut.machine import unthrottled_real_time
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.search.goal import Measure
@@ -70,10 +71,12 @@ def campaign_on(ports: str, waits: dict[str, str]) -> Campaign:
     """Return a campaign on a pair of ports, or through the kernel's router in namespaces."""
     tables = {"trial": {"duration": "100ms", **waits}, "frame_loss": {"rates": [RATE]}}
     if ports == "veth, kernel router":
-        return campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, **tables})
+        return complete_campaign(
+            campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, **tables})
+        )
     sides = {name: {"port": ports} for name in ("left", "right")}
-    return campaign_from_dict(
-        {"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides, **tables}
+    return complete_campaign(
+        campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides, **tables})
     )
 
 
@@ -106,7 +109,7 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
         maker = TrialMaker(
             campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=lambda _: None
         )  # fmt: skip
-        run = make_plan(tester.campaign).runs[0]
+        run = plan_of(tester.campaign).runs[0]
         step = Measure(frames_per_second=RATE, duration_ns=TRIAL_NS, purpose="load")
         named_ns = TRIAL_NS + tester.campaign.trial.waits_ns
         steps = Repetition(Trials(maker, journal), run, 0)
@@ -127,7 +130,7 @@ def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int
     tables = {"traffic": {"direction": "bidirectional"}, "trial": {"duration": f"{seconds}s", **NO_WAITS}}
     sides = {name: {"port": "ring", "queues": len(cores)} for name in ("left", "right")}
     bed = {"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}}
-    complete = campaign_from_dict({**bed, **sides, **tables, "frame_loss": {"rates": [RATE]}})
+    complete = complete_campaign(campaign_from_dict({**bed, **sides, **tables, "frame_loss": {"rates": [RATE]}}))
     measured = []
     with unthrottled_real_time(), start_engine() as engine:
         engine.open(open_request(complete, cores, {"left": "ring", "right": "ring"}))

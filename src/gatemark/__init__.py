@@ -14,10 +14,9 @@ The public names are those of `__all__`; everything else may change.
 from __future__ import annotations
 
 from gatemark.campaign.file import load_campaign
-from gatemark.campaign.plan import make_plan
 from gatemark.errors import GatemarkError
 from gatemark.series.run import SeriesResult, measure_series, open_series
-from gatemark.session import CampaignResult, measure, open_result
+from gatemark.session import CampaignResult, make_plan, measure, open_result
 
 __all__ = [
     "CampaignResult",

@@ -16,8 +16,7 @@ from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.config import defaults
 from gatemark.config.check import SIDES
-from gatemark.config.complete import check_complete
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.config.tables import SideModel
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
@@ -26,7 +25,7 @@ from gatemark.dut.cpu_visitors import watch_visitors
 from gatemark.dut.isolation import isolate
 from gatemark.dut.port_name import NET_FOLDER, parse_port
 from gatemark.dut.ports import port_problems
-from gatemark.dut.recipe import load_recipe, with_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.uplinks import read_uplinks
 from gatemark.engine.process import start_engine
@@ -51,9 +50,9 @@ _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 _CPU = Path("/sys/devices/system/cpu")
 
 
-def run_checks(campaign: Campaign | None = None) -> list[Finding]:
+def run_checks(campaign: CampaignFile | None = None) -> list[Finding]:
     """Run all checks; with a campaign also those of its ports, and one frame each way through its gateway."""
-    checks: list[Callable[[Campaign | None], Iterator[Finding]]] = [
+    checks: list[Callable[[CampaignFile | None], Iterator[Finding]]] = [
         check_campaign,
         check_cpus,
         check_clock,
@@ -78,16 +77,15 @@ def run_checks(campaign: Campaign | None = None) -> list[Finding]:
     return findings
 
 
-def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
+def check_campaign(campaign: CampaignFile | None) -> Iterator[Finding]:
     """The campaign and its recipe fit together."""
     if campaign is None:
         return
-    complete = with_recipe(campaign)
-    check_complete(complete)
-    yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.technology.name}, complete")
+    technology = complete_campaign(campaign).technology
+    yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {technology.name}, complete")
 
 
-def check_cpus(campaign: Campaign | None) -> Iterator[Finding]:
+def check_cpus(campaign: CampaignFile | None) -> Iterator[Finding]:
     """CPU, how the cores are shared, frequency governor, time stamp counter, time stolen by a hypervisor."""
     info = _read(Path("/proc/cpuinfo"))
     model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "?")
@@ -125,7 +123,7 @@ def check_cpus(campaign: Campaign | None) -> Iterator[Finding]:
     )
 
 
-def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
+def check_clock(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Granularity of the clock, and the longest stall of a busy loop: what a sender's lateness would be at least."""
     stolen, total = _stolen_ticks()
     granularity_ns, stall_ns = watch_clock(CLOCK_WATCH_SECONDS)
@@ -151,7 +149,7 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
     )
 
 
-def check_visitors(campaign: Campaign | None) -> Iterator[Finding]:
+def check_visitors(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Threads that keep a CPU for longer than a frame may be late, and devices that interrupt it all the time."""
     limit_ns = campaign.validity.lateness_max_ns if campaign is not None else defaults.LATENESS_MAX_NS
     watched = watch_visitors(VISITORS_WATCH_SECONDS)
@@ -202,7 +200,7 @@ def watch_clock(seconds: float) -> tuple[int, int]:
     return smallest, largest
 
 
-def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
+def check_memory(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Free memory and huge pages."""
     values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
     available = available_bytes() // 1024
@@ -226,7 +224,7 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
     )
 
 
-def check_rights(campaign: Campaign | None) -> Iterator[Finding]:
+def check_rights(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Root, or the capabilities that namespaces and network interfaces need."""
     mask = int(next((line.split()[1] for line in _status_lines() if line.startswith("CapEff:")), "0"), 16)
     lacking = [name for name, bit in _CAPABILITIES.items() if not mask >> bit & 1]
@@ -244,7 +242,7 @@ def check_rights(campaign: Campaign | None) -> Iterator[Finding]:
     )
 
 
-def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
+def check_tools(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Programs that the test bed and the gateway's recipe need."""
     needed: dict[str, str] = {}
     if campaign is None:
@@ -274,16 +272,16 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
         )
 
 
-def _kernel_tools(campaign: Campaign) -> str:
+def _kernel_tools(campaign: CampaignFile) -> str:
     """Return the folder of the tools that come with the gateway's kernel; empty if none do."""
     try:
-        choice = kernel_of(campaign)
+        choice = kernel_of(campaign.testbed)
     except TestBedError:
         return ""  # reported by check_kernel
     return "" if choice is None or choice.kernel is None else str(choice.kernel.tools)
 
 
-def check_kernel(campaign: Campaign | None) -> Iterator[Finding]:
+def check_kernel(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Which kernel the gateway gets, and why; without a campaign, which there are."""
     if campaign is None:
         built = ", ".join(kernel.facts.release for kernel in kernels() if kernel.facts and kernel.is_current)
@@ -292,13 +290,13 @@ def check_kernel(campaign: Campaign | None) -> Iterator[Finding]:
             check="kernels", status="ok", observed=f"this machine's, Linux {os.uname().release}; for gateways {others}"
         )
         return
-    choice = kernel_of(campaign)
+    choice = kernel_of(campaign.testbed)
     if choice is not None:
         plan = plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
         yield Finding(check="kernel", status="ok", observed=choice.words(len(plan.gateway)))
 
 
-def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
+def check_engine(campaign: CampaignFile | None) -> Iterator[Finding]:
     """The engine is there, starts, and speaks our protocol."""
     with start_engine() as engine:
         hello = engine.hello()
@@ -310,7 +308,7 @@ def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
     )
 
 
-def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
+def check_ports(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
     if campaign is None or campaign.bed.makes_ports:
         return
@@ -369,22 +367,22 @@ def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Fi
     )
 
 
-def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
+def check_neighbour_tables(campaign: CampaignFile | None) -> Iterator[Finding]:
     """A Linux gateway forgets neighbours beyond gc_thresh3 of its family; that is one limit for all namespaces."""
     if campaign is None or not campaign.bed.shares_kernel or campaign.testbed.recipe is None:
         return
     try:
-        complete = with_recipe(campaign)
+        known = complete_campaign(campaign)
     except ConfigError:
         return  # reported by check_campaign
     for family in ("ipv4", "ipv6"):
         hosts = 0
         for name in SIDES:
-            side = complete.side(name)
+            side = known.side(name)
             model = None if side.address_mode == "nexthop" else side.family(family)
             if model is not None:
                 varied = model.hosts.range.count if model.hosts.range is not None else 1
-                hosts += varied * complete.directions.networks(name)
+                hosts += varied * known.directions.networks(name)
         limit = int(_read(Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh3")).strip() or 0)
         if limit and hosts > limit:
             sizes = [f"net.{family}.neigh.default.gc_thresh{level}={hosts * 2}" for level in (3, 2)]
@@ -396,7 +394,7 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
             )
 
 
-def check_leftovers(campaign: Campaign | None) -> Iterator[Finding]:
+def check_leftovers(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Test beds and settings of processes that no longer live."""
     left = find_leftovers()
     if left:
@@ -404,7 +402,7 @@ def check_leftovers(campaign: Campaign | None) -> Iterator[Finding]:
         yield Finding(check="leftovers", status="warning", observed=str(left).replace("\n", "; "), remedy=remedy)
 
 
-def _sides(campaign: Campaign | None) -> tuple[SideModel | None, SideModel | None]:
+def _sides(campaign: CampaignFile | None) -> tuple[SideModel | None, SideModel | None]:
     return (None, None) if campaign is None else (campaign.left, campaign.right)
 
 

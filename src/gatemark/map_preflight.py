@@ -38,7 +38,7 @@ def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
     table, server = campaign.edges.emulated, campaign.side("right").family("ipv4")
     if table is None or not campaign.bed.has_gateway:
         return
-    assert server is not None, "check_complete was not called"
+    assert server is not None, "the campaign is complete"
     address = IPv4Address(str(server.address))
     counts = table.spread.counts(table.edge_count)
     for index, (rule, count) in list(enumerate(zip(table.rules, counts, strict=True)))[:DOMAINS_MAX]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from types import MappingProxyType
 
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_single_trial
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.stateful import host_count
 from gatemark.config.tables import Direction
-from gatemark.dut.recipe import with_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
 from gatemark.findings import Finding, failed
@@ -60,20 +60,20 @@ ICMP_MEANINGS = {
 """What an ICMP error says about the path, by family, type and code."""
 
 
-def check_gateway_path(campaign: Campaign) -> list[Finding]:
+def check_gateway_path(file: CampaignFile) -> list[Finding]:
     """Send a few frames each way of each cell's first size through the gateway and say what became of them.
 
     Echo requests where the campaign measures with them. Of a border relay also whether it follows its rules.
     """
     try:
-        complete = with_recipe(campaign)
-        quick = campaign.model_copy(
-            update={"trial": campaign.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
+        campaign = complete_campaign(file)
+        quick = file.model_copy(
+            update={"trial": file.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
         )
-        framed, echoed = first_cells(complete, make_plan(complete).runs)
+        framed, echoed = first_cells(campaign, plan_of(campaign).runs)
         if framed is None and echoed is None:
             return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
-        if framed is not None and complete.technology.is_stateful and framed.mix.has_foreground:
+        if framed is not None and campaign.technology.is_stateful and framed.mix.has_foreground:
             quick, framed = with_few_connections(quick, framed)
         equipment, findings = Equipment(), []
         with stop_signals(resume_hint=None):
@@ -121,12 +121,12 @@ def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRec
     )
 
 
-def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell]:
-    """Return campaign and cell for a trial each way with a few connections, tried once."""
+def with_few_connections(file: CampaignFile, cell: Cell) -> tuple[CampaignFile, Cell]:
+    """Return campaign file and cell for a trial each way with a few connections, tried once."""
     count = min(CONNECTIONS, cell.connections or CONNECTIONS)
-    few = campaign.connections_model.model_copy(update={"count": (count,), "retries": 0})
+    few = file.connections_model.model_copy(update={"count": (count,), "retries": 0})
     direction: Direction = "bidirectional"
-    return campaign.model_copy(update={"connections": few}), replace(cell, direction=direction, connections=count)
+    return file.model_copy(update={"connections": few}), replace(cell, direction=direction, connections=count)
 
 
 def judge_connections(record: TrialRecord) -> Iterator[Finding]:

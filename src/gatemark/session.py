@@ -20,13 +20,13 @@ from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import Plan, make_plan
+from gatemark.campaign.plan import Plan, plan_of
 from gatemark.campaign.result_document import build_document, host_of, telemetry_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.telemetry import samples_text
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.dut.base import GatewayDescription, TestBed
-from gatemark.dut.recipe import recipe_sha256
+from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.errors import (
     ConfigError,
     GatemarkError,
@@ -91,7 +91,7 @@ class CampaignResult:
 
 
 def measure(
-    campaign: str | Path | Campaign | CampaignText,
+    campaign: str | Path | CampaignFile | CampaignText,
     *,
     output: str | Path | None = None,
     on_event: EventCallback | None = None,
@@ -121,13 +121,18 @@ def measure(
                 raise
 
 
+def make_plan(campaign: CampaignFile) -> Plan:
+    """Return all runs of a campaign, in the order in which they are measured. Raises ConfigError if it has none."""
+    return plan_of(complete_campaign(campaign))
+
+
 def begin(source: CampaignText, folder: Path, *, equipment: Equipment | None = None) -> None:
     """Make the folder of a campaign of which nothing is measured yet: `resume_campaign` begins.
 
     Raises GatemarkError.
     """
     complete = prepare(source.campaign, equipment or own_equipment())[1]
-    make_plan(complete)
+    plan_of(complete)
     created = ResultFolder.create(folder)
     with created.locked():
         _begin(created, source, complete)
@@ -139,11 +144,11 @@ def _begin(folder: ResultFolder, source: CampaignText, complete: Campaign) -> No
     folder.write_text("campaign.toml", source.text)  # makes it the folder of a campaign, which can be resumed
 
 
-def _source_of(campaign: str | Path | Campaign | CampaignText) -> CampaignText:
+def _source_of(campaign: str | Path | CampaignFile | CampaignText) -> CampaignText:
     """Return a campaign with the text that its folder keeps."""
     if isinstance(campaign, CampaignText):
         return campaign
-    if isinstance(campaign, Campaign):
+    if isinstance(campaign, CampaignFile):
         return CampaignText(campaign=campaign, text=to_toml(campaign.to_document()), file=None)
     return read_campaign_text(campaign)
 
@@ -204,7 +209,7 @@ def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[li
 
 
 def single_trial(
-    campaign: Campaign,
+    campaign: CampaignFile,
     cell: Cell,
     *,
     frames_per_second: int,
@@ -278,7 +283,7 @@ def _measure_in(
         with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
             gateway = tester.testbed.describe()
             _same_gateway(folder, gateway)
-            plan = make_plan(tester.campaign)
+            plan = plan_of(tester.campaign)
             if on_plan is not None:
                 on_plan(plan, expected_ns(tester.campaign, plan))
             record = _start_provenance(folder, tester, gateway, machine, equipment.engine_sha256(), resumed=resumed)
@@ -489,7 +494,7 @@ def _digest(folder: ResultFolder) -> str:
     return hashlib.sha256(folder.campaign_file.read_bytes()).hexdigest()
 
 
-def _recipe_digest(campaign: Campaign) -> str | None:
+def _recipe_digest(campaign: CampaignFile) -> str | None:
     return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
 
 
@@ -512,7 +517,7 @@ def _same_files(folder: ResultFolder) -> None:
         raise _changed(folder, "campaign.toml has changed since the folder was made")
 
 
-def _same_recipe(folder: ResultFolder, campaign: Campaign) -> None:
+def _same_recipe(folder: ResultFolder, campaign: CampaignFile) -> None:
     """Raise ResultError if the recipe is not that of the first session, in any of its commands for example."""
     before = provenance_of(folder)
     if before is not None and before.recipe_sha256 != _recipe_digest(campaign):

@@ -14,13 +14,12 @@ from typing import Any
 
 from gatemark.campaign.reach import POLL_S, reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.dut.base import TestBed
 from gatemark.dut.cpu_claims import claimed_cpus
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import keeping_off
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.engine.process import engine_sha256, start_engine
@@ -69,14 +68,14 @@ class Tester:
 
 
 @contextlib.contextmanager
-def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: Path | None = None) -> Iterator[Tester]:
+def open_tester(campaign: Campaign, bed: TestBed, equipment: Equipment, *, log: Path | None = None) -> Iterator[Tester]:
     """Make the test bed, start the engine in it, open the ports and find the gateway; undo all of it on leaving.
 
     Where the gateway works on this machine, its CPUs and the Tester's are kept from other runs meanwhile.
     """
     cpus = {*bed.gateway_cores, *bed.tester_cores} if bed.gateway_cores else set()
     with claimed_cpus(cpus, result=None if log is None else log.parent), bed as testbed:
-        ported = _with_ports(complete, testbed.ports)
+        ported = _with_ports(campaign, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
             reach_gateway(engine, ported, wait_s=ported.control.boot_wait_s)
@@ -156,16 +155,15 @@ def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign]:
-    """Fill in what the recipe knows and check all of it before anything is made."""
+def prepare(file: CampaignFile, equipment: Equipment) -> tuple[TestBed, Campaign]:
+    """Complete a campaign and check all of it before anything is made."""
+    campaign = complete_campaign(file)
     bed = equipment.open_testbed(campaign)
-    complete = campaign if bed.facts is None else merge_recipe(campaign, bed.facts)
-    check_complete(complete)
-    most, key = most_connections(complete)
-    check_memory(most, equipment.available_bytes(), where=f"{complete.source}: {key}")
-    return bed, complete
+    most, key = most_connections(campaign)
+    check_memory(most, equipment.available_bytes(), where=f"{campaign.source}: {key}")
+    return bed, campaign
 
 
-def _with_ports(complete: Campaign, ports: Mapping[str, str]) -> Campaign:
-    sides = {name: complete.side(name).model_copy(update={"port": ports[name]}) for name in ("left", "right")}
-    return complete.model_copy(update=sides)
+def _with_ports(campaign: Campaign, ports: Mapping[str, str]) -> Campaign:
+    sides = {name: campaign.side(name).model_copy(update={"port": ports[name]}) for name in ("left", "right")}
+    return campaign.model_copy(update=sides)

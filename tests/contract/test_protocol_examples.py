@@ -12,6 +12,7 @@ import pytest
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import EngineError
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.trial.connection_request import (
@@ -158,7 +159,9 @@ def campaign_of(technology: str, mix: str, *, kind: str = "loopback") -> Campaig
         }
     sides: dict[str, Any] = {"left": {"vlan": 5}}
     traffic = {"mix": mix, "direction": ["bidirectional", "forward", "reverse"]}
-    return campaign_from_dict({"gateway": gateway, "testbed": {"kind": kind}, "traffic": traffic, **sides})
+    return complete_campaign(
+        campaign_from_dict({"gateway": gateway, "testbed": {"kind": kind}, "traffic": traffic, **sides})
+    )
 
 
 @pytest.mark.parametrize("technology", ["router44", "router66", "siit64", "siit46"])
@@ -208,18 +211,20 @@ def stateful(technology: TechnologyName, **tables: Any) -> Campaign:
     }
     if inside != outside:
         gateway |= {"prefix": "2001:2:0:6400::/96", "hop_limit_decrement": 2, "zero_udp_checksum": True}
-    return campaign_from_dict(
-        {
-            "seed": 42,
-            "gateway": gateway,
-            "testbed": {"kind": "ports"},
-            "left": {"port": "af_packet:gm0-left", inside: left[inside]},
-            "right": {"port": "af_packet:gm0-right", outside: right[outside]},
-            "connections": {"count": "1M", "rate": "100k"},
-            "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
-            "throughput": {"maximum": "1M"},
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 42,
+                "gateway": gateway,
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:gm0-left", inside: left[inside]},
+                "right": {"port": "af_packet:gm0-right", outside: right[outside]},
+                "connections": {"count": "1M", "rate": "100k"},
+                "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
+                "throughput": {"maximum": "1M"},
+                **tables,
+            }
+        )
     )
 
 
@@ -251,26 +256,28 @@ def test_the_golden_requests_are_what_the_package_asks(name: str) -> None:
     hosts = {"mode": "pseudorandom", "range": "2-254"}
     left = {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {"offset": 14, **hosts}}
     right = {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {"offset": 2, **hosts}}
-    campaign = campaign_from_dict(
-        {
-            "seed": 42,
-            "gateway": {
-                "technology": "siit64",
-                "prefix": "2001:2:0:6400::/96",
-                "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
-                "hop_limit_decrement": 3,
-            },
-            "testbed": {"kind": "ports"},
-            "left": {"port": "af_packet:gm0-left", "ipv6": left},
-            "right": {
-                "port": "af_packet:gm0-right",
-                "vlan": 100,
-                "gateway_mac": "02:00:00:00:00:01",
-                "ipv4": right,
-                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-            },
-            "traffic": {"mix": "9/10", "frame_sizes": {"family": "ipv4", "octets": 64}},
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 42,
+                "gateway": {
+                    "technology": "siit64",
+                    "prefix": "2001:2:0:6400::/96",
+                    "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
+                    "hop_limit_decrement": 3,
+                },
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:gm0-left", "ipv6": left},
+                "right": {
+                    "port": "af_packet:gm0-right",
+                    "vlan": 100,
+                    "gateway_mac": "02:00:00:00:00:01",
+                    "ipv4": right,
+                    "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+                },
+                "traffic": {"mix": "9/10", "frame_sizes": {"family": "ipv4", "octets": 64}},
+            }
+        )
     )
     (cell,) = cells_of(campaign)
     asked = {

@@ -19,8 +19,7 @@ from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign, schema_text
-from gatemark.campaign.plan import make_plan
-from gatemark.cli.common import with_recipe_of
+from gatemark.campaign.plan import plan_of
 from gatemark.cli.main import COMMANDS, function_of, main
 from gatemark.cli.man_page import man_page
 from gatemark.compare.document import ComparisonDocument
@@ -30,7 +29,7 @@ from gatemark.config.tables import FrameSizesModel
 from gatemark.dut import base
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.report.counters import COUNTERS
@@ -388,9 +387,8 @@ def equipment_without_hardware(device: SimulatedDevice) -> Equipment:
 
 def shortened(campaign: Campaign) -> Campaign:
     """One repetition and two sizes: the simulated engine takes no time, but the report of every run does."""
-    complete = with_recipe_of(campaign)
     sizes = FrameSizesModel.model_validate(
-        {"family": size_family(complete), "octets": list(measured_octets(complete)[:2])}
+        {"family": size_family(campaign), "octets": list(measured_octets(campaign)[:2])}
     )
     traffic = campaign.traffic.model_copy(update={"frame_sizes": sizes})
     return campaign.model_copy(update={"repetitions": 1, "traffic": traffic})
@@ -398,17 +396,16 @@ def shortened(campaign: Campaign) -> Campaign:
 
 @pytest.mark.parametrize("file", [file for file in EXAMPLES if not varies(file)], ids=lambda path: path.stem)
 def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -> None:
-    campaign = shortened(load_campaign(file))
-    complete = with_recipe_of(campaign)
+    campaign = shortened(complete_campaign(load_campaign(file)))
     device = SimulatedDevice(
         capacity_forward=123_456,
         capacity_reverse=234_567,
         establishment_rate=54_321,
-        table_size=complete.gateway.table.size,
+        table_size=campaign.gateway.table.size,
     )
     result = measure(campaign, output=tmp_path / "out", equipment=equipment_without_hardware(device))
     assert result.document.status == "complete"
-    assert len(result.runs) == len(make_plan(complete).runs)
+    assert len(result.runs) == len(plan_of(campaign).runs)
     quantities = [row.quantity for row in result.document.rows() if row.quantity.unit]
     assert {
         (quantity.procedure, quantity.name, quantity.unit, str(quantity.better)) for quantity in quantities
@@ -421,7 +418,7 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
             assert 0 <= truth - run.rate.median <= run.repetitions[0].resolution
         if isinstance(run, CapacityResult):
             assert run.capacity is not None
-            assert run.capacity.median == complete.gateway.table.size
+            assert run.capacity.median == campaign.gateway.table.size
 
 
 @pytest.mark.parametrize("file", [file for file in EXAMPLES if varies(file)], ids=lambda path: path.stem)

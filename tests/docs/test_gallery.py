@@ -18,6 +18,7 @@ from gatemark.archive.verify import verify_archive
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ResultError
 from gatemark.series.store import SERIES_FILE, is_series
 
@@ -51,9 +52,9 @@ def readable() -> Iterator[None]:
 
 def campaigns_of(path: Path) -> Iterator[Campaign]:
     if varies(path):
-        yield from (column.campaign for column in load_series(path).columns)
+        yield from (complete_campaign(column.campaign) for column in load_series(path).columns)
     else:
-        yield load_campaign(path)
+        yield complete_campaign(load_campaign(path))
 
 
 def test_every_recipe_has_a_campaign() -> None:

@@ -22,10 +22,10 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGa
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import EngineClient
 from gatemark.errors import EngineError, GatemarkError, Interrupted
 from gatemark.results.run import RunResult
@@ -148,8 +148,7 @@ DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5, es
 
 @cache
 def campaign(kind: str) -> Campaign:
-    loaded = campaign_from_dict(CAMPAIGNS[kind])
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(CAMPAIGNS[kind]))
     return loaded
 
 
@@ -158,7 +157,7 @@ def session(kind: str, path: Path, transport: FaultyTransport) -> tuple[RunResul
     with Journal(path) as journal:
         try:
             with EngineClient(transport) as engine:
-                return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=transport.engine.gateway)
+                return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=transport.engine.gateway)
         except GatemarkError as error:
             return error
         except KeyboardInterrupt:  # pressed while the engine was closed

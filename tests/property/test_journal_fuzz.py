@@ -17,10 +17,10 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ResultError
 from gatemark.results.run import RunResult
 
@@ -29,14 +29,13 @@ DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5)
 
 @cache
 def campaign() -> Campaign:
-    loaded = campaign_from_dict(ROUTER)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(ROUTER))
     return loaded
 
 
 def measure(path: Path) -> tuple[RunResult, ...]:
     with Journal(path) as journal:
-        return run_campaign(campaign(), make_plan(campaign()), SimulatedEngine(DEVICE), journal)
+        return run_campaign(campaign(), plan_of(campaign()), SimulatedEngine(DEVICE), journal)
 
 
 @cache

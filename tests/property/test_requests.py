@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.property.json_values import Values, texts_of
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.process import find_engine
 from gatemark.errors import EngineError
 from gatemark.trial.request import open_request
@@ -127,7 +128,9 @@ def engine() -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def opened(engine: Engine) -> Iterator[Engine]:
     """An engine whose two ports are a pair of rings."""
-    campaign = campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}})
+    campaign = complete_campaign(
+        campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}})
+    )
     request = {"request": "open", "id": 1, **open_request(campaign, [])}
     with contextlib.closing(Engine()) as started:
         (answer,) = started.ask([json.dumps(request).encode()])

@@ -12,10 +12,10 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.results.run import RunResult
 
 
@@ -40,15 +40,14 @@ def campaign(search: str, search_duration: str, load: list[int | str]) -> Campai
         "frame_loss": {"maximum": "100k", "step": "10%"},
         "delay": {"load": load, "duration": "2s", "first_tag": "1s", "tags": 50},
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
 def measure(wanted: Campaign, device: SimulatedDevice, path: Path) -> tuple[tuple[RunResult, ...], int]:
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
-        results = run_campaign(wanted, make_plan(wanted), engine, journal)
+        results = run_campaign(wanted, plan_of(wanted), engine, journal)
     return results, engine.trials_made
 
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from tests.property.json_values import ODD_DATES, Values, texts_of
 
 from gatemark.campaign.file import campaign_from_dict, load_campaign
-from gatemark.campaign.plan import make_plan
-from gatemark.cli.common import with_recipe_of
+from gatemark.campaign.plan import plan_of
 from gatemark.config.load import campaign_of_file
 from gatemark.config.vary import columns_of, read_vary
-from gatemark.dut.recipe import Recipe, load_recipe, recipe_from_dict
+from gatemark.dut.recipe import Recipe, complete_campaign, load_recipe, recipe_from_dict
 from gatemark.errors import ConfigError
 from gatemark.procedures.registry import CampaignFile
 from gatemark.results.toml_text import to_toml
@@ -69,14 +68,14 @@ def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_sch
         return  # a TOML file is always a table
     document.pop("vary", None)  # it has a test of its own
     try:
-        complete = with_recipe_of(campaign_from_dict(document))
+        complete = complete_campaign(campaign_from_dict(document))
     except ConfigError as error:
         assert_told(error)
         return
     again = json.loads(json.dumps(complete.to_document()))
     assert campaign_from_dict(again).to_document() == complete.to_document()
     try:
-        make_plan(complete)
+        plan_of(complete)
     except ConfigError as error:
         assert_told(error)
 
@@ -152,5 +151,5 @@ def test_a_file_of_any_octets_is_taken_or_refused_in_words(file: Path, seed: int
 def test_a_recipe_whose_name_no_file_can_have_is_refused_in_words(file: Path, name: str) -> None:
     file.write_text(f'[testbed]\nkind = "netns"\nrecipe = "{name}"\n')
     with pytest.raises(ConfigError) as caught:
-        with_recipe_of(load_campaign(file))
+        complete_campaign(load_campaign(file))
     assert_told(caught.value)

@@ -12,10 +12,10 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import TestBedError
 from gatemark.results.run import RunResult
 
@@ -54,8 +54,7 @@ def campaign(alpha: str, mix: str) -> Campaign:
         "connection_tear_down_rate": {},
         "connection_tracking_table_capacity": {"maximum": 20_000, "maximum_rate": "100k", "resolution": 100},
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
@@ -64,7 +63,7 @@ def measure(wanted: Campaign, device: SimulatedDevice, path: Path) -> tuple[RunR
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
         try:
-            return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway)
+            return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
         except TestBedError as error:
             return str(error)
 

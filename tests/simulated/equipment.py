@@ -17,7 +17,6 @@ from typing import Self
 
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
-from gatemark.config.merge import RecipeFacts, merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, FoundTestBed, GatewayDescription, HostReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
@@ -37,14 +36,9 @@ class SimulatedTestBed(FoundTestBed):
     def __init__(self, campaign: Campaign, gateway: SimulatedGateway, version: str = "1.0") -> None:
         recipe = campaign.testbed.recipe
         self.gateway = gateway
-        self._facts = None if recipe is None else load_recipe(recipe).facts
+        self._name = "simulated gateway" if recipe is None else load_recipe(recipe).name
         self._version = version
         self.closed = False
-
-    @property
-    def facts(self) -> RecipeFacts | None:
-        """What the recipe says; None without one."""
-        return self._facts
 
     @property
     def ports(self) -> dict[str, str]:
@@ -64,7 +58,7 @@ class SimulatedTestBed(FoundTestBed):
     def describe(self) -> GatewayDescription:
         """A gateway with two routes."""
         return GatewayDescription(
-            name="simulated gateway" if self._facts is None else self._facts.name,
+            name=self._name,
             version=self._version,
             configuration="# routes\n198.18.0.0/16 dev left\n198.19.0.0/16 dev right\n",
             commands=("ip netns add gateway", "sysctl net.ipv4.ip_forward=1"),
@@ -135,8 +129,7 @@ def simulated_equipment(
 
     def open_bed(campaign: Campaign) -> SimulatedTestBed:
         if callable(device):
-            facts = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe).facts
-            gateways.append(SimulatedGateway(device(campaign if facts is None else merge_recipe(campaign, facts))))
+            gateways.append(SimulatedGateway(device(campaign)))
         bed = SimulatedTestBed(campaign, gateways[-1], version)
         if beds is not None:
             beds.append(bed)

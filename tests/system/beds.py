@@ -15,6 +15,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.netns import NetnsTestBed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, TrialReport
@@ -38,7 +39,7 @@ def netns_document(recipe: str | Path, **tables: Any) -> dict[str, Any]:
 
 def netns_campaign(recipe: str | Path, **tables: Any) -> Campaign:
     """Return such a campaign, of a single frame loss."""
-    return campaign_from_dict({"frame_loss": {"rates": ["10k"]}, **netns_document(recipe, **tables)})
+    return complete_campaign(campaign_from_dict({"frame_loss": {"rates": ["10k"]}, **netns_document(recipe, **tables)}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

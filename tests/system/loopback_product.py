@@ -20,6 +20,7 @@ from typing import Any, get_args
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.config.tables import Variation
+from gatemark.dut.recipe import complete_campaign
 from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
 STATELESS: tuple[TechnologyName, ...] = tuple(
@@ -104,7 +105,7 @@ class Combination:
             "trial": {"duration": "400us", "settle": "0s", "learn": "0s", "drain": "500us", "rest": "0s"},
             "frame_loss": {"rates": ["500k"]},
         }
-        return campaign_from_dict(document, where=str(self))
+        return complete_campaign(campaign_from_dict(document, where=str(self)))
 
     @property
     def naming_family(self) -> Family:

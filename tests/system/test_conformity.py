@@ -12,7 +12,7 @@ from tests.system.machine import gatemark, missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.map_preflight import map_findings
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
@@ -79,7 +79,7 @@ def relay() -> Iterator[OpenBed]:
 def cases_of(bed: OpenBed, folder: Path) -> dict[str, CaseResult]:
     campaign = bed.tester.campaign
     with Journal(folder / "journal.jsonl") as journal:
-        (result,) = run_campaign(campaign, make_plan(campaign), bed.tester.engine, journal, testbed=bed.bed)
+        (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
     assert isinstance(result, ConformityResult)
     return {case.case: case for case in result.cases}
 

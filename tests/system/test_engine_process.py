@@ -15,6 +15,7 @@ from tests.system.machine import missing, run
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
@@ -27,7 +28,9 @@ MISSING = missing("ip", root=True)
 
 def loop_back(ports: dict[str, str]) -> Campaign:
     sides = {side: {"port": port, "mtu": 1500} for side, port in ports.items()}
-    return campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides})
+    return complete_campaign(
+        campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides})
+    )
 
 
 @pytest.fixture

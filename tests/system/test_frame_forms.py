@@ -16,6 +16,7 @@ from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.results.store import ResultFolder
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
@@ -135,18 +136,20 @@ def test_tayga_drops_what_has_no_checksum() -> None:
 def test_a_wire_carries_them_as_they_are(tmp_path: Path) -> None:
     """The loop-back of the self-test: the Tester itself sends to the MAC address of each host."""
     span = {"offset": 2, "mode": "pseudorandom", "range": "2-60001"}
-    campaign = campaign_from_dict(
-        {
-            "testbed": {"kind": "loopback", "huge_pages": "never"},
-            "gateway": {"technology": "router44"},
-            "left": {"host_macs": "random", "ipv4": {"address": "198.18.0.2", "hosts": span}},
-            "right": {"host_macs": "random", "ipv4": {"address": "198.19.0.2", "hosts": span}},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}, **ZERO},
-            "trial": QUICK,
-            "validity": PATIENT,
-            "frame_loss": {"rates": ["10k"]},
-            "repetitions": 1,
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "testbed": {"kind": "loopback", "huge_pages": "never"},
+                "gateway": {"technology": "router44"},
+                "left": {"host_macs": "random", "ipv4": {"address": "198.18.0.2", "hosts": span}},
+                "right": {"host_macs": "random", "ipv4": {"address": "198.19.0.2", "hosts": span}},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}, **ZERO},
+                "trial": QUICK,
+                "validity": PATIENT,
+                "frame_loss": {"rates": ["10k"]},
+                "repetitions": 1,
+            }
+        )
     )
     for record in measured(campaign, tmp_path / "result"):
         assert [(counts.received, faults(counts)) for counts in counts_of(record.report).values()] == [(FRAMES, {})] * 2

@@ -33,7 +33,7 @@ from gatemark.dut import naming
 from gatemark.dut.choose_kernel import choose_kernel
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES
 from gatemark.dut.netns import NetnsTestBed
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.errors import TestBedError
 from gatemark.kernels.store import newest_kernel
@@ -147,7 +147,9 @@ def test_two_test_beds_describe_it_alike_and_share_nothing() -> None:
 def test_a_router_forwards_every_frame_and_its_throughput_is_measured(tmp_path: Path) -> None:
     document = netns_document("linux-router4", throughput={"resolution": "10%"}, traffic=ONE_SIZE)
     document["testbed"] |= {"kernel": "uml"}
-    result, records = measured(campaign_from_dict({**document, "repetitions": 1}), tmp_path / "result")
+    result, records = measured(
+        complete_campaign(campaign_from_dict({**document, "repetitions": 1})), tmp_path / "result"
+    )
     run = next(part for part in result.document.runs if isinstance(part, ThroughputResult))
     assert run.lower_bounds[0] > 10_000, run.limited_by
     assert not any(counts.faulty for record in records for _, _, counts in record.report.counts())

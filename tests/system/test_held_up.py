@@ -15,7 +15,7 @@ from tests.system.machine import missing
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.procedures.frame_loss.result import FrameLossResult
@@ -101,7 +101,7 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
     campaign = bed.tester.campaign
     with Journal(tmp_path / "trials.jsonl") as journal:
         (result,) = run_campaign(
-            campaign, make_plan(campaign), bed.tester.engine, journal, on_event=watch, testbed=bed.bed
+            campaign, plan_of(campaign), bed.tester.engine, journal, on_event=watch, testbed=bed.bed
         )
     records = read_journal(tmp_path / "trials.jsonl")
     assert isinstance(result, FrameLossResult)

@@ -48,7 +48,8 @@ import sys
 from pathlib import Path
 from gatemark.campaign.file import load_campaign
 from gatemark.dut.open import open_testbed
-with open_testbed(load_campaign(Path(sys.argv[1]))):
+from gatemark.dut.recipe import complete_campaign
+with open_testbed(complete_campaign(load_campaign(Path(sys.argv[1])))):
     print("open", flush=True)
     sys.stdin.readline()
 print("closed", flush=True)

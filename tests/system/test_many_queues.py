@@ -12,6 +12,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.config.tables import Variation
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
@@ -33,16 +34,18 @@ WORKERS = sorted({1, min(2, len(usable_cpus())), min(4, len(usable_cpus()))})
 
 def campaign(queues: int | None, **tables: Any) -> Campaign:
     sides = {side: {} if queues is None else {"queues": queues} for side in ("left", "right")}
-    return campaign_from_dict(
-        {
-            "seed": 42,
-            "testbed": {"kind": "loopback", "huge_pages": "never"},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": "9/10"},
-            "trial": {"duration": "100ms", "settle": "0s", "learn": "0s", "drain": "200ms", "rest": "0s"},
-            "frame_loss": {"rates": ["50k"]},
-            **sides,
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 42,
+                "testbed": {"kind": "loopback", "huge_pages": "never"},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": "9/10"},
+                "trial": {"duration": "100ms", "settle": "0s", "learn": "0s", "drain": "200ms", "rest": "0s"},
+                "frame_loss": {"rates": ["50k"]},
+                **sides,
+                **tables,
+            }
+        )
     )
 
 

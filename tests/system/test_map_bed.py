@@ -16,6 +16,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
+from gatemark.dut.recipe import complete_campaign
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", root=True, engine=False)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -58,7 +59,7 @@ def relay(table: dict[str, Any], **left: Any) -> NetnsTestBed:
         "map": table,
         "frame_loss": {"rates": [1000]},
     }
-    bed = open_testbed(campaign_from_dict(document | ({"left": left} if left else {})))
+    bed = open_testbed(complete_campaign(campaign_from_dict(document | ({"left": left} if left else {}))))
     assert isinstance(bed, NetnsTestBed)
     return bed
 

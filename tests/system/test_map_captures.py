@@ -19,6 +19,7 @@ from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
+from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.process import start_engine
 from gatemark.trial.request import frames_request
 
@@ -136,19 +137,21 @@ def narrowed(vector: Vector) -> tuple[dict[str, Any], int, int]:
 
 
 def frames_of(document: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    campaign = campaign_from_dict(
-        {
-            "gateway": {"technology": "map_t_br"},
-            "testbed": {"kind": "ports"},
-            "left": {"port": "ring", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
-            "right": {
-                "port": "ring",
-                "ipv4": {"address": SERVER, "gateway": "198.19.0.1"},
-                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-            },
-            "frame_loss": {"rates": [1000]},
-            **document,
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "map_t_br"},
+                "testbed": {"kind": "ports"},
+                "left": {"port": "ring", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "right": {
+                    "port": "ring",
+                    "ipv4": {"address": SERVER, "gateway": "198.19.0.1"},
+                    "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+                },
+                "frame_loss": {"rates": [1000]},
+                **document,
+            }
+        )
     )
     with start_engine() as engine:
         frames: list[dict[str, Any]] = engine.frames(frames_request(campaign, cells_of(campaign)[0], count=count))[

@@ -32,7 +32,7 @@ from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.kernel_modules import missing_modules
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
-from gatemark.dut.recipe import built_in_recipes, load_recipe
+from gatemark.dut.recipe import built_in_recipes, complete_campaign, load_recipe
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.errors import Interrupted, TestBedError
 
@@ -690,7 +690,7 @@ def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: st
         "gateway": {"control": {"limits": {"start": "100ms", action: "300ms"}}, **settings},
         "throughput": {"maximum": 1000, "resolution": 100},
     }
-    bed = open_testbed(campaign_from_dict(document))
+    bed = open_testbed(complete_campaign(campaign_from_dict(document)))
     with contextlib.ExitStack() as stack:
         caught = None
         if action != "stop":  # of which a failure is ignored

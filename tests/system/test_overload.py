@@ -21,6 +21,7 @@ from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.preflight import check_gateway_path
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
@@ -254,7 +255,7 @@ def overload_campaign(name: str | Path, overload: Mapping[str, Any], family: str
         "overload": dict(overload),
         **tables,
     }
-    return campaign_from_dict(document)
+    return complete_campaign(campaign_from_dict(document))
 
 
 def through_recipe(

@@ -24,6 +24,7 @@ from tests.trial_facts import blank
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import EngineClient, JsonObject
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.connection_request import establish_request, use_request
@@ -51,16 +52,18 @@ PATIENCE_S = 60
 
 def campaign(technology: str) -> Campaign:
     stateful = {"connections": {"count": CONNECTIONS, "rate": RATE, "gap": "0s", "timeout": f"{TIMEOUT_NS}ns"}}
-    return campaign_from_dict(
-        {
-            "seed": 42,
-            "testbed": {"kind": "loopback", "huge_pages": "never"},
-            "gateway": {"technology": technology},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
-            "trial": {"duration": "1ms", "settle": "0s", "learn": "0s", "drain": f"{TIMEOUT_NS}ns", "rest": "0s"},
-            "frame_loss": {"rates": [RATE]},
-            **(stateful if technology == "nat44" else {}),
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 42,
+                "testbed": {"kind": "loopback", "huge_pages": "never"},
+                "gateway": {"technology": technology},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
+                "trial": {"duration": "1ms", "settle": "0s", "learn": "0s", "drain": f"{TIMEOUT_NS}ns", "rest": "0s"},
+                "frame_loss": {"rates": [RATE]},
+                **(stateful if technology == "nat44" else {}),
+            }
+        )
     )
 
 

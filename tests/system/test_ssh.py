@@ -20,6 +20,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.control import with_value
 from gatemark.dut.open import open_testbed
 from gatemark.dut.ports import PortsTestBed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.errors import HostConnectionError, TestBedError
 
@@ -73,7 +74,7 @@ def gateway(host: str, folder: Path, **more: Any) -> PortsTestBed:
         "connections": {"count": [1000], "rate": 1000},
         "throughput": {"maximum": 1000, "resolution": 100},
     }
-    bed = open_testbed(campaign_from_dict(document))
+    bed = open_testbed(complete_campaign(campaign_from_dict(document)))
     assert isinstance(bed, PortsTestBed)
     return bed
 

@@ -17,6 +17,7 @@ from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.phases import StatefulTrials
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
@@ -113,19 +114,21 @@ def test_many_hosts_on_both_sides_and_background_beside_them(recipe: str, tmp_pa
 @pytest.mark.parametrize("inside", ["left", "right"])
 def test_a_loop_back_returns_every_connection(technology: str, family: str, inside: str, tmp_path: Path) -> None:
     sides = {"ipv4": ("198.18.0.2", "198.19.0.2"), "ipv6": ("2001:2::2", "2001:2:0:8000::2")}[family]
-    campaign = campaign_from_dict(
-        {
-            "testbed": {"kind": "loopback", "huge_pages": "never"},
-            "gateway": {"technology": technology, "inside": inside},
-            "left": {"port": "ring", family: {"address": sides[0]}},
-            "right": {"port": "ring", family: {"address": sides[1]}},
-            "repetitions": 1,
-            "traffic": {"frame_sizes": {"family": family, "octets": 128}},
-            "trial": QUICK,
-            "validity": PATIENT,
-            "connections": CONNECTIONS,
-            "frame_loss": {"rates": ["5k"]},
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "testbed": {"kind": "loopback", "huge_pages": "never"},
+                "gateway": {"technology": technology, "inside": inside},
+                "left": {"port": "ring", family: {"address": sides[0]}},
+                "right": {"port": "ring", family: {"address": sides[1]}},
+                "repetitions": 1,
+                "traffic": {"frame_sizes": {"family": family, "octets": 128}},
+                "trial": QUICK,
+                "validity": PATIENT,
+                "connections": CONNECTIONS,
+                "frame_loss": {"rates": ["5k"]},
+            }
+        )
     )
     _, records = measured(campaign, tmp_path / "result")
     (record,) = (record for record in records if record.verdict is not None)

@@ -11,9 +11,10 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGa
 from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import HostConnectionError, TestBedError
 from gatemark.results.run import RunResult
@@ -82,24 +83,26 @@ def campaign(
     if stateful:
         gateway |= {"technology": "nat44", "pool": ["198.19.0.1"]}
         control |= {} if occasion == "trial" else {"clear_state": "conntrack -F"}
-    return campaign_from_dict(
-        {
-            "repetitions": 2,
-            "gateway": gateway,
-            "testbed": {"kind": "ports"},
-            **{
-                name: {"port": f"pci:{name}", "ipv4": {"address": address, "gateway": router}}
-                for name, (address, router) in sides.items()
-            },
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
-            "validity": {"retries": 0},
-            "trial": {"duration": "1s", "settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
-            **(
-                tables
-                or {"throughput": {"maximum": 8000, "minimum": 1000, "resolution": 1000, "search_duration": "1s"}}
-            ),
-            **({"connections": {"count": [100], "rate": 1000}} if stateful else {}),
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "repetitions": 2,
+                "gateway": gateway,
+                "testbed": {"kind": "ports"},
+                **{
+                    name: {"port": f"pci:{name}", "ipv4": {"address": address, "gateway": router}}
+                    for name, (address, router) in sides.items()
+                },
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+                "validity": {"retries": 0},
+                "trial": {"duration": "1s", "settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
+                **(
+                    tables
+                    or {"throughput": {"maximum": 8000, "minimum": 1000, "resolution": 1000, "search_duration": "1s"}}
+                ),
+                **({"connections": {"count": [100], "rate": 1000}} if stateful else {}),
+            }
+        )
     )
 
 
@@ -108,7 +111,7 @@ def run(
 ) -> tuple[RunResult, ...]:
     told: list[Event] = [] if events is None else events
     with Journal(path) as journal:
-        return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway, on_event=told.append)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway, on_event=told.append)
 
 
 def loads(records: tuple[TrialRecord, ...]) -> list[tuple[int, int, bool]]:

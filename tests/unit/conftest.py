@@ -10,8 +10,8 @@ import pytest
 from tests.unit.quicker import no_wait_for_the_disk, plots_not_rendered
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 __all__ = ["no_wait_for_the_disk", "plots_not_rendered"]
@@ -140,21 +140,22 @@ def _nat_campaign(
         side: {name: SIDES[side][name] for name in sorted({family} | ({"ipv6"} if background else set()))}
         for side, family in sides.items()
     }
-    campaign = campaign_from_dict(
-        {
-            "seed": 7,
-            "gateway": whole,
-            "testbed": {"kind": "ports"},
-            "left": {"port": "af_packet:a", **hosts["left"]},
-            "right": {"port": "af_packet:b", **hosts["right"]},
-            "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
-            "trial": {"duration": "1s", "settle": "10ms", "learn": "10ms", "drain": "10ms", "rest": "10ms"},
-            "connections": {"count": 1000, "rate": "10k", "timeout": "20ms", "gap": "30ms", **(connections or {})},
-            "frame_loss": {"rates": [1000]},
-            **tables,
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 7,
+                "gateway": whole,
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:a", **hosts["left"]},
+                "right": {"port": "af_packet:b", **hosts["right"]},
+                "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
+                "trial": {"duration": "1s", "settle": "10ms", "learn": "10ms", "drain": "10ms", "rest": "10ms"},
+                "connections": {"count": 1000, "rate": "10k", "timeout": "20ms", "gap": "30ms", **(connections or {})},
+                "frame_loss": {"rates": [1000]},
+                **tables,
+            }
+        )
     )
-    check_complete(campaign)
     return campaign
 
 

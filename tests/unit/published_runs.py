@@ -71,7 +71,7 @@ def campaign_of(technology: TechnologyName, *, name: str = "published", **tables
         tables = {"map": {"domains": [rule]}, **tables}
     elif row.is_translation:
         gateway |= {"prefix": "2001:2:0:6400::/96", "eam": [] if row.is_stateful else EAM}
-    return CampaignFile.model_validate(
+    return CampaignFile.complete_model.model_validate(
         {
             "name": name,
             "gateway": gateway,

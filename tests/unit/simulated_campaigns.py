@@ -10,7 +10,7 @@ from tests.simulated.engine import SimulatedEngine
 from gatemark.campaign import runner
 from gatemark.campaign.events import Event
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.results.run import RunResult
@@ -24,7 +24,7 @@ def measure(
     with Journal(path) as journal:
         return run_campaign(
             wanted,
-            make_plan(wanted),
+            plan_of(wanted),
             engine,
             journal,
             on_event=runner.ignore if events is None else events.append,

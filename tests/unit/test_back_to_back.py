@@ -14,11 +14,11 @@ from tests.unit.conftest import NatCampaign
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.run import burst_goal, lateness_max_ns
 from gatemark.procedures.back_to_back.table import BackToBackTable
@@ -47,8 +47,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
         "back_to_back": {"ceiling": "2s", "resolution": 10, "bursts": 3, "wait": "3s"},
         **tables,
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
@@ -172,7 +171,7 @@ class TestCampaign:
 
         engine, wanted = Engine(SimulatedDevice(capacity_forward=6000, buffer_frames=800)), campaign()
         with Journal(path) as journal:
-            run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
         burst = next(body for body in asked if body["duration_ns"] == 2000 * MS)
         assert burst["directions"][0]["frames_per_second"] == LINE
         assert burst["waits"]["drain_ns"] == 3000 * MS
@@ -287,7 +286,7 @@ class TestRefused:
         table = {"ceiling": "2s", "resolution": 8, "bursts": 1}
         wanted, engine = campaign(back_to_back=table), Late(SimulatedDevice(capacity_forward=6000, buffer_frames=800))
         with Journal(path) as journal:
-            *_, result = run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway)
+            *_, result = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
         assert result.refused is not None
         assert "900us late, 800us is allowed" in result.refused
 
@@ -296,7 +295,7 @@ def test_progress_tells_bursts_in_frames(path: Path) -> None:
     state, wanted = ProgressState(), campaign()
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=6000, buffer_frames=800))
     with Journal(path) as journal:
-        run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+        run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
     lines = [line for line in state.lines if "burst of" in line]
     assert lines[0].endswith(
         "burst of 20,000 frames at 10.00k frames/s (search):"

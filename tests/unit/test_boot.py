@@ -19,7 +19,7 @@ from gatemark.campaign import reach
 from gatemark.campaign.events import Event, HostBooting, TableClearing
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.runner import run_campaign
@@ -28,6 +28,7 @@ from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut import boot
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.control import GatewayControl, GatewaySettings
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import Shell, shell_at
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
@@ -210,7 +211,7 @@ def document(occasion: str, *, stateful: bool = False, **more: Any) -> dict[str,
 def measured(path: Path, wanted: Campaign, engine: SimulatedEngine) -> list[Event]:
     events: list[Event] = []
     with Journal(path) as journal:
-        run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway, on_event=events.append)
+        run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway, on_event=events.append)
     return events
 
 
@@ -219,7 +220,7 @@ def test_a_host_boots_before_what_the_campaign_says(tmp_path: Path, occasion: st
     """The test bed boots it before the first trial."""
     more: dict[str, Any] = {"reboot": []} if occasion == "never" else {}
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
-    events = measured(tmp_path / "j", campaign_from_dict(document(occasion, **more)), engine)
+    events = measured(tmp_path / "j", complete_campaign(campaign_from_dict(document(occasion, **more))), engine)
     trials = len(read_journal(tmp_path / "j"))
     wanted = {"never": 0, "column": 0, "repetition": 2, "trial": trials - 1}[occasion]
     assert engine.gateway.boots == wanted
@@ -228,7 +229,7 @@ def test_a_host_boots_before_what_the_campaign_says(tmp_path: Path, occasion: st
 
 
 def test_a_campaign_that_goes_on_boots_only_for_what_it_makes(tmp_path: Path) -> None:
-    wanted = campaign_from_dict(document("repetition"))
+    wanted = complete_campaign(campaign_from_dict(document("repetition")))
     whole = tmp_path / "whole"
     measured(whole, wanted, SimulatedEngine(SimulatedDevice(capacity_forward=5000)))
     lines = whole.read_text().splitlines(keepends=True)
@@ -243,7 +244,7 @@ def test_a_campaign_that_goes_on_boots_only_for_what_it_makes(tmp_path: Path) ->
 
 def test_a_boot_before_each_trial_empties_the_table(tmp_path: Path) -> None:
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
-    events = measured(tmp_path / "j", campaign_from_dict(document("trial", stateful=True)), engine)
+    events = measured(tmp_path / "j", complete_campaign(campaign_from_dict(document("trial", stateful=True))), engine)
     attempts = [len(record.connections.phase_one) for record in read_journal(tmp_path / "j") if record.connections]
     assert engine.gateway.boots == sum(attempts) > 3
     assert engine.gateway.cleared == 0
@@ -270,7 +271,7 @@ class FlappingEngine(SimulatedEngine):
 
 
 def test_links_that_are_down_after_a_boot_are_waited_for() -> None:
-    wanted = campaign_from_dict(document("column"))
+    wanted = complete_campaign(campaign_from_dict(document("column")))
     engine = FlappingEngine(down=120, silent=7)
     reach_gateway(engine, wanted, wait_s=60)
     assert engine.down < 0 > engine.silent
@@ -335,7 +336,7 @@ def test_ports_without_link_are_opened_again_after_a_boot(
 def test_without_a_boot_nothing_is_waited_for() -> None:
     engine = FlappingEngine(down=10**9, silent=1)
     with pytest.raises(EngineError, match="does not answer"):
-        reach_gateway(engine, campaign_from_dict(document("never", reboot=[])))
+        reach_gateway(engine, complete_campaign(campaign_from_dict(document("never", reboot=[]))))
     assert engine.down == 10**9
 
 

@@ -14,7 +14,7 @@ from tests.unit.collapsing_gateways import CAPACITY, COLLAPSE, LOST, Killing, ca
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, HostBooting
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.errors import GatewayCollapsed, HostBootError, HostConnectionError, TestBedError
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
@@ -198,7 +198,7 @@ def test_a_gateway_that_does_not_come_back_from_a_reset_is_not_booted(
     monkeypatch.setattr(EngineTrials, "make", die)
     maker = TrialMaker(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
     order = TrialOrder(
-        run=make_plan(wanted).runs[0],
+        run=plan_of(wanted).runs[0],
         trial_number=1,
         repetition=0,
         attempt=0,

@@ -14,8 +14,8 @@ from gatemark.calibrate.truth import smallest_gap
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult, gap_ns
 from gatemark.procedures.bursty_traffic.run import burst_form, burst_goal
@@ -35,8 +35,7 @@ def campaign(*, line: int | None = LINE_RATE, **table: Any) -> Campaign:
         "trial": {"duration": "10s"},
         "bursty_traffic": {"frames": [16, 1024], "resolution": 10, **table},
     }
-    loaded = campaign_from_dict(document if line is None else {**document, "line": {"rate": line}})
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document if line is None else {**document, "line": {"rate": line}}))
     return loaded
 
 

@@ -28,8 +28,8 @@ from gatemark.calibrate.model import (
 from gatemark.calibrate.run import is_kept, reference_of
 from gatemark.calibrate.table import CalibrationDocument, Circumstances, passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import make_plan
-from gatemark.config.complete import check_complete
+from gatemark.campaign.plan import plan_of
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 PORTS = PortNames(tester_left="memif:/t/l", tester_right="memif:/t/r", gateway_left="memif:/t/l,role=server",
@@ -142,9 +142,8 @@ def test_there_are_checks_of_every_procedure_each_with_its_own_name() -> None:
 def test_every_check_is_a_campaign_that_can_be_run(check: Check) -> None:
     configuration = gateway_of(check, PORTS, "/t/control.sock", 0)
     document = campaign_of(check, PORTS, ask="ask /t/control.sock", cores=(1,), configuration=configuration)
-    campaign = campaign_from_dict(document, where=check.name)
-    check_complete(campaign)
-    assert make_plan(campaign).runs
+    campaign = complete_campaign(campaign_from_dict(document, where=check.name))
+    assert plan_of(campaign).runs
     assert campaign.repetitions >= 1
     assert json.dumps(configuration.to_document())
 
@@ -236,7 +235,8 @@ def test_what_the_gateway_admits_beyond_the_limit_spoils_each_trial_that_it_met(
     links = Links(ports=PORTS, folder=tmp_path)
     gateway: Any = AdmittingGateway(5_000_000, 9_000_000, 1_000_000, 7_000_000, 7_000_000, 6_000_000, 2_000_000)
     noted: list[int] = []
-    bed = ReferenceTestBed(campaign_from_dict(document, where="t"), links, gateway, poll_gap_max_ns=5_000_000,
+    campaign = complete_campaign(campaign_from_dict(document, where="t"))
+    bed = ReferenceTestBed(campaign, links, gateway, poll_gap_max_ns=5_000_000,
                            note=lambda counts: noted.append(counts["own"]["poll_gap_max_ns"]))  # fmt: skip
     assert bed.own_drops() == {}
     assert bed.own_faults() == ()

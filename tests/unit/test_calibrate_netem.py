@@ -17,11 +17,9 @@ from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import StoredCalibration
 from gatemark.calibrate.table import passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import make_plan
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
+from gatemark.campaign.plan import plan_of
 from gatemark.dut.netns import NetnsTestBed
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import CorePlan
 from gatemark.trial.record import TrialRecord
 
@@ -82,11 +80,10 @@ def test_frames_that_the_gateway_lost_elsewhere_prove_nothing() -> None:
 @pytest.mark.parametrize("check", NETEM, ids=lambda check: check.name)
 def test_every_check_is_a_campaign_whose_settings_the_recipe_has(check: Check) -> None:
     assert check.netem
-    campaign = campaign_from_dict(netem.netem_campaign(check, check.netem, CORES), where=check.name)
-    complete = merge_recipe(campaign, load_recipe(netem.RECIPE).facts)
-    check_complete(complete)
-    assert make_plan(complete).runs
-    assert dict(complete.gateway.settings) == dict(check.netem)
+    document = netem.netem_campaign(check, check.netem, CORES)
+    campaign = complete_campaign(campaign_from_dict(document, where=check.name))
+    assert plan_of(campaign).runs
+    assert dict(campaign.gateway.settings) == dict(check.netem)
 
 
 class Kernel:

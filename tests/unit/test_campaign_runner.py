@@ -26,12 +26,12 @@ from gatemark.campaign.events import (
 )
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.dut.base import FoundTestBed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
@@ -56,8 +56,7 @@ def campaign(**tables: Any) -> Campaign:
         "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
     }
-    loaded = campaign_from_dict({**document, **(tables or {"throughput": THROUGHPUT})})
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict({**document, **(tables or {"throughput": THROUGHPUT})}))
     return loaded
 
 
@@ -74,7 +73,7 @@ def run(
     with Journal(path) as journal:
         return run_campaign(
             loaded,
-            make_plan(loaded),
+            plan_of(loaded),
             engine or SimulatedEngine(device),
             journal,
             on_event=runner.ignore if events is None else events.append,
@@ -264,7 +263,7 @@ class TestEvents:
     def test_their_order_and_content(self, path: Path) -> None:
         events: list[Event] = []
         results = run(path, SimulatedDevice(capacity_forward=432_100), events=events)
-        (wanted,) = make_plan(campaign()).runs
+        (wanted,) = plan_of(campaign()).runs
         assert events[0] == RunStarted(run=wanted, repetitions=2)
         assert events[-1] == RunFinished(run=wanted, result=results[0])
         repetitions = [event for event in events if isinstance(event, RepetitionFinished)]
@@ -307,7 +306,7 @@ class TestFailures:
 
         wanted, engine = campaign(), SimulatedEngine(SimulatedDevice(capacity_forward=1))
         with Journal(path) as journal, pytest.raises(Interrupted, match="resume"):
-            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=watch)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=watch)
         assert len(read_journal(path)) == 3
 
     def test_a_cancelled_trial_is_no_record(self, path: Path) -> None:
@@ -516,7 +515,7 @@ class TestJournal:
         with Journal(path) as journal:
             journal._file = FullAfter(journal._file, 20_000)  # type: ignore[assignment]
             with pytest.raises(ResultError, match="No space left"):
-                run_campaign(wanted, make_plan(wanted), engine, journal)
+                run_campaign(wanted, plan_of(wanted), engine, journal)
         assert read_journal(path)
         assert path.read_bytes().endswith(b"\n")
 
@@ -529,7 +528,7 @@ class TestJournal:
 
 def test_a_single_trial() -> None:
     wanted = campaign(throughput={**THROUGHPUT, "loss_tolerance": "50%"})
-    cell = make_plan(wanted).runs[0].cell
+    cell = plan_of(wanted).runs[0].cell
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=600))
     record = run_single_trial(wanted, cell, engine, frames_per_second=1000, duration_ns=10**9)
     assert record.order.step.purpose == "single"

@@ -12,10 +12,11 @@ import pytest
 
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import RecipeFacts, merge_recipe
-from gatemark.config.model import Campaign
+from gatemark.config.complete import complete
+from gatemark.config.merge import RecipeFacts
+from gatemark.config.model import CampaignFile
 from gatemark.config.tables import EamEntry, SideModel
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.units import LineShare
@@ -72,7 +73,7 @@ def set_at(path: str, value: Any) -> Change:
 
 
 def test_the_base_is_accepted() -> None:
-    campaign = campaign_from_dict(BASE)
+    campaign = complete_campaign(campaign_from_dict(BASE))
     assert campaign.technology.name == "siit64"
     assert campaign.forwarding.hop_limit_decrement == 1
     throughput = campaign.table(ThroughputTable)
@@ -256,13 +257,13 @@ def test_ipv6_frames_must_have_a_udp_checksum() -> None:
         campaign_from_dict({**BASE, "traffic": {**BASE["traffic"], "udp_checksum": "zero"}})
     ipv4_only = copy.deepcopy(BASE)
     ipv4_only["traffic"]["reverse"] = {"udp_checksum": "zero"}
-    campaign = campaign_from_dict(ipv4_only)
+    campaign = complete_campaign(campaign_from_dict(ipv4_only))
     assert campaign.directions.traffic_of("reverse").udp_checksum == "zero"
     assert campaign.directions.traffic_of("forward").udp_checksum == "computed"
     router = copy.deepcopy(BASE)
     router44(router)
     router["traffic"]["udp_checksum"] = "zero"
-    assert campaign_from_dict(router).directions.lack_checksums
+    assert complete_campaign(campaign_from_dict(router)).directions.lack_checksums
 
 
 def test_hosts_behind_a_router_have_no_mac_addresses_of_their_own() -> None:
@@ -272,9 +273,9 @@ def test_hosts_behind_a_router_have_no_mac_addresses_of_their_own() -> None:
         document["right"]["ipv6"]["router"] = "2001:2:0:4000::1"
 
     assert [text.partition(",")[0] for text in problems_of(behind)] == ["right.host_macs: is random"]
-    campaign = campaign_from_dict({**BASE, "right": {**BASE["right"], "host_macs": "random"}})
+    campaign = complete_campaign(campaign_from_dict({**BASE, "right": {**BASE["right"], "host_macs": "random"}}))
     assert campaign.has_random_macs
-    assert not campaign_from_dict(BASE).has_random_macs
+    assert not complete_campaign(campaign_from_dict(BASE)).has_random_macs
 
 
 def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
@@ -286,7 +287,7 @@ def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
     campaign_from_dict(document)
     document["gateway"] = {"technology": "siit64", "prefix": "64:ff9b::/96"}
     document["gateway"]["eam"] = [*BASE["gateway"]["eam"], {"ipv4": "198.19.0.0/24", "ipv6": "2001:2:0:1000::/120"}]
-    campaign_from_dict(document)  # every host has an explicit mapping, so the prefix represents none
+    complete_campaign(campaign_from_dict(document))  # every host has an explicit mapping, so the prefix represents none
 
 
 def test_256_networks_and_hosts_share_no_octet() -> None:
@@ -345,10 +346,10 @@ def test_a_missing_side_or_port() -> None:
 
 
 def test_a_loopback_needs_nothing_but_a_technology() -> None:
-    campaign = campaign_from_dict({"gateway": {"technology": "router66"}, "testbed": {"kind": "loopback"}})
+    document = {"gateway": {"technology": "router66"}, "testbed": {"kind": "loopback"}}
+    campaign = complete_campaign(campaign_from_dict(document))
     assert campaign.side("left").port == campaign.side("right").port == "ring"
     assert campaign.forwarding.hop_limit_decrement == 0
-    check_complete(campaign)
 
 
 @pytest.mark.parametrize(
@@ -390,14 +391,13 @@ FACTS = RecipeFacts(
 )
 
 
-def netns(**tables: Any) -> Campaign:
+def netns(**tables: Any) -> CampaignFile:
     return campaign_from_dict({"testbed": {"kind": "netns", "recipe": "tayga-siit64"}, "throughput": {}, **tables})
 
 
 def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     right = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
-    campaign = merge_recipe(netns(right=right), FACTS)
-    check_complete(campaign)
+    campaign = complete(netns(right=right), FACTS)
     forwarding = campaign.forwarding
     assert campaign.technology.name == "siit64"
     assert (forwarding.hop_limit_decrement, forwarding.background_hop_limit_decrement) == (3, 1)
@@ -407,7 +407,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     assert side.ipv4 is not None
     assert str(side.ipv4.gateway) == "198.19.0.1"
     assert str(side.ipv4.hosts.range) == "2-99"
-    assert merge_recipe(campaign_from_dict(campaign.to_document()), FACTS) == campaign
+    assert complete(campaign_from_dict(campaign.to_document()), FACTS) == campaign
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(tables: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        merge_recipe(netns(**tables), FACTS)
+        complete(netns(**tables), FACTS)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
 
 
@@ -476,3 +476,10 @@ def test_the_examples_follow_the_schema(file: Path) -> None:
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
     assert load_series(file).columns if varies(file) else load_campaign(file)
+
+
+@pytest.mark.parametrize("name", ["1-loopback-router4", "8-tayga-nat64", "16-tayga-mapt-br"])
+def test_a_campaign_that_is_completed_again_stays_what_it_is(name: str) -> None:
+    campaign = complete_campaign(load_campaign(ROOT / "examples" / f"{name}.toml"))
+    assert complete_campaign(campaign) == campaign
+    assert campaign.tables

@@ -13,8 +13,9 @@ from tests.unit.border_relays import BorderRelay, CustomerEdge, EdgeFault, Fault
 
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import cells_of, make_plan
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.preflight import with_few_connections
 from gatemark.procedures.conformity.cases import EDGE_CASES, RELAY_CASES, probes
@@ -29,16 +30,18 @@ NO_OFFSET = {**SHARED, "psid_offset": 0}
 
 
 def campaign(*domains: dict[str, Any], conformity: dict[str, Any] | None = None, **tables: Any) -> Campaign:
-    return campaign_from_dict(
-        {
-            "gateway": {"technology": "map_t_br"},
-            "testbed": {"kind": "ports"},
-            "left": {"port": "af_packet:left", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
-            "right": {"port": "af_packet:right", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
-            "map": {"domains": list(domains or (SHARED,)), **tables.pop("map", {})},
-            "conformity": conformity or {},
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "map_t_br"},
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:left", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "right": {"port": "af_packet:right", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+                "map": {"domains": list(domains or (SHARED,)), **tables.pop("map", {})},
+                "conformity": conformity or {},
+                **tables,
+            }
+        )
     )
 
 
@@ -233,15 +236,17 @@ class TestCustomerEdge:
             "router": "2001:2:0:8000::2",
             "gateway": "2001:2:0:8000::1",
         }
-        return campaign_from_dict(
-            {
-                "gateway": {"technology": "map_t_ce", "control": {"clear_state": "true"}},
-                "testbed": {"kind": "ports"},
-                "left": {"port": "af_packet:left", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
-                "right": {"port": "af_packet:right", "address_mode": "nexthop", "ipv6": server},
-                "map": {"end_user_prefix": "2001:db8:12:3400::/56", "domains": [{**SHARED, **rule}]},
-                "conformity": conformity or {},
-            }
+        return complete_campaign(
+            campaign_from_dict(
+                {
+                    "gateway": {"technology": "map_t_ce", "control": {"clear_state": "true"}},
+                    "testbed": {"kind": "ports"},
+                    "left": {"port": "af_packet:left", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+                    "right": {"port": "af_packet:right", "address_mode": "nexthop", "ipv6": server},
+                    "map": {"end_user_prefix": "2001:db8:12:3400::/56", "domains": [{**SHARED, **rule}]},
+                    "conformity": conformity or {},
+                }
+            )
         )
 
     def measured(self, tmp_path: Path, *faults: EdgeFault) -> ConformityResult:
@@ -286,7 +291,7 @@ class TestCustomerEdge:
         assert shown_connections(wanted, cell) == 10
         few, cell = with_few_connections(wanted, cell)
         assert (few.connections_model.count, cell.connections) == ((10,), 10)
-        (run,) = make_plan(wanted).runs
+        (run,) = plan_of(wanted).runs
         assert run.cell.connections is None
         assert {cell.connections for cell in cells_of(campaign())} == {None}, "of a relay"
 

@@ -10,13 +10,11 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.result_document import build_document
-from gatemark.config.complete import check_complete
 from gatemark.config.load import campaign_of
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.open import open_testbed
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 
@@ -129,10 +127,10 @@ def of_recipe(control: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_commands_of_a_recipe_have_limits_and_nothing_else_of_the_table() -> None:
-    campaign = campaign_from_dict(of_recipe({"limits": {"setup": "2min", "reset": "20min"}}))
+    campaign = complete_campaign(campaign_from_dict(of_recipe({"limits": {"setup": "2min", "reset": "20min"}})))
     control = campaign.gateway.control
     assert control is not None and (control.limits.seconds("setup"), control.limits.seconds("reset")) == (120, 1200)
-    assert merge_recipe(campaign, load_recipe("nft-nat44").facts).control.setting_names == frozenset()
+    assert campaign.control.setting_names == set(load_recipe("linux-router4").commands.settings)
     for wrong, where, what in (
         ({"limits": {"clear_stat": "1s"}}, "gateway.control.limits.clear_stat", "unknown key"),
         ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "a namespace does not boot"),
@@ -158,10 +156,14 @@ def test_cores_are_stated_where_nothing_else_knows_them() -> None:
 def test_cores_are_told_with_how_they_were_set() -> None:
     described = GatewayDescription(name="", version="", configuration="")
     stated = build_document(
-        campaign_from_dict(document(cores=8, cores_set_by="hot_plug")), described, [], (), runs_planned=0
+        complete_campaign(campaign_from_dict(document(cores=8, cores_set_by="hot_plug"))),
+        described,
+        [],
+        (),
+        runs_planned=0,
     )
     assert (stated.gateway.cores, stated.gateway.cores_set_by) == (8, "hot_plug")
-    silent = build_document(campaign_from_dict(document()), described, [], (), runs_planned=0)
+    silent = build_document(complete_campaign(campaign_from_dict(document())), described, [], (), runs_planned=0)
     assert (silent.gateway.cores, silent.gateway.cores_set_by) == (None, None)
 
 
@@ -189,37 +191,36 @@ read = "sysctl -n net.core.netdev_max_backlog"
 """
 
 
-def complete(tmp_path: Path, recipe: str, **gateway: Any) -> Campaign:
+def with_recipe(tmp_path: Path, recipe: str, **gateway: Any) -> Campaign:
     file = tmp_path / "recipe.toml"
     file.write_text(recipe)
-    wanted = campaign_from_dict(
-        {
-            "gateway": gateway,
-            "testbed": {"kind": "netns", "recipe": str(file)},
-            "throughput": {"maximum": 1000, "resolution": 100},
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": gateway,
+                "testbed": {"kind": "netns", "recipe": str(file)},
+                "throughput": {"maximum": 1000, "resolution": 100},
+            }
+        )
     )
-    ready = merge_recipe(wanted, load_recipe(file).facts)
-    check_complete(ready)
-    return ready
 
 
 def test_a_recipe_names_settings_too(tmp_path: Path) -> None:
-    assert complete(tmp_path, RECIPE, settings={"backlog": 1000}).gateway.settings == {"backlog": 1000}
-    assert complete(tmp_path, RECIPE).gateway.settings == {}
+    assert with_recipe(tmp_path, RECIPE, settings={"backlog": 1000}).gateway.settings == {"backlog": 1000}
+    assert with_recipe(tmp_path, RECIPE).gateway.settings == {}
     with pytest.raises(ConfigError, match="did you mean backlog"):
-        complete(tmp_path, RECIPE, settings={"backlogs": 1000})
+        with_recipe(tmp_path, RECIPE, settings={"backlogs": 1000})
     with pytest.raises(ConfigError, match=r"add \[commands\.set\.cores\]"):
-        complete(tmp_path, RECIPE, settings={"cores": 1000})
+        with_recipe(tmp_path, RECIPE, settings={"cores": 1000})
     with pytest.raises(ConfigError, match=r"commands\.set\.backlog\.apply"):
-        complete(tmp_path, RECIPE.replace("={value}", "=1"))
+        with_recipe(tmp_path, RECIPE.replace("={value}", "=1"))
     with pytest.raises(ConfigError, match=r"name them with testbed\.gateway_cores"):
-        complete(tmp_path, RECIPE, cores=2)
+        with_recipe(tmp_path, RECIPE, cores=2)
 
 
 def test_settings_open_with_the_test_bed(tmp_path: Path) -> None:
     state = tmp_path / "cores"
     control = {"set": {"cores": {"apply": f"echo {{value}} > {state}", "read": f"cat {state}"}}}
-    with open_testbed(campaign_from_dict(document(control, settings={"cores": "a b;c"}))) as bed:
+    with open_testbed(complete_campaign(campaign_from_dict(document(control, settings={"cores": "a b;c"})))) as bed:
         assert [setting.read for setting in bed.describe().settings] == ["a b;c"]
     assert state.read_text() == "a b;c\n"

@@ -15,6 +15,7 @@ from gatemark.config.control_files import known_commands
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.control import with_value
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 FILE = """
@@ -56,7 +57,7 @@ ROUTER = {
 def campaign(folder: Path, control: str, settings: str = "", kind: dict[str, str] = NAT64) -> Campaign:
     file = folder / "campaign.toml"
     file.write_text(FILE.format(control=control, settings=settings, **kind))
-    return load_campaign(file)
+    return complete_campaign(load_campaign(file))
 
 
 def control(whole: Campaign) -> GatewayControlModel:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.flows import flow_count
+from gatemark.dut.recipe import complete_campaign
 from gatemark.report.words import DASH
 from gatemark.results.quantity import Quantity
 from gatemark.series.degradation import degradation_plots, degradation_section
@@ -240,7 +241,7 @@ def router(**traffic: Any) -> int | None:
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}, "direction": "forward", **traffic},
         "throughput": {"maximum": 1000},
     }
-    return flow_count(campaign_from_dict(document))
+    return flow_count(complete_campaign(campaign_from_dict(document)))
 
 
 class TestFlowsOfACampaign:
@@ -273,8 +274,14 @@ class TestFlowsOfACampaign:
             "gateway": {"technology": "nat44", "table": {"udp_timeout": "100s"}},
             "throughput": {"maximum": 1000},
         }
-        assert flow_count(campaign_from_dict({**nat, "connections": {"count": 4000, "rate": "1k"}})) == 4000
-        assert flow_count(campaign_from_dict({**nat, "connections": {"count": [1, 4], "rate": "1k"}})) is None
+        assert (
+            flow_count(complete_campaign(campaign_from_dict({**nat, "connections": {"count": 4000, "rate": "1k"}})))
+            == 4000
+        )
+        assert (
+            flow_count(complete_campaign(campaign_from_dict({**nat, "connections": {"count": [1, 4], "rate": "1k"}})))
+            is None
+        )
 
 
 def test_figures_are_published() -> None:

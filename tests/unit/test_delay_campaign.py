@@ -15,11 +15,11 @@ from tests.unit.simulated_campaigns import measure
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.delay.plots import decoded
 from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries
 from gatemark.procedures.delay.run import delay_form
@@ -44,8 +44,7 @@ def campaign(*, mix: str = "1/1", **tables: Any) -> Campaign:
         "validity": {"retries": 1},
         **tables,
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
@@ -296,7 +295,7 @@ class TestProgress:
         state = ProgressState()
         engine = SimulatedEngine(device)
         with Journal(path) as journal:
-            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
         return state.lines
 
     def test_a_trial_is_told_with_its_delays(self, path: Path) -> None:

@@ -11,9 +11,9 @@ from tests.unit.conftest import CONTROL, NatCampaign
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import make_plan
-from gatemark.config.complete import check_complete
+from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.delay.table import DelayTable
 
@@ -35,15 +35,14 @@ def document(**tables: Any) -> dict[str, Any]:
 
 
 def campaign(**tables: Any) -> Campaign:
-    loaded = campaign_from_dict(document(**tables))
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document(**tables)))
     return loaded
 
 
 def problems(**tables: Any) -> dict[str, str]:
     """Key and remedy of every problem."""
     with pytest.raises(ConfigError) as caught:
-        check_complete(campaign_from_dict(document(**tables)))
+        campaign_from_dict(document(**tables))
     return {
         problem.where.removeprefix("campaign: "): f"{problem.what}; {problem.fix}" for problem in caught.value.problems
     }
@@ -68,12 +67,12 @@ class TestDefaults:
             "search": "binary",
         }
         assert written["system_recovery"] == {"overload": "110%", "duration": "60s", "observe": "60s"}
-        assert campaign_from_dict(written) == wanted
+        assert complete_campaign(campaign_from_dict(written)) == wanted
 
     def test_without_latency_a_trial_is_shorter_and_nothing_is_tagged(self) -> None:
         wanted = campaign(throughput=THROUGHPUT, delay={"metrics": ["pdv", "ipdv"]})
         assert wanted.to_document()["delay"] == {"metrics": ["pdv", "ipdv"], "load": ["100%"], "duration": "60s"}
-        assert campaign_from_dict(wanted.to_document()) == wanted
+        assert complete_campaign(campaign_from_dict(wanted.to_document())) == wanted
 
     def test_loads_are_rates_or_shares(self) -> None:
         delay = campaign(throughput=THROUGHPUT, delay={"load": "12.5%"}).table(DelayTable)
@@ -125,7 +124,7 @@ class TestReset:
         gateway = {"technology": "router44", "control": {"reset": "systemctl restart gateway"}}
         wanted = campaign(**PORTS, gateway=gateway, reset={"load": 1000})
         assert wanted.control.actions == {"reset"}
-        runs = make_plan(wanted).runs
+        runs = plan_of(wanted).runs
         assert [(run.procedure, run.cell.frame_sizes.ipv4) for run in runs] == [("reset", 64)]
 
     def test_but_it_has_no_state(self) -> None:
@@ -149,14 +148,14 @@ class TestPlan:
             frame_loss={},
             throughput=THROUGHPUT,
         )
-        procedures = list(dict.fromkeys(run.procedure for run in make_plan(wanted).runs))
+        procedures = list(dict.fromkeys(run.procedure for run in plan_of(wanted).runs))
         assert procedures == ["throughput", "frame_loss", "delay", "back_to_back", "system_recovery"]
 
     def test_stateful_delays_have_the_cells_of_the_throughput(self, nat_campaign: NatCampaign) -> None:
         wanted = nat_campaign(
             connections={"count": [1000, 2000]}, delay={"load": 1000, "tags": 500}, frame_loss={"rates": [1000]}
         )
-        runs = make_plan(wanted).runs
+        runs = plan_of(wanted).runs
         assert [run.cell for run in runs if run.procedure == "delay"] == [
             run.cell for run in runs if run.procedure == "frame_loss"
         ]

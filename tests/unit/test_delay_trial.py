@@ -14,6 +14,7 @@ from tests.unit.conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import EngineError, TestBedError
 from gatemark.stats.hdr import hdr_string
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
@@ -38,13 +39,15 @@ POLICY = ValidityPolicy(lateness_max_ns=10**6)
 
 
 def request(form: TrialForm, *, technology: str = "router44", mix: str = "1/1", **traffic: Any) -> dict[str, Any]:
-    campaign = campaign_from_dict(
-        {
-            "gateway": {"technology": technology},
-            "testbed": {"kind": "loopback"},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": mix, **traffic},
-            "delay": {"load": 1000, "tags": 500},
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": technology},
+                "testbed": {"kind": "loopback"},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": mix, **traffic},
+                "delay": {"load": 1000, "tags": 500},
+            }
+        )
     )
     (cell,) = cells_of(campaign)
     return trial_request(campaign, cell, frames_per_second=1000, duration_ns=2 * SECOND, trial_number=1, form=form)
@@ -199,12 +202,14 @@ class TestSimulatedEvents:
 
     def trials(self, device: SimulatedDevice, *, testbed: bool = True) -> EngineTrials:
         engine = SimulatedEngine(device)
-        campaign = campaign_from_dict(
-            {
-                "gateway": {"technology": "router44"},
-                "testbed": {"kind": "loopback"},
-                "delay": {"load": 1000, "tags": 500},
-            }
+        campaign = complete_campaign(
+            campaign_from_dict(
+                {
+                    "gateway": {"technology": "router44"},
+                    "testbed": {"kind": "loopback"},
+                    "delay": {"load": 1000, "tags": 500},
+                }
+            )
         )
         bed = engine.gateway if testbed else None
         return EngineTrials(campaign=campaign, engine=engine, testbed=bed, on_event=lambda _: None)

@@ -6,14 +6,12 @@ import pytest
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.cli.demo import demo
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.throughput.table import ThroughputTable
 
@@ -28,13 +26,12 @@ STATEFUL, STATELESS = DEMOS[:2], DEMOS[2:]
 
 def demo_campaign(name: str) -> Campaign:
     with demo_file(name) as path:
-        return merge_recipe(load_campaign(path), load_recipe(name).facts)
+        return complete_campaign(load_campaign(path))
 
 
 @pytest.mark.parametrize("name", DEMOS)
 def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
     campaign = demo_campaign(name)
-    check_complete(campaign)
     assert campaign.name == name
     throughput = campaign.table(ThroughputTable)
     assert throughput.loss_tolerance == 0
@@ -47,7 +44,7 @@ def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATELESS)
 def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None:
-    runs = make_plan(demo_campaign(name)).runs
+    runs = plan_of(demo_campaign(name)).runs
     procedures = ["throughput", "delay"] if name == "linux-router4" else ["throughput"]
     assert [run.procedure for run in runs] == procedures
     assert {run.cell.direction for run in runs} == {"bidirectional"}
@@ -56,7 +53,7 @@ def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None
 @pytest.mark.parametrize("name", STATEFUL)
 def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) -> None:
     campaign = demo_campaign(name)
-    runs = make_plan(campaign).runs
+    runs = plan_of(campaign).runs
     assert campaign.technology.is_stateful
     assert [run.procedure for run in runs] == [
         procedure for procedure in ("connection_establishment_rate", "throughput", "delay") for _ in range(2)

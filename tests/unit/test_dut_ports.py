@@ -1,15 +1,16 @@
 """Ports and loop-back: what needs no hardware to check."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut import isolation, port_name, ports
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.open import open_testbed
 from gatemark.dut.port_name import interfaces_of_pci, parse_port
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.uplinks import Link, Namespace, Uplinks
 from gatemark.errors import ConfigError
 
@@ -24,7 +25,7 @@ def campaign(kind: str, left: str | None = None, right: str | None = None, **tes
     for name, port in (("left", left), ("right", right)):
         if kind != "netns":
             document[name] = SIDES[name] | ({} if port is None else {"port": port})
-    return Campaign.model_validate_json(json.dumps(document))
+    return complete_campaign(campaign_from_dict(document))
 
 
 def test_loopback_is_a_pair_of_rings() -> None:
@@ -37,18 +38,18 @@ def test_loopback_is_a_pair_of_rings() -> None:
 
 def test_ports_need_a_name_each() -> None:
     with pytest.raises(ConfigError, match=r"left\.port") as caught:
-        open_testbed(campaign("ports"))
+        campaign("ports")
     assert len(caught.value.problems) == 2
 
 
 def test_one_port_cannot_be_both_sides() -> None:
-    with pytest.raises(ConfigError, match="same port"):
-        open_testbed(campaign("ports", "af_packet:eth5", "af_packet:eth5"))
+    with pytest.raises(ConfigError, match="is the left port as well"):
+        campaign("ports", "af_packet:eth5", "af_packet:eth5")
 
 
 def test_netns_needs_a_recipe() -> None:
-    with pytest.raises(ConfigError, match="recipe"):
-        open_testbed(campaign("netns"))
+    with pytest.raises(ConfigError, match=r"testbed\.recipe: is missing"):
+        campaign("netns")
 
 
 UPLINK = Uplinks((4, 1), {(4, 1): Namespace(links={1: Link(name="eth0")}, default_routes={1: "default"})}.get)

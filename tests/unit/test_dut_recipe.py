@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from gatemark.config.merge import merge_recipe
-from gatemark.config.model import Campaign
+from gatemark.config.complete import complete
+from gatemark.config.model import CampaignFile
 from gatemark.config.tables import GatewayAction, GatewayTableModel
 from gatemark.dut.plumbing import gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe, substitute
@@ -82,12 +82,12 @@ def test_a_mirrored_recipe_has_its_sides_swapped() -> None:
     assert (mirrored.facts.inside, mirrored.left, mirrored.right) == ("right", recipe.right, recipe.left)
     assert mirrored.facts.pool == recipe.facts.pool
     assert mirrored.mirrored() == recipe
-    assert merge_recipe(netns("right"), recipe.facts) == merge_recipe(netns("right"), mirrored.facts)
+    assert complete(netns("right"), recipe.facts) == complete(netns("right"), mirrored.facts)
 
 
-def netns(inside: str) -> Campaign:
+def netns(inside: str) -> CampaignFile:
     document = {"testbed": {"kind": "netns", "recipe": "tayga-nat64"}, "gateway": {"inside": inside}}
-    return Campaign.model_validate(document)
+    return CampaignFile.model_validate(document | {"connections": {"count": 1000}})
 
 
 def test_settings_of_the_machine_need_their_sizes() -> None:

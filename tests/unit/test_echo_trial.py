@@ -14,6 +14,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
+from gatemark.dut.recipe import complete_campaign
 from gatemark.search.goal import Measure
 from gatemark.trial.cell import Cell
 from gatemark.trial.echo import EchoForm, sums_of
@@ -59,8 +60,10 @@ def campaign(technology: str, **gateway: Any) -> Campaign:
     if technology == "nat64":
         gateway["control"] = {"clear_state": "conntrack -F"}
         tables = {"connections": {"count": [10], "rate": 10}}
-    return campaign_from_dict(
-        {"gateway": {"technology": technology, **gateway}, "testbed": {"kind": "ports"}, **SIDES, **tables}
+    return complete_campaign(
+        campaign_from_dict(
+            {"gateway": {"technology": technology, **gateway}, "testbed": {"kind": "ports"}, **SIDES, **tables}
+        )
     )
 
 
@@ -114,8 +117,10 @@ def test_one_host_stays_as_it_is() -> None:
 
 
 def test_in_a_loop_back_public_addresses_are_those_of_the_clients() -> None:
-    wanted = campaign_from_dict(
-        {"gateway": {"technology": "nat44"}, "testbed": {"kind": "loopback"}, "connections": {"count": [10]}}
+    wanted = complete_campaign(
+        campaign_from_dict(
+            {"gateway": {"technology": "nat44"}, "testbed": {"kind": "loopback"}, "connections": {"count": [10]}}
+        )
     )
     body = asked(wanted)
     assert body["echo"]["pool"] == ["198.18.0.2/32"]

@@ -14,8 +14,8 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of, flow_start_of
-from gatemark.config.complete import check_complete
 from gatemark.config.stateful import time_needed_ns
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.series.degradation import degradation_section
 from gatemark.series.run import measure_series
@@ -78,7 +78,7 @@ class TestArithmetic:
 
 class TestRequests:
     def test_a_trial_is_longer_by_the_starts_and_tags_follow_them(self) -> None:
-        campaign = campaign_from_dict(ROUTER)
+        campaign = complete_campaign(campaign_from_dict(ROUTER))
         (cell,) = cells_of(campaign)
         start = flow_start_of(campaign, cell)
         assert start == FlowStart(flows=4, interval_ns=SECOND_NS)
@@ -95,36 +95,39 @@ class TestRequests:
         assert [way["flow_start"] for way in body["directions"]] == [{"flows": 4, "rounds_between": 250}] * 2
 
     def test_connections_are_flows(self) -> None:
-        campaign = campaign_from_dict(NAT)
+        campaign = complete_campaign(campaign_from_dict(NAT))
         (cell,) = cells_of(campaign)
         start = flow_start_of(campaign, cell)
         assert start == FlowStart(flows=40, interval_ns=SECOND_NS // 10)
         sides = {"left": HOSTS["left"], "right": HOSTS["right"], "testbed": {"kind": "ports"}}
         control = {"clear_state": ["true"], "host": "gateway"}
         known = {**NAT, **sides, "gateway": {**NAT["gateway"], "pool": ["198.19.0.1/32"], "control": control}}
+        campaign = complete_campaign(campaign_from_dict(known))
         body = use_request(
-            campaign_from_dict(known), cell, connections=40, frames_per_second=4000, duration_ns=SECOND_NS,
+            campaign, cell, connections=40, frames_per_second=4000, duration_ns=SECOND_NS,
             trial_number=2, form=TrialForm(flow_start=start),
         )  # fmt: skip
         assert body["duration_ns"] == SECOND_NS * 49 // 10
         assert body["directions"][0]["flow_start"] == {"flows": 40, "rounds_between": 10}
 
     def test_connections_must_live_until_the_last_one_has_started(self) -> None:
-        apart = campaign_from_dict(NAT)
+        apart = complete_campaign(campaign_from_dict(NAT))
         traffic = {key: value for key, value in NAT["traffic"].items() if key != "flow_interval"}
-        together = campaign_from_dict({**NAT, "traffic": traffic})
+        together = complete_campaign(campaign_from_dict({**NAT, "traffic": traffic}))
         needed = [time_needed_ns(campaign, 40, 1000, SECOND_NS) for campaign in (apart, together)]
         assert needed[0] - needed[1] == 39 * SECOND_NS // 10
         assert time_needed_ns(apart, 40, 1000, 0) == time_needed_ns(together, 40, 1000, 0)
 
     def test_one_flow_has_nothing_to_wait_for(self) -> None:
-        campaign = campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], "source_ports": FIXED}})
+        campaign = complete_campaign(
+            campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], "source_ports": FIXED}})
+        )
         assert flow_start_of(campaign, cells_of(campaign)[0]) is None
 
     def test_an_estimate_has_the_time_of_the_starts(self) -> None:
-        apart = campaign_from_dict(ROUTER)
+        apart = complete_campaign(campaign_from_dict(ROUTER))
         traffic = {key: value for key, value in ROUTER["traffic"].items() if key != "flow_interval"}
-        together = campaign_from_dict({**ROUTER, "traffic": traffic})
+        together = complete_campaign(campaign_from_dict({**ROUTER, "traffic": traffic}))
         longer = estimate(apart).seconds_min - estimate(together).seconds_min
         assert longer == 3 * estimate(apart).trials_min
 
@@ -140,7 +143,7 @@ class TestRequests:
 )
 def test_what_cannot_start_one_after_another_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        check_complete(campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], **change}}))
+        campaign_from_dict({**ROUTER, "traffic": {**ROUTER["traffic"], **change}})
     assert words in str(refused.value)
 
 
@@ -153,7 +156,7 @@ def test_what_cannot_start_one_after_another_is_refused(change: dict[str, Any], 
 )
 def test_a_procedure_with_a_load_of_its_own_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        check_complete(campaign_from_dict({**ROUTER, "line": {"rate": "1G"}, **change}))
+        campaign_from_dict({**ROUTER, "line": {"rate": "1G"}, **change})
     assert f"traffic.flow_interval: has no meaning for {words}" in str(refused.value)
 
 

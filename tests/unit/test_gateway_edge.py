@@ -15,6 +15,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.cli.export import GatewayName, export
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import count_max, pool_endpoints, searched_max, sources_with_ports, storable_max
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.map_domains.describe import describe_gateway
 from gatemark.map_domains.domain import MapDomain
@@ -60,7 +61,7 @@ def changed(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def campaign(changes: dict[str, Any] | None = None) -> Campaign:
-    return campaign_from_dict(changed(changes or {}))
+    return complete_campaign(campaign_from_dict(changed(changes or {})))
 
 
 def problems(changes: dict[str, Any]) -> list[str]:

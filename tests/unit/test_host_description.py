@@ -15,6 +15,7 @@ from gatemark.dut import ports
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.host_description import HostDescription, InterruptDescription, description_of, read_host_description
 from gatemark.dut.open import open_testbed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
 from gatemark.results.provenance import GatewayHostFacts
@@ -166,7 +167,7 @@ def test_a_number_of_cores_that_the_host_contradicts_is_refused(
         },
         "throughput": {"maximum": 1000, "resolution": 100},
     }
-    bed = open_testbed(campaign_from_dict(document))
+    bed = open_testbed(complete_campaign(campaign_from_dict(document)))
     if refused:
         with pytest.raises(TestBedError, match=r"states 3 cores, but 4 CPUs are online at gw \(0-3\)"):
             bed.__enter__()
@@ -191,7 +192,7 @@ def test_a_host_that_comes_back_with_fewer_cores_is_refused(monkeypatch: pytest.
         },
         "throughput": {"maximum": 1000, "resolution": 100},
     }
-    with open_testbed(campaign_from_dict(document)) as bed:
+    with open_testbed(complete_campaign(campaign_from_dict(document))) as bed:
         bed.boot()
         with pytest.raises(TestBedError, match="states 4 cores, but 2 CPUs are online"):
             bed.boot()

@@ -14,8 +14,8 @@ from tests.unit.simulated_campaigns import measure
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import records_of
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.delay.result import DelayPoint
 from gatemark.procedures.delay.run import DelaysAtLoad
 from gatemark.procedures.delay.table import DelayTable
@@ -41,8 +41,7 @@ def campaign(repetitions: int) -> Campaign:
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
         "throughput": {"maximum": "1M", "minimum": 1000, "resolution": 1000},
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 

@@ -11,6 +11,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.map_check import check_map, complete_map
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 DOMAIN: dict[str, Any] = {
@@ -30,7 +31,7 @@ def table(*domains: dict[str, Any], **keys: Any) -> MapModel:
 
 def campaign(left: dict[str, Any] | None = None, right: dict[str, Any] | None = None, **gateway: Any) -> Campaign:
     """A campaign of a border relay, for the addresses of its sides."""
-    return campaign_from_dict(document(left, right, **gateway))
+    return complete_campaign(campaign_from_dict(document(left, right, **gateway)))
 
 
 def document(left: dict[str, Any] | None = None, right: dict[str, Any] | None = None, **gateway: Any) -> dict[str, Any]:
@@ -200,4 +201,4 @@ def test_what_makes_no_sense_for_customer_edges_is_refused(mistake: str) -> None
 def test_networks_of_servers_are_allowed() -> None:
     whole = document() | {"traffic": {"forward": {"destination_networks": 2}}}
     whole["right"]["ipv4"]["address"] = "198.19.0.2"
-    assert campaign_from_dict(whole).directions.networks("right") == 2
+    assert complete_campaign(campaign_from_dict(whole)).directions.networks("right") == 2

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import main
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
+from gatemark.config.complete import complete
 from gatemark.config.model import Campaign
 from gatemark.config.tables import SideModel
 from gatemark.dut.plumbing import gateway_end
-from gatemark.dut.recipe import MAP_VARIABLES, Recipe, load_recipe, recipe_from_dict, substitute
+from gatemark.dut.recipe import MAP_VARIABLES, Recipe, complete_campaign, load_recipe, recipe_from_dict, substitute
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 
@@ -30,7 +28,7 @@ def document(**tables: Any) -> dict[str, Any]:
 
 
 def campaign(**tables: Any) -> Campaign:
-    return with_recipe_of(campaign_from_dict(document(**tables)))
+    return complete_campaign(campaign_from_dict(document(**tables)))
 
 
 def recipe(**keys: Any) -> Recipe:
@@ -45,7 +43,7 @@ def test_a_campaign_without_rules_gets_those_of_the_recipe() -> None:
     assert complete.map is not None
     assert complete.map.edge_count == 256
     assert [str(domain.ipv6) for domain in complete.map.domains] == ["2001:2:0:4000::/56"]
-    assert merge_recipe(campaign_from_dict(complete.to_document()), load_recipe(NAME).facts) == complete
+    assert complete_campaign(campaign_from_dict(complete.to_document())) == complete
 
 
 def test_rules_of_the_campaign_replace_those_of_the_recipe() -> None:
@@ -135,7 +133,7 @@ def test_a_relay_may_be_made_otherwise() -> None:
     plain = recipe(map_gateway=None, map=None, files={}, commands={"setup": ["true"]})
     assert plain.map_variables(campaign().map) == {}
     with pytest.raises(ConfigError, match="map: is missing: map_t_br needs the rules of its domains"):
-        check_complete(merge_recipe(campaign_from_dict(document()), plain.facts))
+        complete(campaign_from_dict(document()), plain.facts)
 
 
 def test_customer_edges_are_reached_through_the_left_side() -> None:

@@ -8,6 +8,7 @@ from gatemark.campaign.deviations import deviations
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.trial.request import open_request, resolve_requests, trial_request
 
 RULE = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "2001:db8:ffff::/64"}
@@ -19,21 +20,23 @@ SINGLE = {
 
 def relay(*domains: dict[str, Any], **tables: Any) -> Campaign:
     edges = tables.pop("map", {})
-    return campaign_from_dict(
-        {
-            "gateway": {"technology": "map_t_br"},
-            "testbed": {"kind": "ports"},
-            "left": {"port": "af_packet:a", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
-            "right": {
-                "port": "af_packet:b",
-                "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
-                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-            },
-            "map": {"domains": list(domains) or [RULE], **edges},
-            "traffic": {"frame_sizes": {"family": "ipv6", "octets": 84}},
-            "frame_loss": {"rates": [1000]},
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "map_t_br"},
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:a", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "right": {
+                    "port": "af_packet:b",
+                    "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+                    "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+                },
+                "map": {"domains": list(domains) or [RULE], **edges},
+                "traffic": {"frame_sizes": {"family": "ipv6", "octets": 84}},
+                "frame_loss": {"rates": [1000]},
+                **tables,
+            }
+        )
     )
 
 

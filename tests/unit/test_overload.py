@@ -18,9 +18,10 @@ from tests.unit.overload_columns import PF, TAYGA, Column, figure, point
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.overload.report import (
@@ -68,17 +69,19 @@ def campaign(
     }
     gateway |= tables.pop("gateway", {})
     left, right = left | tables.pop("left", {}), right | tables.pop("right", {})
-    return campaign_from_dict(
-        {
-            "repetitions": 2,
-            "gateway": gateway,
-            "testbed": {"kind": "ports"},
-            "left": left,
-            "right": right,
-            "trial": {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
-            "overload": overload or {},
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "repetitions": 2,
+                "gateway": gateway,
+                "testbed": {"kind": "ports"},
+                "left": left,
+                "right": right,
+                "trial": {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
+                "overload": overload or {},
+                **tables,
+            }
+        )
     )
 
 
@@ -98,17 +101,17 @@ class TestTable:
         assert table_of(wanted).destinations_of(wanted) == 12
 
     def test_a_campaign_is_planned_as_one_run_of_its_own_frames(self) -> None:
-        (run,) = make_plan(campaign()).runs
+        (run,) = plan_of(campaign()).runs
         sizes = run.cell.frame_sizes
         assert (run.cell.direction, sizes.ipv4, sizes.ipv6, run.cell.connections) == ("forward", 102, 122, None)
-        (run,) = make_plan(campaign({"data": 1000}, technology="router44")).runs
+        (run,) = plan_of(campaign({"data": 1000}, technology="router44")).runs
         assert (run.cell.frame_sizes.ipv4, run.cell.frame_sizes.ipv6) == (1046, None)
 
     def test_what_has_no_effect_is_not_written(self) -> None:
         wanted = campaign({"mode": "constant_rate", "rates": ["1k"]})
         document = wanted.to_document()["overload"]
         assert ("pace_without_reply" in document, document["rates"]) == (False, [1000])
-        assert campaign_from_dict(wanted.to_document()) == wanted
+        assert complete_campaign(campaign_from_dict(wanted.to_document())) == wanted
         assert "rates" not in campaign().to_document()["overload"]
 
     @pytest.mark.parametrize(
@@ -190,7 +193,7 @@ class TestTable:
 
     def test_the_first_customer_edges_are_the_clients_of_a_border_relay(self) -> None:
         wanted = campaign({"clients": [3]}, technology="map_t_br", map={"domains": [DOMAIN], "choice": "pseudorandom"})
-        (run,) = make_plan(wanted).runs
+        (run,) = plan_of(wanted).runs
         body = echo_request(
             wanted,
             run.cell,
@@ -232,7 +235,7 @@ class TestTable:
 
     def test_a_customer_edge_may_use_the_identifiers_of_its_set(self) -> None:
         wanted = self.customer_edge({"clients": [2]})
-        (run,) = make_plan(wanted).runs
+        (run,) = plan_of(wanted).runs
         form = form_of(wanted, Load(clients=2, frames_per_second=None))
         echo = echo_request(wanted, run.cell, frames_per_second=0, duration_ns=SECOND, trial_number=1, form=form)[
             "echo"
@@ -253,7 +256,7 @@ class TestTable:
         if technology == "siit64":
             eam = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}]
             gateway = {"prefix": "2001:2:0:6400::/96", "eam": eam}
-        (run,) = make_plan(campaign(technology=technology, gateway=gateway)).runs
+        (run,) = plan_of(campaign(technology=technology, gateway=gateway)).runs
         assert run.procedure == "overload"
 
     def test_every_rate_is_measured_with_every_number_of_clients(self) -> None:
@@ -268,7 +271,7 @@ class TestTable:
 
     def test_the_work_lies_between_a_fast_gateway_and_the_duration(self) -> None:
         wanted = campaign({"duration": "10s", "clients": [1, 2]})
-        (run,) = make_plan(wanted).runs
+        (run,) = plan_of(wanted).runs
         least, most = work(wanted, run, None)
         assert (least.trials, most.trials) == (4, 4)
         assert (most.ns, least.ns) == (4 * 11 * SECOND, 4 * SECOND + 2 * (281_600 + 563_200))
@@ -358,7 +361,7 @@ class TestAfterACollapse:
         wanted = campaign({"clients": [8, 1]})
         engine = SimulatedEngine(gateway.device, gateway=gateway)
         with Journal(folder / "journal.jsonl") as journal:
-            (result,) = run_campaign(wanted, make_plan(wanted), engine, journal, testbed=gateway)
+            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=gateway)
         assert isinstance(result, OverloadResult)
         return result
 

@@ -7,9 +7,10 @@ import pytest
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import PlanEstimate, estimate
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import cells_of, make_plan
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.config.model import Campaign
 from gatemark.config.types import Mix
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 
@@ -19,7 +20,7 @@ def campaign(technology: str = "router44", **tables: Any) -> Campaign:
         gateway |= {"prefix": "2001:2:0:6400::/96"}
         side = "left" if technology == "siit64" else "right"
         tables.setdefault(side, {})["ipv6"] = {"address": "2001:2:0:6400::c612:2"}
-    return campaign_from_dict({"gateway": gateway, "testbed": {"kind": "loopback"}, **tables})
+    return complete_campaign(campaign_from_dict({"gateway": gateway, "testbed": {"kind": "loopback"}, **tables}))
 
 
 def rfc_campaign(**tables: Any) -> Campaign:
@@ -34,7 +35,7 @@ def rfc_campaign(**tables: Any) -> Campaign:
         "throughput": {},
         **tables,
     }
-    return campaign_from_dict(document)
+    return complete_campaign(campaign_from_dict(document))
 
 
 def sentences(wanted: Campaign) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def test_both_sizes_are_named(technology: str, mix: str, family: str, octets: in
 
 
 def test_the_plan_is_the_product_in_the_order_of_the_file() -> None:
-    plan = make_plan(
+    plan = plan_of(
         campaign(
             traffic={
                 "direction": ["reverse", "forward"],
@@ -80,7 +81,7 @@ def test_the_plan_is_the_product_in_the_order_of_the_file() -> None:
 
 def test_a_campaign_without_procedure_has_no_plan() -> None:
     with pytest.raises(ConfigError, match="names nothing to measure"):
-        make_plan(campaign())
+        plan_of(campaign())
 
 
 def test_default_sizes_are_those_that_the_path_carries_whole() -> None:

@@ -20,11 +20,11 @@ from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import phase_words
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.phase_one import phase_one_waits_ns
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
@@ -55,15 +55,14 @@ def campaign(**tables: Any) -> Campaign:
         "repeated_four_tuples": {"frames": FRAMES, "maximum": "200k", "resolution": "1k"},
         **tables,
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
 def run(path: Path, wanted: Campaign, device: SimulatedDevice) -> tuple[Any, ...]:
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
-        return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
 
 
 def result(count: int, frames: int) -> RepeatedFourTuplesResult:
@@ -73,7 +72,7 @@ def result(count: int, frames: int) -> RepeatedFourTuplesResult:
     )
     empty = Figure.of([])
     return RepeatedFourTuplesResult(
-        **run_facts(wanted, make_plan(wanted).runs[0], TrialTally()),
+        **run_facts(wanted, plan_of(wanted).runs[0], TrialTally()),
         limited_by="gateway",
         goal=goal,
         repetitions=(),

@@ -5,38 +5,41 @@ from typing import Any
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
 
 
 def translator(**tables: Any) -> Campaign:
     hosts = {"mode": "pseudorandom", "range": "2-254"}
-    return campaign_from_dict(
-        {
-            "seed": 7,
-            "gateway": {
-                "technology": "siit64",
-                "hop_limit_decrement": 3,
-                "prefix": "2001:2:0:6400::/96",
-                "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
-            },
-            "testbed": {"kind": "ports"},
-            "left": {
-                "port": "af_packet:a",
-                "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {"offset": 14, **hosts}},
-            },
-            "right": {
-                "port": "af_packet:b",
-                "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {"offset": 2, **hosts}},
-                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-            },
-            "traffic": {
-                "mix": "9/10",
-                "frame_sizes": {"family": "ipv4", "octets": 64},
-                "forward": {"hop_limit": 64},
-                "destination_networks": 1,
-            },
-            **tables,
-        }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "seed": 7,
+                "gateway": {
+                    "technology": "siit64",
+                    "hop_limit_decrement": 3,
+                    "prefix": "2001:2:0:6400::/96",
+                    "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
+                },
+                "testbed": {"kind": "ports"},
+                "left": {
+                    "port": "af_packet:a",
+                    "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {"offset": 14, **hosts}},
+                },
+                "right": {
+                    "port": "af_packet:b",
+                    "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {"offset": 2, **hosts}},
+                    "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+                },
+                "traffic": {
+                    "mix": "9/10",
+                    "frame_sizes": {"family": "ipv4", "octets": 64},
+                    "forward": {"hop_limit": 64},
+                    "destination_networks": 1,
+                },
+                **tables,
+            }
+        )
     )
 
 
@@ -140,12 +143,14 @@ STATIC_LEFT: dict[str, Any] = {"gateway_mac": "02:00:00:00:00:01", "ipv6": {"add
 
 
 def test_a_loopback_expects_frames_as_they_were_sent_and_asks_nobody() -> None:
-    campaign = campaign_from_dict(
-        {
-            "gateway": {"technology": "router44"},
-            "testbed": {"kind": "loopback"},
-            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
-        }
+    campaign = complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "router44"},
+                "testbed": {"kind": "loopback"},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
+            }
+        )
     )
     stream = trial_of(campaign)["directions"][0]["foreground"]
     assert (stream["expect"], stream["hop_limit_decrement"]) == ("as_sent", 0)

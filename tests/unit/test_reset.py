@@ -18,14 +18,13 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut.control import GatewayControl, GatewaySettings
-from gatemark.dut.recipe import built_in_recipes, load_recipe
+from gatemark.dut.recipe import built_in_recipes, complete_campaign, load_recipe
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
 from gatemark.procedures.measured import Measured
@@ -72,7 +71,7 @@ def measured(
 
 def reset_of(*trials: Measured) -> ResetResult:
     wanted = campaign(reset=TABLE)
-    (run,) = make_plan(wanted).runs
+    (run,) = plan_of(wanted).runs
     return procedure.measure(GivenTrials(wanted, run, trials))
 
 
@@ -190,8 +189,7 @@ def campaign(**tables: Any) -> Campaign:
         "reset": {"load": 10_000, "before": "1s", "observe": "3s"},
         **tables,
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
@@ -278,7 +276,7 @@ class TestCampaign:
         state, wanted = ProgressState(), campaign()
         engine = SimulatedEngine(SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS))
         with Journal(path) as journal:
-            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
         assert state.lines[1].endswith("(event): done (reset after 2s, 1,000 frames not delivered)")
 
     def test_a_gateway_may_take_its_time_until_it_is_well(self) -> None:

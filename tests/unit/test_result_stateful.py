@@ -13,7 +13,7 @@ import pytest
 from tests.trial_facts import ORDER, blank, changed, record_of
 
 from gatemark.campaign.facts import TrialTally, run_facts
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, SettingMade
@@ -72,7 +72,7 @@ def record(
 
 
 def planned(campaign: Campaign, procedure: str) -> Run:
-    return next(run for run in make_plan(campaign).runs if run.procedure == procedure)
+    return next(run for run in plan_of(campaign).runs if run.procedure == procedure)
 
 
 def searched(*rates: int) -> tuple[SearchResult, ...]:

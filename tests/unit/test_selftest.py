@@ -12,10 +12,9 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
-from gatemark.config.complete import check_complete
 from gatemark.config.model import EchoAsked
 from gatemark.config.stateful import tuple_space
-from gatemark.dut.recipe import with_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
@@ -109,8 +108,7 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
     count = 100_000 if mode in STATEFUL_MODES else None
     octets = 84 if family == "ipv6" else 64
     case = Case(family=family, frame_octets=octets, direction="forward", mode=mode, connections=count)  # type: ignore[arg-type]
-    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
-    check_complete(campaign)
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
     (cell,) = cells_of(campaign)
     assert cell.connections == count
     ports = campaign.directions.traffic_of("forward").source_ports
@@ -126,8 +124,7 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
 @pytest.mark.parametrize("octets", [84, 1518])
 def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int) -> None:
     case = Case(family="ipv6", frame_octets=octets, direction="bidirectional", mode=mode)
-    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
-    check_complete(campaign)
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
     (cell,) = cells_of(campaign)
     assert (cell.frame_sizes.ipv4, cell.frame_sizes.ipv6) == (octets - 20, octets)
     assert (cell.mix.m, cell.mix.n) == ((1, 2) if mode == "mixed" else (1, 1))
@@ -156,8 +153,7 @@ def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int
 @pytest.mark.parametrize("domains", [1, 2, 3, 64, 1000, 1024])
 def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domains: int) -> None:
     case = Case(family="ipv6", frame_octets=84, direction="bidirectional", mode="edges")
-    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000, domains=domains)
-    check_complete(campaign)
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000, domains=domains))
     assert campaign.map is not None
     assert campaign.edges.domain_count == domains
     assert 780_000 < campaign.map.edge_count <= 1_000_000
@@ -168,8 +164,7 @@ def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domai
 @pytest.mark.parametrize("mode", STATEFUL_MODES)
 def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str, count: int) -> None:
     case = Case(family="ipv4", frame_octets=64, direction="forward", mode=mode, connections=count)
-    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
-    check_complete(campaign)
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
     assert tuple_space(campaign, count).product >= count
 
 
@@ -205,11 +200,11 @@ def test_a_campaign_of_echo_requests_asks_for_its_own_columns(state_folder: Path
         "port": "ring",
         "ipv4": {"address": "198.18.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-99"}},
     }
-    campaign = campaign_from_dict(
+    campaign = complete_campaign(campaign_from_dict(
         {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "left": side,
          "right": {"port": "ring", "ipv4": {**side["ipv4"], "address": "198.19.0.2"}},
          "overload": {"clients": [1, 2]}}
-    )  # fmt: skip
+    ))  # fmt: skip
     subject = subject_of(campaign)
     assert subject.echo == EchoAsked(family="ipv4", frame_octets=102, shapes=((1, 4), (2, 4)))
     assert _missing_echo(campaign, None) == subject.echo
@@ -316,8 +311,10 @@ def campaign(kind: str, **tables: object) -> object:
 
 
 def test_the_same_kind_of_port_is_joined() -> None:
-    ring = campaign_from_dict(
-        {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "frame_loss": {"rates": [1000]}}
+    ring = complete_campaign(
+        campaign_from_dict(
+            {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "frame_loss": {"rates": [1000]}}
+        )
     )
     assert port_kind_of(ring) == "ring"
     assert subject_of(ring).ports == PORTS
@@ -337,7 +334,7 @@ def test_the_same_kind_of_port_is_joined() -> None:
 
 
 def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
-    netns = with_recipe(
+    netns = complete_campaign(
         campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}})
     )
     assert port_kind_of(netns) == "netns-af_packet"
@@ -352,10 +349,12 @@ def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
 
 def test_a_self_test_of_other_frames_says_nothing_about_a_campaign() -> None:
     base = {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "frame_loss": {"rates": [1000]}}
-    usual = campaign_from_dict(base)
-    zero = campaign_from_dict({**base, "traffic": {"reverse": {"udp_checksum": "zero"}}})
-    macs = campaign_from_dict({**base, "left": {"host_macs": "random"}})
-    both = campaign_from_dict({**base, "traffic": {"udp_checksum": "zero"}, "right": {"host_macs": "random"}})
+    usual = complete_campaign(campaign_from_dict(base))
+    zero = complete_campaign(campaign_from_dict({**base, "traffic": {"reverse": {"udp_checksum": "zero"}}}))
+    macs = complete_campaign(campaign_from_dict({**base, "left": {"host_macs": "random"}}))
+    both = complete_campaign(
+        campaign_from_dict({**base, "traffic": {"udp_checksum": "zero"}, "right": {"host_macs": "random"}})
+    )
     kinds = [self_test_kind(each) for each in (usual, zero, macs, both)]
     assert kinds == ["ring", "ring+zero_checksum", "ring+host_macs", "ring+zero_checksum+host_macs"]
     subjects = [subject_of(each) for each in (usual, zero, macs, both)]
@@ -377,8 +376,9 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
     )
     without = set()
     for case in planned:
-        campaign = campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
-        check_complete(campaign)
+        campaign = complete_campaign(
+            campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
+        )
         macs = "fixed" if case.mode == "edges" else "random"  # customer edges are behind a router
         assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
         if campaign.directions.lack_checksums:

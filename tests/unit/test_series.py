@@ -21,6 +21,7 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.cli.common import one_campaign
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, Interrupted, ResultError
 from gatemark.report.terminal import section_text
 from gatemark.series.document import Metric, SeriesDocument
@@ -660,9 +661,9 @@ def test_commands_about_one_campaign_take_the_first_column_and_say_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, CORES)
-    assert one_campaign(file).control.core_count == 1
+    assert complete_campaign(one_campaign(file)).control.core_count == 1
     assert capsys.readouterr().err == f"{file} varies keys; this shows column 1 of 3, one\n"
-    assert one_campaign(write(tmp_path)).control.core_count is None
+    assert complete_campaign(one_campaign(write(tmp_path))).control.core_count is None
     assert capsys.readouterr().err == ""
     with pytest.raises(ConfigError, match=r"column 2 \(repetitions 0\)"):  # every column is checked
         one_campaign(write(tmp_path, "[[vary]]\nrepetitions = [3, 0]\n"))

@@ -14,9 +14,8 @@ import pytest
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign, schema_text
-from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import main
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.errors import ConfigError
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.starter import text as starter_text
@@ -64,7 +63,7 @@ def test_every_answer_gives_a_file_that_can_be_planned(technology: str, tmp_path
         for number, level in enumerate(blocks()["levels"]):
             text = campaign_text(each, level, file="a.toml", name="a")
             (tmp_path / "a.toml").write_text(text, encoding="utf-8")
-            campaign = with_recipe_of(load_campaign(tmp_path / "a.toml"))
+            campaign = complete_campaign(load_campaign(tmp_path / "a.toml"))
             assert campaign.technology is each.technology
             assert {table.key for table in campaign.tables} >= set(each.tables)
             if (each.tables, number) not in planned:  # its place and recipe change no number of trials
@@ -87,7 +86,7 @@ def test_more_time_gives_more_trials_and_too_little_is_refused(tmp_path: Path) -
     for minutes in (1, 10, 60, 600, 100_000, None):
         most_ns = None if minutes is None else minutes * 60_000_000_000
         (tmp_path / "a.toml").write_text(first_campaign(given, most_ns, tmp_path / "a.toml"), encoding="utf-8")
-        needed.append(estimate(with_recipe_of(load_campaign(tmp_path / "a.toml"))).seconds_max)
+        needed.append(estimate(complete_campaign(load_campaign(tmp_path / "a.toml"))).seconds_max)
         assert minutes is None or needed[-1] <= 60 * minutes
     assert needed == sorted(needed) and needed[-1] == needed[-2] > needed[0]
     with pytest.raises(ConfigError, match="too short"):

@@ -16,10 +16,10 @@ from gatemark.campaign.deviations import deviations
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, ResultError, TestBedError
 
 RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
@@ -47,8 +47,7 @@ def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
         "connections": {"count": 20_000},
         **tables,
     }
-    loaded = campaign_from_dict(document)
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(document))
     return loaded
 
 
@@ -59,7 +58,7 @@ def run(
     with Journal(path) as journal:
         results = run_campaign(
             wanted,
-            make_plan(wanted),
+            plan_of(wanted),
             engine,
             journal,
             on_event=runner.ignore if events is None else events.append,
@@ -219,7 +218,7 @@ class TestPhaseTwo:
             engine = SimulatedEngine(gateway())
             record = run_single_trial(
                 wanted,
-                make_plan(given).runs[0].cell,
+                plan_of(given).runs[0].cell,
                 engine,
                 frames_per_second=1000,
                 duration_ns=10**9,
@@ -231,7 +230,7 @@ class TestPhaseTwo:
         with pytest.raises(ConfigError, match=r"connections\.rate"):
             run_single_trial(
                 shared,
-                make_plan(given).runs[0].cell,
+                plan_of(given).runs[0].cell,
                 SimulatedEngine(gateway()),
                 frames_per_second=1000,
                 duration_ns=10**9,

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import RecipeFacts, merge_recipe
-from gatemark.config.model import Campaign
+from gatemark.config.complete import complete
+from gatemark.config.merge import RecipeFacts
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.stateful import count_max, initiator_prefixes
 from gatemark.config.tables import GatewayTableModel, SideModel
 from gatemark.config.types import Span
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 BASE: dict[str, Any] = {
@@ -62,7 +63,7 @@ def changed(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def campaign(changes: dict[str, Any] | None = None) -> Campaign:
-    return campaign_from_dict(changed(changes or {}))
+    return complete_campaign(campaign_from_dict(changed(changes or {})))
 
 
 def problems_of(changes: dict[str, Any]) -> list[str]:
@@ -78,7 +79,7 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
     assert (roles.inside, roles.outside, roles.upload, roles.download) == ("left", "right", "forward", "reverse")
     assert loaded.control.actions == {"clear_state", "tear_down", "count_connections"}
     written = json.loads(json.dumps(loaded.to_document()))
-    assert campaign_from_dict(written) == loaded
+    assert complete_campaign(campaign_from_dict(written)) == loaded
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_one_mistake_is_told_once(changes: dict[str, Any], expected: str) -> Non
 )
 def test_what_is_no_mistake(changes: dict[str, Any]) -> None:
     loaded = campaign(changes)
-    assert campaign_from_dict(loaded.to_document()) == loaded
+    assert complete_campaign(campaign_from_dict(loaded.to_document())) == loaded
 
 
 @pytest.mark.parametrize(
@@ -253,8 +254,7 @@ def loopback(technology: str, **tables: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("technology", ["nat44", "nat66"])
 def test_a_loopback_needs_no_pool(technology: str) -> None:
-    loaded = campaign_from_dict(loopback(technology))
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict(loopback(technology)))
     assert count_max(loaded) == 40_000 * 65_535
 
 
@@ -381,15 +381,14 @@ FACTS = RecipeFacts(
 )
 
 
-def netns(gateway: dict[str, Any] | None = None, **tables: Any) -> Campaign:
+def netns(gateway: dict[str, Any] | None = None, **tables: Any) -> CampaignFile:
     document = {"testbed": {"kind": "netns", "recipe": "mine"}, "throughput": {}, "gateway": gateway or {}}
     connections = {"connections": {"count": 1000, "rate": "1k"}}
     return campaign_from_dict(document | connections | tables)
 
 
 def test_a_recipe_tells_about_the_state() -> None:
-    merged = merge_recipe(netns({"table": {"size": 5000}}), FACTS)
-    check_complete(merged)
+    merged = complete(netns({"table": {"size": 5000}}), FACTS)
     assert merged.gateway.table == GatewayTableModel.model_validate(
         {"size": 5000, "hash_size": 262_144, "udp_timeout": "300s"}
     )
@@ -398,21 +397,19 @@ def test_a_recipe_tells_about_the_state() -> None:
         True,
         FACTS.actions,
     )
-    again = merge_recipe(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), FACTS)
+    again = complete(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), FACTS)
     assert again == merged
     assert again.control.actions == FACTS.actions
-    check_complete(again)
 
 
 def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
-    merged = merge_recipe(netns({"inside": "right"}), FACTS)
-    check_complete(merged)
+    merged = complete(netns({"inside": "right"}), FACTS)
     assert (merged.roles.inside, merged.side("right"), merged.side("left").ipv4) == (
         "right",
         FACTS.left.model_copy(update={"mtu": 1500}),
         FACTS.right.ipv4,
     )
-    assert merge_recipe(campaign_from_dict(merged.to_document()), FACTS) == merged
+    assert complete(campaign_from_dict(merged.to_document()), FACTS) == merged
 
 
 @pytest.mark.parametrize(
@@ -427,16 +424,15 @@ def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(gateway: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        merge_recipe(netns(gateway), FACTS)
+        complete(netns(gateway), FACTS)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
     assert all("recipe" in problem.fix for problem in caught.value.problems)
 
 
 def test_a_recipe_without_a_needed_command_is_named() -> None:
     silent = replace(FACTS, pool=(), actions=frozenset(), table=GatewayTableModel())
-    merged = merge_recipe(netns({"pool": ["198.19.0.1"]}, connection_tear_down_rate={}), silent)
     with pytest.raises(ConfigError) as caught:
-        check_complete(merged)
+        complete(netns({"pool": ["198.19.0.1"]}, connection_tear_down_rate={}), silent)
     assert [problem.what.partition(":")[0] for problem in caught.value.problems] == [
         "mine has no command clear_state",
         "mine has no command tear_down",

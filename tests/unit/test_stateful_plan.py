@@ -14,11 +14,12 @@ from tests.unit.stateful_documents import rate_run, search
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import cells_of, make_plan
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.procedures.connection_establishment_rate.run import establishment_goal
 from gatemark.procedures.connection_tracking_table_capacity.run import capacity_goal
@@ -58,7 +59,7 @@ def campaign(*, inside: str = "left", table: dict[str, Any] | None = None, **tab
         "connections": {"count": ["10k", "100k"]},
         **tables,
     }
-    return campaign_from_dict(document)
+    return complete_campaign(campaign_from_dict(document))
 
 
 RINGS: dict[str, Any] = {
@@ -82,7 +83,7 @@ ALL: dict[str, Any] = {
 class TestPlan:
     def test_what_later_runs_need_comes_first(self) -> None:
         traffic = {"direction": ["reverse", "bidirectional"], "frame_sizes": {"family": "ipv4", "octets": [128, 64]}}
-        runs = make_plan(campaign(traffic=traffic, **ALL)).runs
+        runs = plan_of(campaign(traffic=traffic, **ALL)).runs
         procedures = list(dict.fromkeys(run.procedure for run in runs))
         assert procedures == [
             "connection_establishment_rate",
@@ -99,7 +100,7 @@ class TestPlan:
 
     @pytest.mark.parametrize(("inside", "upload"), [("left", "forward"), ("right", "reverse")])
     def test_the_initiator_alone_establishes(self, inside: str, upload: str) -> None:
-        for run in make_plan(campaign(inside=inside, **ALL)).runs:
+        for run in plan_of(campaign(inside=inside, **ALL)).runs:
             expected = "bidirectional" if run.procedure in ("throughput", "frame_loss") else upload
             assert run.cell.direction == expected
 
@@ -121,20 +122,20 @@ class TestPlan:
                 "ipv6": {"address": "2001:2:0:1::2", "gateway": "2001:2:0:1::1"},
             },
         }
-        runs = make_plan(campaign(traffic=traffic, **sides, **ALL)).runs[-3:]
+        runs = plan_of(campaign(traffic=traffic, **sides, **ALL)).runs[-3:]
         assert [run.cell.connections for run in runs] == [10_000, 100_000, None]
         assert {run.cell.frame_sizes.ipv4 for run in runs} == {128}
         assert {run.cell.mix for run in runs} == {Mix(1, 2)}
 
     def test_only_the_capacity_needs_no_number(self) -> None:
         only = campaign(connections={}, connection_tracking_table_capacity={"start": 500})
-        (run,) = make_plan(only).runs
+        (run,) = plan_of(only).runs
         assert run.cell.connections is None
         assert cells_of(only)[0].connections == 500
 
     def test_nothing_to_measure(self) -> None:
         with pytest.raises(ConfigError, match="names nothing to measure") as caught:
-            make_plan(campaign())
+            plan_of(campaign())
         assert "connection_establishment_rate" in str(caught.value)
 
 

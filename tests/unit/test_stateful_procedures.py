@@ -11,7 +11,7 @@ import pytest
 from tests.trial_facts import blank, measured
 
 from gatemark.campaign.facts import TrialTally, run_facts
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
 from gatemark.procedures.connection_establishment_rate.run import search_rate
 from gatemark.procedures.connection_tear_down_rate import run as tear_down
@@ -287,7 +287,7 @@ class TimedTrials:
 
     @property
     def run(self) -> Run:
-        return make_plan(self.campaign).runs[-1]
+        return plan_of(self.campaign).runs[-1]
 
     def repetitions(self) -> Iterator[int]:
         yield from range(len(self.times))

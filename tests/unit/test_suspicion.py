@@ -16,13 +16,11 @@ from tests.unit.test_judgement import report
 from gatemark import session
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.campaign.trials import Patience
-from gatemark.config.complete import check_complete
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.results.run import RunResult
 from gatemark.trial.form import Bursts, RateStep, TrialForm
@@ -164,20 +162,17 @@ class TestThePattern:
 
 def seen(recipe: str = "linux-router4", **tables: Any) -> Campaign:
     """A campaign on a test bed that reads the gateway's host."""
-    facts = load_recipe(recipe).facts
     wanted = {"throughput": THROUGHPUT, "testbed": {"kind": "netns", "recipe": recipe}, **tables}
     wanted = {name: table for name, table in wanted.items() if table}
     sizes = {"frame_sizes": {"family": "ipv4", "octets": [64]}}
-    complete = merge_recipe(campaign_from_dict({"repetitions": 2, "traffic": sizes, **wanted}), facts)
-    check_complete(complete)
-    return complete
+    return complete_campaign(campaign_from_dict({"repetitions": 2, "traffic": sizes, **wanted}))
 
 
 def measure(path: Path, device: SimulatedDevice, wanted: Campaign) -> tuple[RunResult, ...]:
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
         bed = SimulatedTestBed(wanted, engine.gateway)
-        return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=bed)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=bed)
 
 
 @pytest.fixture

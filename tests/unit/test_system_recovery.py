@@ -18,11 +18,11 @@ from tests.unit.given_trials import GivenTrials
 from gatemark.campaign.events import Event, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.system_recovery import run as procedure
@@ -93,7 +93,7 @@ def measured(*, lost: int = 0, first: int = 0, last: int = 0, faulty: int = 0, l
 
 def recovery_of(*trials: Measured) -> SystemRecoveryResult:
     wanted = campaign(throughput=None, system_recovery={"load": 1000, "duration": "2s", "observe": "2s"})
-    (run,) = make_plan(wanted).runs
+    (run,) = plan_of(wanted).runs
     return procedure.measure(GivenTrials(wanted, run, trials))
 
 
@@ -152,8 +152,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
         "throughput": {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"},
         **tables,
     }
-    loaded = campaign_from_dict({key: value for key, value in document.items() if value is not None})
-    check_complete(loaded)
+    loaded = complete_campaign(campaign_from_dict({key: value for key, value in document.items() if value is not None}))
     return loaded
 
 
@@ -233,7 +232,7 @@ class TestCampaign:
         state, engine = ProgressState(), SimulatedEngine(SimulatedDevice(capacity_forward=20_000))
         wanted = campaign(system_recovery={"load": 20_000, "duration": "2s", "observe": "1s"}, throughput=None)
         with Journal(path) as journal:
-            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
         assert state.lines[1].endswith("(event): done (4,000 frames not delivered)")
 
 

@@ -16,12 +16,12 @@ from tests.unit.test_selftest import document as self_test
 from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.model import Comparison
 from gatemark.campaign.file import load_campaign
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.cli.calibrate import results_table
-from gatemark.cli.common import with_recipe_of
 from gatemark.cli.doctor import findings_table
 from gatemark.cli.plan import runs_table
 from gatemark.cli.selftest import tables_of
+from gatemark.dut.recipe import complete_campaign
 from gatemark.findings import Finding
 from gatemark.report.comparison import comparison_section
 from gatemark.report.table import Column, Table
@@ -118,7 +118,7 @@ def test_the_tables_of_the_commands_fit() -> None:
     (throughput, *_) = chosen_checks(["throughput"])
     check = replace(throughput, truth=f"{LONG}; {LONG}")
     assert parts(printed(results_table([result_of(check, comparison), result_of(check, kept=False)]))) == 1
-    runs = runs_table(make_plan(with_recipe_of(load_campaign(EXAMPLES / "10-nat64-between-ports.toml"))))
+    runs = runs_table(plan_of(complete_campaign(load_campaign(EXAMPLES / "10-nat64-between-ports.toml"))))
     assert parts(printed(runs)) == 1
 
 

@@ -24,7 +24,6 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import line_of
 from gatemark.campaign.telemetry import TrialTimes, samples_text, telemetry_facts
 from gatemark.cli.main import main
-from gatemark.config.complete import check_complete
 from gatemark.dut.base import (
     CpuTimes,
     HostReading,
@@ -34,6 +33,7 @@ from gatemark.dut.base import (
     SamplingCost,
     TelemetryReading,
 )
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 from gatemark.series.report import section
@@ -304,18 +304,21 @@ def document(**telemetry: Any) -> dict[str, Any]:
 
 def problems(changed: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        check_complete(campaign_from_dict(changed))
+        campaign_from_dict(changed)
     return {problem.where.removeprefix("campaign: "): problem.what for problem in caught.value.problems}
 
 
 def test_a_namespace_is_sampled_by_default_and_a_host_only_if_asked() -> None:
     bed = {"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}}
-    assert campaign_from_dict(bed).control.telemetry is not None
-    assert campaign_from_dict({**bed, "gateway": {"telemetry": {"enabled": False}}}).control.telemetry is None
+    assert complete_campaign(campaign_from_dict(bed)).control.telemetry is not None
+    assert (
+        complete_campaign(campaign_from_dict({**bed, "gateway": {"telemetry": {"enabled": False}}})).control.telemetry
+        is None
+    )
     asked = document()
-    assert campaign_from_dict(asked).control.telemetry is not None
+    assert complete_campaign(campaign_from_dict(asked)).control.telemetry is not None
     del asked["gateway"]["telemetry"]
-    assert campaign_from_dict(asked).control.telemetry is None
+    assert complete_campaign(campaign_from_dict(asked)).control.telemetry is None
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gatemark.campaign.columns import SeriesFile, load_series, of_each, series_of_text, varies
 from gatemark.campaign.file import campaign_from_text, load_campaign
-from gatemark.cli.common import with_recipe_of
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 
 WriteCampaign = Callable[..., Path]
@@ -61,12 +61,8 @@ def test_lists_of_one_table_change_together_and_tables_are_crossed() -> None:
         (4, "two cores, count 100k", (1, 1)),
     ]
     assert [
-        (
-            column.campaign.connections_model.count,
-            column.campaign.gateway.table.size,
-            column.campaign.control.core_count,
-        )
-        for column in columns
+        (campaign.connections_model.count, campaign.gateway.table.size, campaign.control.core_count)
+        for campaign in (complete_campaign(column.campaign) for column in columns)
     ] == [((10_000,), 20_000, 1), ((100_000,), 200_000, 1), ((10_000,), 20_000, 2), ((100_000,), 200_000, 2)]
     assert columns[3].settings == {
         "testbed.gateway_cores": [0, 1],
@@ -221,7 +217,7 @@ def test_a_problem_of_some_columns_names_them_and_one_of_all_is_told_once() -> N
 def test_what_only_the_recipe_shows_is_told_of_all_columns_too() -> None:
     told = series(NAT + '[[vary]]\n"connections.count" = ["10k", "20k", "30k"]\n[gateway.table]\nsize = 15000\n')
     with pytest.raises(ConfigError) as caught:
-        of_each(told, lambda column: with_recipe_of(column.campaign))
+        of_each(told, lambda column: complete_campaign(column.campaign))
     assert str(caught.value).startswith("nat.toml, column 2 (count 20k): gateway.table.size: is 15000")
     assert "nat.toml, column 3 (count 30k): gateway.table.size: is 15000" in str(caught.value)
 

@@ -13,14 +13,12 @@ from gatemark.archive.read import Unpacked
 from gatemark.campaign.events import Event, RunFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.complete import check_complete
 from gatemark.config.load import document_of_text
-from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, SettingMade
-from gatemark.dut.recipe import load_recipe, recipe_sha256
+from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.engine.client import Engine
 from gatemark.errors import ResultError, TestBedError
 from gatemark.results.document import ResultDocument
@@ -57,15 +55,10 @@ def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:
     stored = folder.read_json("campaign.json")
     document = document_of_text(folder.read_text("campaign.toml"), path=Path(stored.get("file") or "campaign.toml"))
     unpacked = renamed(document, lambda kind, name: str(inputs.get((kind, name), name)))
-    campaign = campaign_from_dict(unpacked, where=str(folder.campaign_file))
-    recipe = campaign.testbed.recipe
-    if recipe is None:
-        check_complete(campaign)
-        return campaign
-    complete = merge_recipe(campaign, load_recipe(recipe).facts)
-    check_complete(complete)
-    testbed = complete.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
-    return complete.model_copy(update={"testbed": testbed}).renamed(source=campaign.source)
+    file = campaign_from_dict(unpacked, where=str(folder.campaign_file))
+    campaign = complete_campaign(file)
+    testbed = campaign.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
+    return campaign.model_copy(update={"testbed": testbed})
 
 
 def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
@@ -111,7 +104,7 @@ def result_of(folder: ResultFolder, campaign: Campaign, record: Provenance) -> R
     Raises ResultError if the journal is damaged, of another campaign, or would be judged otherwise.
     """
     known = campaign.model_copy(update={"line": campaign.line.model_copy(update={"rate": record.line_bits_per_second})})
-    plan = make_plan(known)
+    plan = plan_of(known)
     results: list[RunResult] = []
 
     def watch(event: Event) -> None:

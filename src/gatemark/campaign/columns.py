@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gatemark.campaign.file import CampaignText
+from gatemark.config import model
 from gatemark.config.load import campaign_of_file, document_of_text, text_of
-from gatemark.config.model import Campaign
 from gatemark.config.problems import raise_if_any
 from gatemark.config.vary import VARY, ColumnDocument, Vary, columns_of, read_vary
 from gatemark.errors import ConfigError, Problem
@@ -41,8 +41,8 @@ class Column:
     source: CampaignText
 
     @property
-    def campaign(self) -> Campaign:
-        """Return the campaign; it may lack what its recipe knows."""
+    def campaign(self) -> model.CampaignFile:
+        """Return the campaign as it is written."""
         return self.source.campaign
 
     def expecting(self, results: Mapping[str, int]) -> tuple[Column, dict[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gatemark.campaign.plan import Plan, make_plan
+from gatemark.campaign.plan import Plan, plan_of
 from gatemark.config.check import PORTS_WITHOUT_NAME
 from gatemark.config.flows import flow_count, flow_ramp_ns
 from gatemark.config.model import Campaign
@@ -42,7 +42,7 @@ def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> Pla
     line = campaign.line.rate or line_bits_per_second
     assumed = _assumed_line(campaign, line)
     least, most = Work(), Work()
-    for low, high in _works(campaign, make_plan(campaign), assumed):
+    for low, high in _works(campaign, plan_of(campaign), assumed):
         least, most = least + low, most + high
     open_ended = any(table.is_open_ended for table in campaign.tables)
     of_line = any(True for table in campaign.tables for _ in table.shares_of_line())

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gatemark.config import model
 from gatemark.config.load import campaign_of, campaign_of_text, text_of
-from gatemark.config.model import Campaign
 from gatemark.config.schema import campaign_schema_text
 from gatemark.procedures.registry import CampaignFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignText:
-    """A campaign with the text that its result folder keeps."""
+    """A campaign as it is written, with the text that its result folder keeps."""
 
-    campaign: Campaign
+    campaign: model.CampaignFile
     text: str
     file: Path | None
     """Where the text lies, or what it was made from: the path of a recipe is relative to its folder."""
@@ -29,7 +29,7 @@ def read_campaign_text(path: Path | str) -> CampaignText:
     return CampaignText(campaign=campaign_from_text(text, Path(path)), text=text, file=Path(path).resolve())
 
 
-def load_campaign(path: Path | str) -> Campaign:
+def load_campaign(path: Path | str) -> model.CampaignFile:
     """Read a campaign file (TOML). Raises ConfigError with all problems.
 
     The path of a recipe is relative to the folder of the file.
@@ -37,16 +37,15 @@ def load_campaign(path: Path | str) -> Campaign:
     return read_campaign_text(path).campaign
 
 
-def campaign_from_text(text: str, path: Path) -> Campaign:
+def campaign_from_text(text: str, path: Path) -> model.CampaignFile:
     """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
     return campaign_of_text(text, CampaignFile, path=path)
 
 
-def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
+def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> model.CampaignFile:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    A campaign without a recipe is checked completely here; one with a recipe needs `merge_recipe` and `check_complete`
-    once the recipe is read.
+    A campaign without a recipe is checked completely here, one with a recipe by `complete_campaign`.
     """
     return campaign_of(document, CampaignFile, where=where)
 

@@ -62,7 +62,7 @@ def procedures_of(campaign: Campaign) -> tuple[Procedure, ...]:
     )
 
 
-def make_plan(campaign: Campaign) -> Plan:
+def plan_of(campaign: Campaign) -> Plan:
     """Return the runs of a campaign whose technology is known. Raises ConfigError if it names no procedure.
 
     They are in the order of the registry: procedures that find a rate come before those that take it as their load.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.errors import ConfigError
 
 BYTES_PER_CONNECTION = 8
@@ -60,7 +60,7 @@ def _number_after(path: Path, name: str) -> int:
     return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), 0)
 
 
-def most_connections(campaign: Campaign) -> tuple[int, str]:
+def most_connections(campaign: CampaignFile) -> tuple[int, str]:
     """Return the most connections that a campaign asks for, and the key that does; 0 if none does."""
     keys = {0: "connections.count"}
     if campaign.connections is not None:

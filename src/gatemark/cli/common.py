@@ -15,12 +15,11 @@ from pydantic import ValidationError
 
 from gatemark.campaign.file import CampaignText
 from gatemark.campaign.plan import cells_of
-from gatemark.config.complete import check_complete
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
-from gatemark.dut.recipe import with_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, GatemarkError, Problem
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.technology import Family
@@ -44,7 +43,7 @@ def named_bed(laboratory: Path | None, name: str | None) -> Bed | None:
     return read_bed(laboratory, name)
 
 
-def one_campaign(file: Path, bed: Bed | None = None) -> Campaign:
+def one_campaign(file: Path, bed: Bed | None = None) -> CampaignFile:
     """Read the campaign of a file; of one that varies keys the first column, which is told on standard error.
 
     Raises ConfigError with all problems.
@@ -57,20 +56,11 @@ def one_campaign(file: Path, bed: Bed | None = None) -> Campaign:
     return columns[0].campaign
 
 
-def with_recipe_of(campaign: Campaign) -> Campaign:
-    """Return the campaign with its recipe's facts filled in and checked."""
-    complete = with_recipe(campaign)
-    check_complete(complete)
-    return complete
+def narrowed(file: CampaignFile, *, size: int | None, direction: str | None, mix: str | None) -> tuple[Campaign, Cell]:
+    """Return the complete campaign with traffic narrowed to one cell, and that cell.
 
-
-def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix: str | None) -> tuple[Campaign, Cell]:
-    """Return the campaign with traffic narrowed to one cell, and that cell.
-
-    What is not asked for is the first value of the file. `campaign` may lack its recipe's facts, and they are not
-    added. Raises ConfigError if the cell cannot be measured.
+    What is not asked for is the first value of the file. Raises ConfigError if the cell cannot be measured.
     """
-    complete = with_recipe_of(campaign)
     update: dict[str, Any] = {}
     if direction is not None:
         if direction not in get_args(Direction):
@@ -86,9 +76,9 @@ def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix
         except BadValueError as error:
             raise ConfigError(what=error.what, where="--mix", fix=error.fix) from None
     if size is not None:
-        update["frame_sizes"] = _frame_sizes(size_family(complete), size)
-    narrow = campaign.model_copy(update={"traffic": campaign.traffic.model_copy(update=update)})
-    return narrow, cells_of(with_recipe_of(narrow))[0]
+        update["frame_sizes"] = _frame_sizes(size_family(complete_campaign(file)), size)
+    narrow = complete_campaign(file.model_copy(update={"traffic": file.traffic.model_copy(update=update)}))
+    return narrow, cells_of(narrow)[0]
 
 
 def _frame_sizes(family: Family, octets: int) -> FrameSizesModel:
@@ -122,7 +112,7 @@ def cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def cell_text(campaign: Campaign, cell: Cell) -> str:
-    """Return a cell in words; `campaign` must know its technology."""
+    """Return a cell in words."""
     words = f"{cell.direction}, {cell.frame_sizes.label()} octets, {cell.mix} foreground"
     if cell.connections is not None:
         words += f", {cell.connections} connections"

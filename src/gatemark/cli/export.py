@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, one_campaign, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, one_campaign, print_json
 from gatemark.config.map_tables import MapModel
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.map_domains.rule_export import jool_commands, vpp_commands
 from gatemark.map_domains.tayga import border_relay, relay_script
@@ -35,7 +36,7 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     if interface and gateway != "vpp":
         what = f"does not apply to {gateway}, which needs no interface"
         raise ConfigError(what=what, where="--interface", fix="leave it out")
-    campaign = with_recipe_of(one_campaign(file))
+    campaign = complete_campaign(one_campaign(file))
     table = campaign.edges.emulated
     if table is None and campaign.edges.gateway is not None:
         what = "describes a customer edge, and export writes border relays only"

@@ -11,7 +11,7 @@ from typing import Any
 import dpkt
 
 from gatemark.campaign.plan import procedures_of
-from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
@@ -64,8 +64,7 @@ def frame(
     """
     if not 1 <= count <= COUNT_MAX:
         raise ConfigError(what=f"{count} is out of range", where="--count", fix=f"write 1 to {COUNT_MAX}")
-    narrow, cell = narrowed(one_campaign(file), size=size, direction=direction, mix=mix)
-    campaign = with_recipe_of(narrow)
+    campaign, cell = narrowed(one_campaign(file), size=size, direction=direction, mix=mix)
     with start_engine(log=None) as engine:
         frames: list[dict[str, Any]] = []
         for body in _requests(campaign, cell, count):

@@ -15,13 +15,13 @@ from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import PlanEstimate, estimate, total
 from gatemark.campaign.file import load_campaign
-from gatemark.campaign.plan import Plan, make_plan, procedures_of
-from gatemark.cli.common import AsJson, cell_json, print_json, with_recipe_of
+from gatemark.campaign.plan import Plan, plan_of, procedures_of
+from gatemark.cli.common import AsJson, cell_json, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import pool_port_count
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.open import open_testbed
-from gatemark.dut.recipe import load_recipe
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
@@ -61,21 +61,21 @@ def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -
     if not varies(file):
         if column is not None:
             raise ConfigError(what="the file has no [[vary]]", where="--column", fix="leave --column out")
-        return _plan_campaign(with_recipe_of(load_campaign(file)), as_json=as_json)
+        return _plan_campaign(complete_campaign(load_campaign(file)), as_json=as_json)
     series = load_series(file)
     if column is None:
         return _plan_series(series, as_json=as_json)
     if not 1 <= column <= len(series.columns):
         fix = f"write 1 to {len(series.columns)}"
         raise ConfigError(what=f"there is no column {column}", where="--column", fix=fix)
-    return _plan_campaign(with_recipe_of(series.columns[column - 1].campaign), as_json=as_json)
+    return _plan_campaign(complete_campaign(series.columns[column - 1].campaign), as_json=as_json)
 
 
 def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
     """Show the columns of a series, with what each sets and how long it takes."""
 
     def planned(column: Column) -> tuple[Campaign, PlanEstimate, tuple[str, ...]]:
-        campaign = with_recipe_of(column.campaign)
+        campaign = complete_campaign(column.campaign)
         return campaign, estimate(campaign), tuple(deviation.sentence for deviation in deviations(campaign))
 
     plans = of_each(series, planned)
@@ -113,7 +113,7 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
 
 
 def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
-    runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
+    runs, needed, unmet = plan_of(campaign), estimate(campaign), deviations(campaign)
     layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
     kernel = gateway_kernel(campaign)
     table, edge = campaign.edges.emulated, campaign.edges.gateway
@@ -179,7 +179,7 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
 def gateway_kernel(campaign: Campaign) -> dict[str, Any] | None:
     """Return which kernel the gateway gets; `unknown` says why there is none, None that no recipe makes the gateway."""
     try:
-        choice = kernel_of(campaign)
+        choice = kernel_of(campaign.testbed)
     except GatemarkError as error:
         return {"unknown": [problem.to_json() for problem in error.problems]}
     if choice is None:

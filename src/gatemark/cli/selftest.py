@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from gatemark.cli.common import AsJson, one_campaign, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, one_campaign, print_json
+from gatemark.dut.recipe import complete_campaign
 from gatemark.report.table import Column, Table
 from gatemark.report.terminal import print_table
 from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
@@ -43,7 +44,7 @@ def selftest(
     as_json
         Print the self-test as JSON instead of tables.
     """
-    campaign = None if file is None else with_recipe_of(one_campaign(file))
+    campaign = None if file is None else complete_campaign(one_campaign(file))
     effort = QUICK if quick else Effort()
     subject = subject_of(campaign)
     _announce(subject, len(planned_cases(subject, effort)))

@@ -13,9 +13,8 @@ from gatemark.cli.common import (
     one_campaign,
     print_json,
     sorted_counts,
-    with_recipe_of,
 )
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
 from gatemark.report.siitperf import siitperf_lines
@@ -77,20 +76,19 @@ def trial(
     as_json
         Print JSON instead of text.
     """
-    campaign = one_campaign(file)
+    written = one_campaign(file)
     if connections is not None:
-        campaign = _with_connections(campaign, _count(connections, "--connections"))
-    narrow, cell = narrowed(campaign, size=size, direction=direction, mix=mix)
-    complete = with_recipe_of(narrow)
-    duration_ns = complete.trial.duration_ns if duration is None else _duration_ns(duration)
-    load = _frames_per_second(complete, cell, rate)
+        written = _with_connections(written, _count(connections, "--connections"))
+    campaign, cell = narrowed(written, size=size, direction=direction, mix=mix)
+    duration_ns = campaign.trial.duration_ns if duration is None else _duration_ns(duration)
+    load = _frames_per_second(campaign, cell, rate)
     if not as_json:
-        length = format_duration_ns(duration_ns + complete.trial.waits_ns)
+        length = format_duration_ns(duration_ns + campaign.trial.waits_ns)
         after = "" if cell.connections is None else ", after test phase 1"
-        text = f"{cell_text(complete, cell)}: {load} frames/s in each direction, {length} with waits{after}"
+        text = f"{cell_text(campaign, cell)}: {load} frames/s in each direction, {length} with waits{after}"
         print(text, file=sys.stderr)
     record = single_trial(
-        narrow,
+        campaign,
         cell,
         frames_per_second=load,
         duration_ns=duration_ns,
@@ -197,14 +195,14 @@ def _connection_words(facts: ConnectionFacts, count: int | None) -> list[str]:
     return lines
 
 
-def _with_connections(campaign: Campaign, count: int) -> Campaign:
-    if campaign.connections is None:
+def _with_connections(file: CampaignFile, count: int) -> CampaignFile:
+    if file.connections is None:
         raise ConfigError(
             what="the campaign has no connections",
             where="--connections",
             fix="leave it out, or add a table [connections] if the gateway is stateful",
         )
-    return campaign.model_copy(update={"connections": campaign.connections.model_copy(update={"count": (count,)})})
+    return file.model_copy(update={"connections": file.connections.model_copy(update={"count": (count,)})})
 
 
 def _count(text: str, where: str) -> int:

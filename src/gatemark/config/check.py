@@ -13,7 +13,7 @@ from fractions import Fraction
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.map_check import check_map
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.config.problems import problem
 from gatemark.config.tables import (
     GatewayControlModel,
@@ -21,14 +21,14 @@ from gatemark.config.tables import (
     Ipv4Model,
     Ipv6Model,
     LimitsModel,
-    OneWay,
     TestbedModel,
     ValidityModel,
 )
+from gatemark.config.views import ONE_WAYS, Directions, Roles
 from gatemark.errors import Problem
 from gatemark.technology import TECHNOLOGIES, Family, SideName, technologies_where
 
-Check = Callable[[Campaign], Iterator[Problem]]
+Check = Callable[[CampaignFile], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
 PORTS_WITHOUT_NAME = ("ring", "null")
@@ -60,7 +60,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
 
 
-def check_testbed(campaign: Campaign) -> Iterator[Problem]:
+def check_testbed(campaign: CampaignFile) -> Iterator[Problem]:
     """Keys that make sense for one kind of test bed only."""
     bed, kind = campaign.testbed, campaign.bed
     if kind.has_recipe and bed.recipe is None:
@@ -109,12 +109,12 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
                 yield problem(campaign, f"gateway.{key}", "needs a gateway", "leave the key out")
 
 
-def check_gateway(campaign: Campaign) -> Iterator[Problem]:
+def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
     """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
     gateway = campaign.gateway
     if gateway.technology is None and not campaign.bed.has_recipe:
         yield problem(campaign, "gateway.technology", "is missing", f"write one of {', '.join(TECHNOLOGIES)}")
-    if gateway.technology is not None and not campaign.technology.is_translation:
+    if campaign.technology is not None and not campaign.technology.is_translation:
         for key in TRANSLATION_KEYS:
             if getattr(gateway, key):
                 yield problem(
@@ -138,7 +138,7 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
                     yield problem(campaign, key, f"maps {mine} a second time", "map each prefix once")
 
 
-def check_state(campaign: Campaign) -> Iterator[Problem]:
+def check_state(campaign: CampaignFile) -> Iterator[Problem]:
     """Keys and tables about state belong to a gateway that keeps it, commands to one that somebody else set up."""
     gateway, kind = campaign.gateway, campaign.bed
     if gateway.control is not None and not kind.takes_control:
@@ -158,14 +158,15 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
         yield problem(campaign, "gateway.control.limits.setup", what, fix)
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
-    if gateway.technology is None:
+    technology = campaign.technology
+    if technology is None:
         return
-    if not campaign.technology.is_stateful:
+    if not technology.is_stateful:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         for key in _state_keys(campaign):
             yield problem(campaign, key, f"does not apply to {gateway.technology}, which keeps no state", fix)
     elif not kind.has_gateway:
-        if campaign.technology.is_translation:
+        if technology.is_translation:
             yield problem(
                 campaign,
                 "gateway.technology",
@@ -177,7 +178,7 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
                 yield problem(campaign, key, "needs a gateway", "leave the key out")
 
 
-def _state_keys(campaign: Campaign) -> Iterator[str]:
+def _state_keys(campaign: CampaignFile) -> Iterator[str]:
     """Yield the keys and tables of a file that concern a stateful gateway."""
     yield from (f"gateway.{key}" for key in STATE_KEYS if getattr(campaign.gateway, key))
     control = campaign.gateway.control
@@ -193,14 +194,14 @@ def table_value(table: GatewayTableModel, key: str) -> int | None:
     return value
 
 
-def check_connections(campaign: Campaign) -> Iterator[Problem]:
+def check_connections(campaign: CampaignFile) -> Iterator[Problem]:
     """Numbers of connections."""
     connections = campaign.connections
     if connections is not None and len(set(connections.count)) < len(connections.count):
         yield problem(campaign, "connections.count", "lists a number twice", "list each number once")
 
 
-def check_ports(campaign: Campaign) -> Iterator[Problem]:
+def check_ports(campaign: CampaignFile) -> Iterator[Problem]:
     """Port names, and which kind of test bed needs them."""
     kind = campaign.bed
     for name in SIDES:
@@ -247,7 +248,7 @@ def check_ports(campaign: Campaign) -> Iterator[Problem]:
 def check_side(name: SideName) -> Check:
     """Build the check of one side's addresses."""
 
-    def check(campaign: Campaign) -> Iterator[Problem]:
+    def check(campaign: CampaignFile) -> Iterator[Problem]:
         side = campaign.left if name == "left" else campaign.right
         if side is None:
             return
@@ -270,7 +271,7 @@ def check_side(name: SideName) -> Check:
     return check
 
 
-def _check_hosts(campaign: Campaign, key: str, family: Family, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
+def _check_hosts(campaign: CampaignFile, key: str, family: Family, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
     hosts = model.hosts
     last = 2 if family == "ipv4" else 14
     if hosts.mode == "fixed":
@@ -293,7 +294,9 @@ def _check_hosts(campaign: Campaign, key: str, family: Family, model: Ipv4Model 
         yield problem(campaign, f"{key}.hosts.range", "is missing", 'write for example range = "2-254"')
 
 
-def _check_router(campaign: Campaign, key: str, address_mode: str, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
+def _check_router(
+    campaign: CampaignFile, key: str, address_mode: str, model: Ipv4Model | Ipv6Model
+) -> Iterator[Problem]:
     if address_mode == "nexthop" and model.router is None:
         yield problem(
             campaign,
@@ -307,7 +310,7 @@ def _check_router(campaign: Campaign, key: str, address_mode: str, model: Ipv4Mo
         )
 
 
-def check_traffic(campaign: Campaign) -> Iterator[Problem]:
+def check_traffic(campaign: CampaignFile) -> Iterator[Problem]:
     """Sizes within their family's limits, nothing twice."""
     traffic = campaign.traffic
     for key, values in (("direction", traffic.direction), ("mix", traffic.mix)):
@@ -329,21 +332,22 @@ def check_traffic(campaign: Campaign) -> Iterator[Problem]:
                 )
 
 
-def check_directions(campaign: Campaign) -> Iterator[Problem]:
+def check_directions(campaign: CampaignFile) -> Iterator[Problem]:
     """No setting for a direction without traffic; the technology decides which directions have any."""
-    traffic = campaign.traffic
-    if campaign.gateway.technology is None:
+    traffic, technology = campaign.traffic, campaign.technology
+    if technology is None:
         return
-    directions: tuple[OneWay, OneWay] = ("forward", "reverse")
-    for way, other in (directions, directions[::-1]):
-        if getattr(traffic, way) is not None and way not in campaign.directions.in_use:
+    roles = Roles(technology=technology, inside=campaign.gateway.inside or "left")
+    in_use = Directions(traffic=traffic, roles=roles, validates=campaign.validates).in_use
+    for way, other in (ONE_WAYS, ONE_WAYS[::-1]):
+        if getattr(traffic, way) is not None and way not in in_use:
             yield problem(
                 campaign, f"traffic.{way}", f"is set, but frames are sent {other} only", "leave the table out"
             )
 
 
 def interval_problems(
-    campaign: Campaign, key: str, *, minimum: object, maximum: object, resolution: int | Fraction
+    campaign: CampaignFile, key: str, *, minimum: object, maximum: object, resolution: int | Fraction
 ) -> Iterator[Problem]:
     """The bounds of a search are in order, and its resolution is below the maximum."""
     if isinstance(minimum, int | Fraction) and type(minimum) is type(maximum) and minimum > maximum:
@@ -383,12 +387,12 @@ CHECKS_OF_STATEFUL: tuple[tuple[frozenset[str], Check], ...] = (
 """Checks that read the tables of stateful procedures as well."""
 
 
-def procedure_keys(campaign: Campaign) -> frozenset[str]:
+def procedure_keys(campaign: CampaignFile) -> frozenset[str]:
     """Return the names of all tables of procedures that a file may have."""
     return frozenset(table.key for table in campaign.procedure_tables)
 
 
-def file_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+def file_problems(campaign: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield what is wrong with a file; checks that read a table of `skip` are left out."""
     stateful = {table.key for table in campaign.procedure_tables if table.is_stateful_only}
     for tables, check in (*FILE_CHECKS, *((tables | stateful, check) for tables, check in CHECKS_OF_STATEFUL)):

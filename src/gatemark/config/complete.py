@@ -1,4 +1,8 @@
-"""What a whole campaign must satisfy once technology and sides are known: addresses, translation, sizes. Pure."""
+"""From the campaign file to the campaign: what the recipe knows is filled in, and all of it is checked. Pure.
+
+What several keys must satisfy before anything is known from a recipe is in `gatemark.config.check`; here is what they
+must satisfy once technology and sides are known: addresses, translation, sizes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from gatemark.config.hosts import (
     unmapped_host,
 )
 from gatemark.config.map_check import complete_map
-from gatemark.config.model import Campaign
+from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
@@ -26,19 +31,45 @@ from gatemark.technology import FAMILY_WORDS, Family, SideName
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
 
-def check_complete(campaign: Campaign) -> None:
-    """Raise ConfigError with every reason why this campaign cannot be run; needs the sides to be known."""
-    raise_if_any([*file_problems(campaign), *complete_problems(campaign)])
+def complete(file: CampaignFile, recipe: RecipeFacts | None = None) -> Campaign:
+    """Fill in what the recipe knows, and check all of it.
+
+    Raises ConfigError with every reason why the campaign cannot be run.
+    """
+    merged = file if recipe is None else merge_recipe(file, recipe)
+    campaign = _known(merged, recipe)
+    raise_if_any([*file_problems(merged), *_unknown(merged), *(() if campaign is None else _problems(campaign))])
+    assert campaign is not None, "what is not known is a problem"
+    return campaign
 
 
-def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
-    """Yield every reason why the campaign cannot be run; checks that read a table of `skip` are left out."""
-    missing = [key for key in SIDES if getattr(campaign, key) is None and key not in skip]
-    for key in missing:
-        yield problem(campaign, key, "is missing", f"add a [{key}] table with the addresses of this side")
-    if campaign.gateway.technology is None and "gateway" not in skip and campaign.bed.has_recipe:
-        yield problem(campaign, "gateway.technology", "is not known", "the recipe must give it")
-    if missing or campaign.gateway.technology is None or skip & {"gateway", "testbed", "left", "right"}:
+def complete_problems(file: CampaignFile, skip: frozenset[str]) -> Iterator[Problem]:
+    """Yield why a file without a recipe cannot be run; checks that read a table of `skip` are left out."""
+    yield from _unknown(file, skip)
+    campaign = _known(file, None)
+    if campaign is not None:
+        yield from _problems(campaign, skip)
+
+
+def _unknown(file: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """What the file must say where its recipe does not."""
+    for key in SIDES:
+        if getattr(file, key) is None and key not in skip:
+            yield problem(file, key, "is missing", f"add a [{key}] table with the addresses of this side")
+    if file.technology is None and "gateway" not in skip and file.bed.has_recipe:
+        yield problem(file, "gateway.technology", "is not known", "the recipe must give it")
+
+
+def _known(file: CampaignFile, recipe: RecipeFacts | None) -> Campaign | None:
+    """Return the file with all that must be known, unchecked; None where it is not."""
+    if recipe is None:
+        return Campaign.of(file, actions=frozenset(), settings=frozenset())
+    return Campaign.of(file, actions=recipe.actions, settings=recipe.setting_names)
+
+
+def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """What the tables must satisfy together, now that technology and sides are known."""
+    if skip & {"gateway", "testbed", "left", "right"}:
         return
     if "traffic" in skip:
         yield from _overlaps(campaign)

@@ -117,6 +117,6 @@ def _ports(ports: PortsModel) -> tuple[Variation, int]:
 def _hosts(campaign: Campaign, side: SideName) -> tuple[Variation, int]:
     family = campaign.roles.family(side)
     model = campaign.side(side).family(family)
-    assert model is not None, "check_complete was not called"
+    assert model is not None, "the campaign is complete"
     hosts = HostSet.of(family, model)
     return model.hosts.mode, Span(hosts.minimum, hosts.maximum).count

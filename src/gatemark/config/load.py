@@ -19,14 +19,14 @@ from gatemark.config.check import file_problems, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
 from gatemark.config.keys import models_in
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError, Problem
 
-C = TypeVar("C", bound=Campaign)
+C = TypeVar("C", bound=CampaignFile)
 Location = tuple[str | int, ...]
 
 _LOOPBACK_SIDES = {
@@ -77,8 +77,7 @@ def campaign_of_file(document: Mapping[str, Any], model: type[C], *, path: Path)
 def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "campaign") -> C:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    A campaign without a recipe is checked completely here; one with a recipe needs `merge_recipe` and `check_complete`
-    once the recipe is read.
+    A campaign without a recipe is checked completely here, one with a recipe by `complete` once the recipe is read.
     """
     if VARY in document:
         raise ConfigError(

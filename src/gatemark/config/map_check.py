@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from gatemark.config.hosts import HostSet, Pattern, first_non_global
 from gatemark.config.map_tables import MapDomainModel, MapModel
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
@@ -22,7 +22,7 @@ SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
 
 
-def check_map(campaign: Campaign) -> Iterator[Problem]:
+def check_map(campaign: CampaignFile) -> Iterator[Problem]:
     """What the rules must satisfy, before anything is known of the sides."""
     table = campaign.map
     if table is None:

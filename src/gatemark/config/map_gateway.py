@@ -26,7 +26,7 @@ def made_gateway(technology: Technology, table: MapModel, gateway: MapGatewayMod
     if not technology.is_edge:
         return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
     edge = table.gateway_edge
-    assert edge is not None, "check_complete was not called"
+    assert edge is not None, "the campaign is complete"
     return customer_edge(edge, ipv4=gateway.private.network_address + 1)
 
 

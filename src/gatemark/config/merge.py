@@ -13,7 +13,7 @@ from gatemark.config import defaults
 from gatemark.config.check import SIDES, TABLE_KEYS, table_value
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.tables import (
     EamEntry,
@@ -28,7 +28,7 @@ from gatemark.config.types import Span, write_text
 from gatemark.errors import Problem
 from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
-C = TypeVar("C", bound=Campaign)
+C = TypeVar("C", bound=CampaignFile)
 _OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")
 """What the file may say of the gateway where the recipe is silent."""
 _GATEWAY_KEYS = ("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "inside", *_OPEN_KEYS)
@@ -91,9 +91,7 @@ def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
     left = _merged_side(campaign.left, recipe.left, recipe.mtu)
     right = _merged_side(campaign.right, recipe.right, recipe.mtu)
     tables = {"gateway": gateway, "left": left, "right": right, "map": campaign.map or recipe.map}
-    merged = campaign.model_copy(update=tables)
-    merged._actions, merged._setting_names = recipe.actions, recipe.setting_names
-    return merged
+    return campaign.model_copy(update=tables)
 
 
 def merged_table(ours: GatewayTableModel, theirs: GatewayTableModel) -> GatewayTableModel:
@@ -108,7 +106,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel) -> Iterator[Problem]:
+def _contradictions(campaign: CampaignFile, recipe: RecipeFacts, facts: GatewayModel) -> Iterator[Problem]:
     for key in _GATEWAY_KEYS:
         ours, theirs = getattr(campaign.gateway, key), getattr(facts, key)
         free = key in _OPEN_KEYS and theirs in (None, ())
@@ -145,7 +143,7 @@ def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel
     yield from _unmade_gateway(campaign, recipe)
 
 
-def _unmade_gateway(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Problem]:
+def _unmade_gateway(campaign: CampaignFile, recipe: RecipeFacts) -> Iterator[Problem]:
     """Rules of the campaign that the recipe cannot make its gateway of; those of the recipe are its own matter."""
     table, gateway = campaign.map, recipe.map_gateway
     if table is None or gateway is None:
@@ -159,7 +157,7 @@ def _unmade_gateway(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Problem
 
 
 def _gateway_addresses(
-    campaign: Campaign, recipe: RecipeFacts, name: SideName, ours: SideModel, theirs: SideModel
+    campaign: CampaignFile, recipe: RecipeFacts, name: SideName, ours: SideModel, theirs: SideModel
 ) -> Iterator[Problem]:
     families: tuple[Family, ...] = ("ipv4", "ipv6")
     for family in families:

@@ -1,7 +1,8 @@
-"""A whole campaign, and what the table of a procedure tells it and the rest of gatemark.
+"""A campaign as the user wrote it and as it is measured, and what the table of a procedure tells the rest of gatemark.
 
-Both are here because they know each other: a campaign asks the tables of its procedures, and each of them checks itself
-against the campaign. All other tables are in `gatemark.config.tables`.
+All are here because they know each other: a campaign asks the tables of its procedures, and each of them checks itself
+against the campaign. All other tables are in `gatemark.config.tables`; only `gatemark.config.complete` makes a complete
+campaign.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gatemark.config.tables import (
 )
 from gatemark.config.views import Control, Directions, Edges, Forwarding, Roles
 from gatemark.errors import Problem
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
 from gatemark.units import LineShare
 
 
@@ -122,11 +123,11 @@ class ProcedureTable(Table):
         """Return the most connections that it tries by itself, where the file says it."""
         return None
 
-    def repetitions(self, campaign: Campaign) -> int:
+    def repetitions(self, campaign: CampaignFile) -> int:
         """Return how often the measurement is repeated."""
         return campaign.repetitions
 
-    def phase_two_ns(self, campaign: Campaign) -> int | None:
+    def phase_two_ns(self, campaign: CampaignFile) -> int | None:
         """Return the longest sending time of trials that offer frames, which is test phase 2; None if none does."""
         del campaign
         return None
@@ -147,7 +148,7 @@ class ProcedureTable(Table):
         """Yield what an estimate of its time assumes of the gateway, a sentence each."""
         yield from ()
 
-    def completed(self, campaign: Campaign) -> Self:
+    def completed(self, campaign: CampaignFile) -> Self:
         """Return the table with the defaults filled in that depend on other tables."""
         del campaign
         return self
@@ -156,7 +157,7 @@ class ProcedureTable(Table):
         """Return keys that have no effect together with others, and are refused there."""
         return ()
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Yield what its keys must satisfy together, before anything is known from a recipe."""
         del campaign
         yield from ()
@@ -175,7 +176,7 @@ class ProcedureTable(Table):
 T = TypeVar("T", bound=ProcedureTable)
 
 
-class Campaign(Table):
+class CampaignFile(Table):
     """A whole campaign: what is measured, on which gateway, how."""
 
     name: str = Field("campaign", min_length=1, max_length=100, description="name of the campaign and its results")
@@ -198,10 +199,10 @@ class Campaign(Table):
 
     procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
     """Tables of procedures that a file may have; the registry of procedures fills it in."""
+    complete_model: ClassVar[type[Campaign]]
+    """The same file once it is complete, with the same tables; the registry of procedures fills it in."""
 
     _source: str = PrivateAttr("campaign")
-    _actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
-    _setting_names: frozenset[str] = PrivateAttr(frozenset())
 
     @property
     def source(self) -> str:
@@ -209,10 +210,9 @@ class Campaign(Table):
         return self._source
 
     @property
-    def technology(self) -> Technology:
-        """Return what the gateway does; only once it is known."""
-        assert self.gateway.technology is not None, "the technology is not known before merge_recipe"
-        return TECHNOLOGIES[self.gateway.technology]
+    def technology(self) -> Technology | None:
+        """Return what the gateway does; None where only the recipe says it."""
+        return None if self.gateway.technology is None else TECHNOLOGIES[self.gateway.technology]
 
     @property
     def connections_model(self) -> ConnectionsModel:
@@ -251,16 +251,74 @@ class Campaign(Table):
         """Return what the test bed can do."""
         return BED_KINDS[self.testbed.kind]
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for table in self.tables:
+            for key in table.left_out_of_documents():
+                document[table.key].pop(key, None)
+        return document
+
+    def renamed(self, *, name: str | None = None, source: str | None = None) -> Self:
+        """Return a copy with another name, or with another file name for messages."""
+        copy = self.model_copy(update={} if name is None else {"name": name})
+        if source is not None:
+            copy._source = source
+        return copy
+
+    @property
+    def frame_rate_key(self) -> str:
+        """Return the name of the table that has the highest rate of frames found."""
+        return next(table.key for table in self.procedure_tables if table.finds_frame_rate)
+
+    @property
+    def connection_rate_key(self) -> str:
+        """Return the name of the table that has the highest rate of connections found."""
+        return next(table.key for table in self.procedure_tables if table.finds_connection_rate)
+
+
+class KnownGateway(GatewayModel):
+    """The gateway of a complete campaign."""
+
+    technology: TechnologyName
+
+
+class Campaign(CampaignFile):
+    """A campaign that can be measured: what its recipe knows is filled in, and all of it is checked."""
+
+    gateway: KnownGateway
+    left: SideModel
+    right: SideModel
+
+    _recipe_actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
+    _recipe_settings: frozenset[str] = PrivateAttr(frozenset())
+
+    @classmethod
+    def of(cls, file: CampaignFile, *, actions: frozenset[GatewayAction], settings: frozenset[str]) -> Campaign | None:
+        """Return a file with all that must be known; None where it is not.
+
+        `actions` and `settings` are what the recipe has commands for.
+        """
+        if file.gateway.technology is None or file.left is None or file.right is None:
+            return None
+        gateway = KnownGateway.model_construct(file.gateway.model_fields_set, **dict(file.gateway))
+        campaign = file.complete_model.model_construct(file.model_fields_set, **{**dict(file), "gateway": gateway})
+        campaign._source, campaign._recipe_actions, campaign._recipe_settings = file.source, actions, settings
+        return campaign
+
+    @property
+    def technology(self) -> Technology:
+        """Return what the gateway does."""
+        return TECHNOLOGIES[self.gateway.technology]
+
     def side(self, name: SideName) -> SideModel:
-        """Return one side; only once it is known."""
-        side = self.left if name == "left" else self.right
-        assert side is not None, "the sides are not known before merge_recipe"
-        return side
+        """Return one side."""
+        return self.left if name == "left" else self.right
 
     @property
     def has_random_macs(self) -> bool:
         """Whether the emulated hosts of any side have MAC addresses of their own (RFC 4814 section 4.2)."""
-        return any(side is not None and side.host_macs == "random" for side in (self.left, self.right))
+        return "random" in (self.left.host_macs, self.right.host_macs)
 
     @property
     def roles(self) -> Roles:
@@ -289,31 +347,9 @@ class Campaign(Table):
             gateway=self.gateway,
             testbed=self.testbed,
             bed=self.bed,
-            recipe_actions=self._actions,
-            recipe_settings=self._setting_names,
+            recipe_actions=self._recipe_actions,
+            recipe_settings=self._recipe_settings,
         )
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""
-        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for table in self.tables:
-            for key in table.left_out_of_documents():
-                document[table.key].pop(key, None)
-        return document
 
-    def renamed(self, *, name: str | None = None, source: str | None = None) -> Self:
-        """Return a copy with another name, or with another file name for messages."""
-        copy = self.model_copy(update={} if name is None else {"name": name})
-        if source is not None:
-            copy._source = source
-        return copy
-
-    @property
-    def frame_rate_key(self) -> str:
-        """Return the name of the table that has the highest rate of frames found."""
-        return next(table.key for table in self.procedure_tables if table.finds_frame_rate)
-
-    @property
-    def connection_rate_key(self) -> str:
-        """Return the name of the table that has the highest rate of connections found."""
-        return next(table.key for table in self.procedure_tables if table.finds_connection_rate)
+CampaignFile.complete_model = Campaign

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.errors import ConfigError, Problem
 
 
@@ -15,6 +15,6 @@ def raise_if_any(problems: Iterable[Problem]) -> None:
         raise ConfigError(problems=unique)
 
 
-def problem(campaign: Campaign, key: str, what: str, fix: str) -> Problem:
+def problem(campaign: CampaignFile, key: str, what: str, fix: str) -> Problem:
     """Build a problem at a key of the campaign's file."""
     return Problem(what=what, where=f"{campaign.source}: {key}", fix=fix)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from gatemark.config.keys import models_in
-from gatemark.config.model import Campaign
+from gatemark.config.model import CampaignFile
 from gatemark.config.types import AsList
 from gatemark.config.vary import VARY, VaryModel
 
@@ -21,7 +21,7 @@ _VARY: dict[str, Any] = {
 }
 
 
-def campaign_schema(model: type[Campaign]) -> dict[str, Any]:
+def campaign_schema(model: type[CampaignFile]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a campaign file with the tables of `model`."""
     whole = create_model(model.__name__, __base__=model, **_VARY)
     schema = whole.model_json_schema(by_alias=True, mode="validation")
@@ -59,6 +59,6 @@ def _allow_one(field: dict[str, Any]) -> None:
     field["anyOf"] = [listed, listed["items"]]
 
 
-def campaign_schema_text(model: type[Campaign]) -> str:
+def campaign_schema_text(model: type[CampaignFile]) -> str:
     """Return the schema as the text that `docs/reference/campaign-file.schema.json` holds."""
     return json.dumps(campaign_schema(model), indent=2, ensure_ascii=False) + "\n"

@@ -70,7 +70,7 @@ def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
     """Return the foreground hosts of one side; only once they are known."""
     family = campaign.roles.family(side)
     model = campaign.side(side).family(family)
-    assert model is not None, "check_complete was not called"
+    assert model is not None, "the campaign is complete"
     return HostSet.of(family, model)
 
 

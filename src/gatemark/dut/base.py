@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.merge import RecipeFacts
     from gatemark.dut.host_description import HostDescription
 
 
@@ -165,11 +164,6 @@ class SamplingCost:
 
 class TestBed(Protocol):
     """An opened test bed. It is a context manager; leaving it removes all that it made."""
-
-    @property
-    def facts(self) -> RecipeFacts | None:
-        """What the recipe says about the gateway; None where the campaign file says all of it."""
-        ...
 
     @property
     def ports(self) -> dict[str, str]:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from gatemark.bed_kinds import BED_KINDS
+from gatemark.config.tables import TestbedModel
 from gatemark.dut.gateway_kernel import GatewayKernel, Links
 from gatemark.dut.guest_kernel import GUEST_CPUS, GuestKernel
 from gatemark.dut.host_kernel import HostKernel
@@ -15,9 +16,6 @@ from gatemark.dut.kernel_modules import comes_with_the_kernel, missing_modules
 from gatemark.dut.recipe import Recipe, load_recipe
 from gatemark.errors import TestBedError
 from gatemark.kernels.store import BUILD_COMMAND, Kernel, kernel_at, kernels
-
-if TYPE_CHECKING:
-    from gatemark.config.model import Campaign
 
 HOST = "host"
 """This machine's kernel, unless it lacks a module of the recipe."""
@@ -83,13 +81,13 @@ def choose_kernel(named: str, recipe: Recipe) -> ChosenKernel:
     )
 
 
-def kernel_of(campaign: Campaign) -> FoundKernel | None:
-    """Return which kernel the gateway of a campaign gets; None where no recipe makes it.
+def kernel_of(testbed: TestbedModel) -> FoundKernel | None:
+    """Return which kernel the gateway of a test bed gets; None where no recipe makes it.
 
     Raises TestBedError if there is none that has what the recipe needs.
     """
-    recipe = campaign.testbed.recipe if campaign.bed.has_kernels else None
-    return None if recipe is None else find_kernel(campaign.testbed.kernel, load_recipe(recipe))
+    recipe = testbed.recipe if BED_KINDS[testbed.kind].has_kernels else None
+    return None if recipe is None else find_kernel(testbed.kernel, load_recipe(recipe))
 
 
 def find_kernel(named: str, recipe: Recipe) -> FoundKernel:

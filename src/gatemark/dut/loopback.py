@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 from gatemark.dut.base import FoundTestBed, GatewayDescription
 
 if TYPE_CHECKING:
-    from gatemark.config.merge import RecipeFacts
     from gatemark.config.model import Campaign
 
 
@@ -18,18 +17,9 @@ class LoopbackTestBed(FoundTestBed):
         self._campaign = campaign
 
     @property
-    def facts(self) -> RecipeFacts | None:
-        """Nothing: there is no gateway."""
-        return None
-
-    @property
     def ports(self) -> dict[str, str]:
         """Ports as the campaign names them, by default a pair of rings."""
-        left, right = self._campaign.left, self._campaign.right
-        return {
-            "left": (left.port if left else None) or "ring",
-            "right": (right.port if right else None) or "ring",
-        }
+        return {"left": self._campaign.left.port or "ring", "right": self._campaign.right.port or "ring"}
 
     @property
     def namespace(self) -> str | None:

@@ -34,7 +34,6 @@ from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
-    from gatemark.config.merge import RecipeFacts
     from gatemark.config.tables import LimitName, SideModel, TelemetryModel
 
 
@@ -109,10 +108,6 @@ class NetnsTestBed:
         """Left when the test bed is closed: this process behind all others."""
         self._open = False
         self._lock = threading.Lock()
-
-    @property
-    def facts(self) -> RecipeFacts | None:
-        return self._recipe.facts
 
     @property
     def ports(self) -> dict[str, str]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gatemark.bed_kinds import BedKindName
-from gatemark.config.merge import merge_recipe
-from gatemark.config.tables import LimitsModel
 from gatemark.dut.base import TestBed
 from gatemark.dut.choose_kernel import choose_kernel
 from gatemark.dut.control import GatewaySettings
@@ -32,29 +30,24 @@ def open_testbed(campaign: Campaign) -> TestBed:
 
 def _open_netns(campaign: Campaign) -> TestBed:
     """Return the test bed of network namespaces that a recipe's gateway is made in."""
-    if campaign.testbed.recipe is None:
-        raise ConfigError(
-            what="a netns test bed needs a recipe",
-            where=f"{campaign.source}: testbed.recipe",
-            fix='for example recipe = "linux-router4"',
-        )
+    assert campaign.testbed.recipe is not None, "the campaign is complete"
     recipe = load_recipe(campaign.testbed.recipe)
-    if recipe.is_stateful and campaign.gateway.inside == "right":
+    if recipe.is_stateful and campaign.roles.inside == "right":
         recipe = recipe.mirrored()
-    complete, control = merge_recipe(campaign, recipe.facts), campaign.gateway.control
+    control = campaign.gateway.control
     return NetnsTestBed(
         recipe,
-        {"left": complete.side("left"), "right": complete.side("right")},
+        {"left": campaign.left, "right": campaign.right},
         plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
         settings=GatewaySettings(
-            table=complete.gateway.table,
-            named=complete.gateway.settings,
-            limits=LimitsModel() if control is None else control.limits,
+            table=campaign.gateway.table,
+            named=campaign.gateway.settings,
+            limits=campaign.control.model.limits,
         ),
         start_seconds_max=None if control is None else control.limits.seconds("start"),
         telemetry=campaign.control.telemetry,
-        edges=complete.map,
+        edges=campaign.map,
         echo=any(table.sends_echo for table in campaign.tables),
         kernel=choose_kernel(campaign.testbed.kernel, recipe),
     )
@@ -62,7 +55,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
 
 def _port_kind(campaign: Campaign) -> str:
     """How the engine opens the Tester's ends: af_packet, or af_xdp where the campaign's sides say so."""
-    named = {side.port for side in (campaign.left, campaign.right) if side is not None and side.port is not None}
+    named = {side.port for side in (campaign.left, campaign.right) if side.port is not None}
     if not named:
         assert campaign.bed.default_port is not None, "a test bed that makes its ports has a way to open them"
         return campaign.bed.default_port

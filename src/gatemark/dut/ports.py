@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription, TelemetryReading
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
@@ -23,7 +22,6 @@ from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, Problem, TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.merge import RecipeFacts
     from gatemark.config.model import Campaign
 
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
@@ -56,7 +54,7 @@ class PortsTestBed(FoundTestBed):
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
-        self._commands = campaign.gateway.control or GatewayControlModel()
+        self._commands = campaign.control.model
         self._ingress = IngressDrop(())
         self._described: HostDescription | None = None
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
@@ -68,34 +66,11 @@ class PortsTestBed(FoundTestBed):
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
-        missing = [
-            Problem(
-                what="kind ports needs a port on each side",
-                where=f"{campaign.source}: {name}.port",
-                fix='for example port = "pci:0000:01:00.0"',
-            )
-            for name, side in (("left", campaign.left), ("right", campaign.right))
-            if side is None or side.port is None
-        ]
-        if missing:
-            raise ConfigError(problems=missing)
-        if self.ports["left"] == self.ports["right"] and parse_port(self.ports["left"]).target:
-            raise ConfigError(
-                what=f"left and right are the same port {self.ports['left']}",
-                where=f"{campaign.source}: right.port",
-                fix="a gateway has two sides: name two ports",
-            )
-
-    @property
-    def facts(self) -> RecipeFacts | None:
-        """Nothing: the campaign file says all."""
-        return None
 
     @property
     def ports(self) -> dict[str, str]:
         """Ports as the campaign names them."""
-        left, right = self._campaign.left, self._campaign.right
-        return {"left": (left and left.port) or "", "right": (right and right.port) or ""}
+        return {"left": self._campaign.left.port or "", "right": self._campaign.right.port or ""}
 
     @property
     def namespace(self) -> str | None:

@@ -18,10 +18,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
+from gatemark.config.complete import complete
 from gatemark.config.map_gateway import made_gateway, unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
-from gatemark.config.merge import RecipeFacts, merge_recipe
-from gatemark.config.model import Campaign
+from gatemark.config.merge import RecipeFacts
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
 from gatemark.config.types import (
     BadValueError,
@@ -260,11 +261,13 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     return recipe_from_dict(table, where)
 
 
-def with_recipe(campaign: Campaign) -> Campaign:
-    """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
-    if campaign.testbed.recipe is None:
-        return campaign
-    return merge_recipe(campaign, load_recipe(campaign.testbed.recipe).facts)
+def complete_campaign(file: CampaignFile) -> Campaign:
+    """Complete a campaign by the recipe that it names, if it names one.
+
+    Raises ConfigError with every reason why it cannot be run.
+    """
+    recipe = file.testbed.recipe
+    return complete(file, None if recipe is None else load_recipe(recipe).facts)
 
 
 def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Recipe:

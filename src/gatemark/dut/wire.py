@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from gatemark.dut import naming
 from gatemark.dut.base import FoundTestBed, GatewayDescription
@@ -32,9 +32,6 @@ from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import CorePlan
 from gatemark.errors import TestBedError
-
-if TYPE_CHECKING:
-    from gatemark.config.merge import RecipeFacts
 
 SIDES = ("left", "right")
 MAC_ADDRESSES = {
@@ -198,11 +195,6 @@ class WireTestBed(FoundTestBed):
         self._pairs = VethPairs([(self._ends["left"], self._ends["right"])], mtu=mtu, cores=cores)
         self._cores = cores
         self._port_kind = port_kind
-
-    @property
-    def facts(self) -> RecipeFacts | None:
-        """Nothing: there is no gateway."""
-        return None
 
     @property
     def ports(self) -> dict[str, str]:

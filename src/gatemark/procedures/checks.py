@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import DURATION_MAX_NS
 from gatemark.errors import Problem
@@ -14,7 +14,7 @@ from gatemark.errors import Problem
 T = TypeVar("T", bound=ProcedureTable)
 
 
-def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterator[Problem]:
+def base_load_problems(campaign: CampaignFile, key: str, load: int | None) -> Iterator[Problem]:
     """Check that a load not given in the file is a throughput that the campaign measures."""
     if load is None and not campaign.finds_frame_rate:
         yield problem(
@@ -25,13 +25,13 @@ def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterat
         )
 
 
-def length_problems(campaign: Campaign, key: str, length_ns: int) -> Iterator[Problem]:
+def length_problems(campaign: CampaignFile, key: str, length_ns: int) -> Iterator[Problem]:
     """Check that a trial is no longer than the engine accepts."""
     if length_ns > DURATION_MAX_NS:
         yield problem(campaign, f"{key}.observe", "makes the trial longer than a week", "write shorter times")
 
 
-def with_search_duration(table: T, campaign: Campaign) -> T:
+def with_search_duration(table: T, campaign: CampaignFile) -> T:
     """Return a table whose search has trials no longer than those that confirm it, unless it says how long."""
     if "search_duration_ns" in table.model_fields_set:
         return table
@@ -39,7 +39,7 @@ def with_search_duration(table: T, campaign: Campaign) -> T:
     return table.model_copy(update={"search_duration_ns": shorter})
 
 
-def search_duration_problems(campaign: Campaign, key: str, search_duration_ns: int) -> Iterator[Problem]:
+def search_duration_problems(campaign: CampaignFile, key: str, search_duration_ns: int) -> Iterator[Problem]:
     """Check that trials of a search are no longer than those that confirm its result."""
     if search_duration_ns > campaign.trial.duration_ns:
         yield problem(

@@ -7,11 +7,11 @@ because the others take their loads from it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, TypeVar, Union
 
 from pydantic import Field, create_model
 
-from gatemark.config.model import Campaign
+from gatemark.config import model
 from gatemark.procedures import (
     back_to_back,
     bursty_traffic,
@@ -29,6 +29,8 @@ from gatemark.procedures import (
 )
 from gatemark.procedures.procedure import Procedure
 from gatemark.results.document import ResultDocument
+
+F = TypeVar("F", bound=model.CampaignFile)
 
 _ROWS = (
     conformity.PROCEDURE,
@@ -53,12 +55,12 @@ _TABLES = tuple(dict.fromkeys(row.table for row in _ROWS))
 _RESULTS = tuple(dict.fromkeys(row.result for row in _ROWS))
 
 
-def _campaign_model() -> type[Campaign]:
-    """Build the model of a campaign file: the common part, and a table for each procedure."""
+def _with_tables(common: type[F]) -> type[F]:
+    """Build the model of a campaign: the common part, and a table for each procedure."""
     fields: dict[str, Any] = {table.key: (table | None, Field(None, description=table.purpose)) for table in _TABLES}
-    model = create_model("Campaign", __base__=Campaign, __module__=__name__, __doc__=Campaign.__doc__, **fields)
-    model.procedure_tables = _TABLES
-    return model
+    with_tables = create_model(common.__name__, __base__=common, __module__=__name__, __doc__=common.__doc__, **fields)
+    with_tables.procedure_tables = _TABLES
+    return with_tables
 
 
 def _document_model() -> type[ResultDocument]:
@@ -73,8 +75,13 @@ def _document_model() -> type[ResultDocument]:
     )
 
 
-CampaignFile = _campaign_model()
+CampaignFile = _with_tables(model.CampaignFile)
 """The campaign file with the tables of all procedures."""
+
+Campaign = _with_tables(model.Campaign)
+"""The same once it is complete."""
+
+CampaignFile.complete_model = Campaign.complete_model = Campaign
 
 PublishedDocument = _document_model()
 """`result.json` with the results of all procedures."""

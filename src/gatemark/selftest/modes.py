@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from typing import Any, Literal
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.complete import complete
 from gatemark.config.defaults import LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
@@ -133,7 +134,7 @@ def campaign_of(
     elif not random_ports:
         fixed = {"mode": "fixed", "range": 10_000}
         document["traffic"] |= {"source_ports": fixed, "destination_ports": fixed}
-    return campaign_from_dict(document, where="selftest")
+    return complete(campaign_from_dict(document, where="selftest"))
 
 
 def _without_checksum(case: Case) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, series_of_text
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.events import ColumnEnded, ColumnStarted, ColumnWarning, Event, EventCallback, RunFinished
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
 from gatemark.errors import (
     ConfigError,
@@ -205,7 +205,7 @@ def _checked(series: SeriesFile, equipment: Equipment) -> tuple[Campaign, ...]:
 
     def check(column: Column) -> Campaign:
         complete = prepare(column.campaign, equipment)[1]
-        make_plan(complete)
+        plan_of(complete)
         return complete
 
     return of_each(series, check)

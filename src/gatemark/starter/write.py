@@ -6,9 +6,7 @@ from pathlib import Path
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_text, schema_text
-from gatemark.config.complete import check_complete
-from gatemark.config.model import Campaign
-from gatemark.dut.recipe import with_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.results.new_file import new_file
 from gatemark.starter.text import SCHEMA, Answers, blocks, campaign_text
@@ -23,18 +21,13 @@ def first_campaign(answers: Answers, most_ns: int | None, file: Path) -> str:
     least_ns = 0
     for level in blocks()["levels"]:
         text = campaign_text(answers, level, file=file.name, name=file.stem)
-        needed_ns = estimate(_complete(text, file)).seconds_max * NANOSECONDS_PER_SECOND
+        written = campaign_from_text(text, file)
+        needed_ns = estimate(complete_campaign(written)).seconds_max * NANOSECONDS_PER_SECOND
         if most_ns is None or needed_ns <= most_ns:
             return campaign_text(answers, level, file=file.name, name=file.stem, time=format_duration_ns(needed_ns))
         least_ns = needed_ns
     what = f"is too short: the shortest campaign of these takes up to {format_duration_ns(least_ns)}"
     raise ConfigError(what=what, where="time", fix="allow more, or measure less")
-
-
-def _complete(text: str, file: Path) -> Campaign:
-    campaign = with_recipe(campaign_from_text(text, file))
-    check_complete(campaign)
-    return campaign
 
 
 def write_first(text: str, file: Path) -> None:

@@ -183,7 +183,7 @@ def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -
     space = tuple_space(campaign, connections)
     inside = campaign.side(campaign.roles.inside).family(campaign.roles.family(campaign.roles.inside))
     outside = campaign.side(campaign.roles.outside).family(campaign.roles.family(campaign.roles.outside))
-    assert inside is not None and outside is not None, "check_complete was not called"
+    assert inside is not None and outside is not None, "the campaign is complete"
     hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
     ports = _ports(space.source_ports), _ports(space.destination_ports)
     if way == campaign.roles.download:

@@ -93,7 +93,7 @@ def resolve_requests(campaign: Campaign) -> list[Json]:
             continue
         for family in campaign.directions.families(name):
             model = side.family(family)
-            assert model is not None and model.gateway is not None, "check_complete was not called"
+            assert model is not None and model.gateway is not None, "the campaign is complete"
             requests.append(
                 {
                     "request": "resolve",
@@ -263,7 +263,7 @@ def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> 
     """Return the hosts of a stream as they are on their own side."""
     sender, receiver = sides_of(way)
     source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
-    assert source is not None and destination is not None, "check_complete was not called"
+    assert source is not None and destination is not None, "the campaign is complete"
     return {
         "source": hosts_json(source, networks=1),
         "destination": hosts_json(destination, networks=campaign.directions.networks(receiver)),

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.load_types import BurstResolution
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
@@ -40,15 +40,15 @@ class BackToBackTable(ProcedureTable):
         "binary", description="halving, or halving in which a loss must happen twice (RFC 9004 section 6.2)"
     )
 
-    def repetitions(self, campaign: Campaign) -> int:
+    def repetitions(self, campaign: CampaignFile) -> int:
         """Return how often the search is repeated."""
         return self.bursts
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of the longest burst."""
         return self.ceiling_ns
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that the throughput is measured: a longest burst exists only if the line carries more than passes."""
         if not campaign.finds_frame_rate:
             yield problem(

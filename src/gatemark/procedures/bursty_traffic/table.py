@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import FrameRate, PositiveDuration
 from gatemark.errors import Problem
@@ -43,15 +43,15 @@ class BurstyTrafficTable(ProcedureTable):
         description="sending time while searching; the result is confirmed with trial.duration",
     )
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of the trials that confirm the result."""
         return campaign.trial.duration_ns
 
-    def completed(self, campaign: Campaign) -> Self:
+    def completed(self, campaign: CampaignFile) -> Self:
         """Search with trials no longer than those that confirm the result."""
         return with_search_duration(self, campaign)
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that no burst is listed twice, the resolution is below the line rate and search trials are short."""
         if len(set(self.frames)) < len(self.frames):
             yield problem(campaign, "bursty_traffic.frames", "lists a number twice", "list each number once")

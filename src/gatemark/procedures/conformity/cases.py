@@ -424,7 +424,7 @@ def scenes(campaign: Campaign, public_port: int | None = None) -> Iterator[tuple
 def edge_scene(campaign: Campaign, public_port: int | None = None) -> EdgeScene:
     """Return the scene of a gateway that is a customer edge itself; its port is any of the set before it is known."""
     edge, (client, server) = campaign.edges.gateway, _edge_hosts(campaign)
-    assert edge is not None and client is not None and server is not None, "check_complete was not called"
+    assert edge is not None and client is not None and server is not None, "the campaign is complete"
     return EdgeScene(
         inside=campaign.roles.inside,
         outside=_other(campaign.roles.inside),
@@ -440,7 +440,7 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
     table = campaign.map
     assert table is not None, "the campaign has MAP rules"
     server = campaign.side("right").family("ipv4")
-    assert server is not None, "check_complete was not called"
+    assert server is not None, "the campaign is complete"
     domains = table.rules
     used = [
         used_numbers(domain, count, table.order)

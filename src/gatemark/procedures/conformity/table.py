@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
@@ -45,7 +45,7 @@ class ConformityTable(ProcedureTable):
         """Return a few: its own packets need none, but a trial of its campaign does."""
         return FEW_CONNECTIONS
 
-    def repetitions(self, campaign: Campaign) -> int:
+    def repetitions(self, campaign: CampaignFile) -> int:
         """Return 1: a case is decided by several frames, not by several runs."""
         del campaign
         return 1

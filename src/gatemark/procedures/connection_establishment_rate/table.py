@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StrictBool
 
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import AsList, FrameRate, LossRatio, SharesOrSearch
@@ -88,7 +88,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
             reason += ", and their validation"
         yield time_needed_ns(campaign, count, self.maximum, validation_ns), reason
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that bounds are in order, nothing is listed twice and nothing is without effect."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
@@ -107,7 +107,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         if self.loss_tolerance:
             yield from self._tolerance_problems(campaign)
 
-    def _tolerance_problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def _tolerance_problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that nothing relies on connections of which some may be lost."""
         if self.validates:
             yield problem(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.check import is_too_coarse
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.types import Count, FrameRate, Share
@@ -67,7 +67,7 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
     def largest_count(self) -> int | None:
         return self.maximum
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that shares, sizes and rates leave something to search."""
         for key in ("beta", "gamma"):
             if getattr(self, key) == 1:

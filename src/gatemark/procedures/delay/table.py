@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.load_types import LoadOfThroughput
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, DelayMetric, Duration, PositiveDuration
 from gatemark.errors import Problem
@@ -56,11 +56,11 @@ class DelayTable(ProcedureTable):
             return self.duration_ns
         return defaults.LATENCY_DURATION_NS if self.has_latency else defaults.TRIAL_DURATION_NS
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""
         return self.sending_ns
 
-    def completed(self, campaign: Campaign) -> Self:
+    def completed(self, campaign: CampaignFile) -> Self:
         """Fill in the sending time."""
         return self.model_copy(update={"duration_ns": self.sending_ns})
 
@@ -68,7 +68,7 @@ class DelayTable(ProcedureTable):
         """Leave out what has no effect, and is refused, if nothing is tagged."""
         return () if self.has_latency else ("first_tag", "tags")
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that loads can be known, tags fit and nothing is without effect."""
         for key, values in (("metrics", self.metrics), ("load", self.load)):
             if len(set(values)) < len(values):
@@ -100,7 +100,7 @@ class DelayTable(ProcedureTable):
                     'leave it out, or add "latency" to delay.metrics',
                 )
 
-    def _tag_problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def _tag_problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that the first tag is within the trial, and that a known load has frames for all tags."""
         if self.first_tag_ns >= self.sending_ns:
             yield problem(

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from pydantic import Field
 
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import FrameRate, Step
 from gatemark.errors import Problem
@@ -33,7 +33,7 @@ class FrameLossTable(ProcedureTable):
         description="step from each load to the next lower one, as a share of maximum",
     )
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""
         return campaign.trial.duration_ns
 
@@ -41,7 +41,7 @@ class FrameLossTable(ProcedureTable):
         """Leave out what has no effect, and is refused, with a list of rates."""
         return () if self.rates is None else ("maximum", "step")
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that no key overrides another and no load is listed twice."""
         if self.rates is None:
             return

@@ -12,7 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
-from gatemark.config.model import Campaign, EchoAsked, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import distinct
@@ -161,7 +161,7 @@ class OverloadTable(ProcedureTable):
         """Return a few: its echo requests need no connections, but a single trial of its campaign does."""
         return FEW_CONNECTIONS
 
-    def completed(self, campaign: Campaign) -> Self:
+    def completed(self, campaign: CampaignFile) -> Self:
         """Fill in the sending time."""
         default = DURATION_NS if self.is_closed_loop else campaign.trial.duration_ns
         return self.model_copy(update={"duration_ns": self.duration_ns or default})
@@ -203,7 +203,7 @@ class OverloadTable(ProcedureTable):
             return None
         return size * self.count * NANOSECONDS_PER_SECOND // self.state_timeout_ns
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that no key is without effect and nothing is listed twice."""
         for key, values in (("clients", self.clients), ("rates", self.rates)):
             if len(set(values)) < len(values):

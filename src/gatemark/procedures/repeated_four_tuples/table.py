@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import Count, FrameRate
 from gatemark.errors import Problem
@@ -47,7 +47,7 @@ class RepeatedFourTuplesTable(ProcedureTable):
             reason = f"{self.frames} frames at the highest rate, {self.maximum} frames/s"
             yield time_needed_ns(campaign, self.frames, self.maximum, 0), reason
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that bounds are in order."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.load_types import FrameCount
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
@@ -35,11 +35,11 @@ class ResetTable(ProcedureTable):
         None, description="frames/s per direction in place of the throughput that the campaign measures"
     )
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""
         return self.before_ns + self.observe_ns
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that the load is known, and that there is a gateway to reset, unlike in a loop-back."""
         yield from base_load_problems(campaign, self.key, self.load)
         yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))

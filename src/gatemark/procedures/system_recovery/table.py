@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.load_types import FrameCount, ShareOfThroughput
-from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.config.model import CampaignFile, ProcedureTable
 from gatemark.config.problems import problem
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
@@ -36,11 +36,11 @@ class SystemRecoveryTable(ProcedureTable):
         None, description="frames/s per direction in place of the throughput that the campaign measures"
     )
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""
         return self.duration_ns + self.observe_ns
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that the overload is more than the throughput, and that the throughput is known."""
         yield from base_load_problems(campaign, self.key, self.load)
         if self.overload <= 1:

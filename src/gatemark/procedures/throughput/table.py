@@ -10,7 +10,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.check import interval_problems
-from gatemark.config.model import Campaign, PassRule, ProcedureTable
+from gatemark.config.model import CampaignFile, PassRule, ProcedureTable
 from gatemark.config.types import FrameRate, LossRatio, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.checks import search_duration_problems, with_search_duration
@@ -62,7 +62,7 @@ class ThroughputTable(ProcedureTable):
     def pass_rule(self) -> PassRule:
         return PassRule(loss_tolerance=self.loss_tolerance, frame_timeout_ns=self.frame_timeout_ns)
 
-    def phase_two_ns(self, campaign: Campaign) -> int:
+    def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of the trials that confirm the result."""
         return campaign.trial.duration_ns
 
@@ -72,11 +72,11 @@ class ThroughputTable(ProcedureTable):
             kept = format_duration_ns(ASSUMED_BUFFER_NS)
             yield f"at most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"
 
-    def completed(self, campaign: Campaign) -> Self:
+    def completed(self, campaign: CampaignFile) -> Self:
         """Search with trials no longer than those that confirm the result."""
         return with_search_duration(self, campaign)
 
-    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+    def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that bounds are in order, the resolution is below the maximum and search trials are not too long."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
