@@ -346,7 +346,7 @@ def test_recipes_in_the_documentation_can_be_loaded(text: str, tmp_path: Path) -
     file = tmp_path / "recipe.toml"
     file.write_text(text, encoding="utf-8")
     recipe = load_recipe(file)
-    assert not recipe.is_stateful or recipe.actions >= {"clear_state", "count_connections", "tear_down"}
+    assert not recipe.technology.is_stateful or recipe.actions >= {"clear_state", "count_connections", "tear_down"}
 
 
 def test_the_check_in_the_documentation_is_the_one_of_the_examples(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,9 @@ from tests.property.json_values import ODD_DATES, Values, texts_of
 from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.campaign.plan import plan_of
 from gatemark.config.load import campaign_of_file
+from gatemark.config.recipe import Recipe
 from gatemark.config.vary import columns_of, read_vary
-from gatemark.dut.recipe import Recipe, complete_campaign, load_recipe, recipe_from_dict
+from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict
 from gatemark.errors import ConfigError
 from gatemark.procedures.registry import CampaignFile
 from gatemark.results.toml_text import to_toml
@@ -122,7 +123,7 @@ def test_a_recipe_is_taken_or_refused_in_words(seed: int, wrong: float, by_schem
     except ConfigError as error:
         assert_told(error)
         return
-    assert recipe.facts.technology == recipe.technology
+    assert recipe.gateway.technology == recipe.technology.name
     assert recipe.mirrored().mirrored() == recipe
 
 

@@ -57,7 +57,7 @@ a_guest_of_its_own = pytest.mark.nightly("each of these tests starts a kernel of
 
 def new_bed(name: str, kernel: str = "uml") -> NetnsTestBed:
     recipe = load_recipe(name)
-    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     return NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), kernel=choose_kernel(kernel, recipe))
 
 
@@ -316,7 +316,7 @@ def test_jool_translates_headers_as_the_rfc_says(jool: NetnsTestBed) -> None:
     for sent, due in ((from_ipv4(load=ZERO_IN_IPV6), 0), (from_ipv6(load=ZERO_IN_IPV4), 0xFFFF)):
         ((_, arrived),), _ = exchange(jool, [sent])
         assert arrived[UDP].chksum == due, "0xffff is right; the recipe states that Jool writes 0 in IPv6"
-    assert load_recipe("jool-siit64").zero_udp_checksum
+    assert load_recipe("jool-siit64").gateway.zero_udp_checksum
     numbers = {exchange(jool, [from_ipv6()])[0][0][1][IP].id for _ in range(3)}
     assert len(numbers) == 3, "each packet has an identification of its own"
 
@@ -566,7 +566,7 @@ OWNER = textwrap.dedent(
     from gatemark.dut.steering import plan_cores, usable_cpus
 
     recipe = load_recipe("nft-nat44")
-    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     print("begun", flush=True)
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), kernel=choose_kernel("uml", recipe)) as bed:
         print(bed.namespace, flush=True)

@@ -25,6 +25,7 @@ from scapy.packet import Packet, Raw
 from tests.system.machine import gatemark
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.tables import SideModel
 from gatemark.dut import machine, naming
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
@@ -52,7 +53,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"network namespaces with 
 
 def new_bed(name_or_path: str | Path, cores: CorePlan | None = None) -> NetnsTestBed:
     recipe = load_recipe(name_or_path)
-    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     return NetnsTestBed(recipe, sides, cores or plan_cores(usable_cpus()))
 
 
@@ -138,7 +139,7 @@ def test_frame_crosses_and_comes_out_as_the_recipe_says(
     (other, packet), layer = received[0], IPv6 if ":" in seen_source else IP
     assert other != side
     native = seen_source == source
-    decrement = 1 if native else load_recipe(name).hop_limit_decrement
+    decrement = (None if native else load_recipe(name).gateway.hop_limit_decrement) or 1
     assert packet[layer].src == str(ipaddress.ip_address(seen_source))
     assert packet[layer].dst == str(ipaddress.ip_address(seen_destination))
     assert (packet.hlim if layer is IPv6 else packet.ttl) == 10 - decrement
@@ -413,7 +414,7 @@ OWNER = textwrap.dedent(
     from gatemark.dut.steering import plan_cores, usable_cpus
 
     recipe = load_recipe("tayga-siit64")
-    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus())) as bed:
         print(bed.namespace, flush=True)
         time.sleep(60)
@@ -627,7 +628,7 @@ def test_hosts_behind_one_router_are_reached_through_it() -> None:
     plays = {}
     for side, network in (("left", "198.18"), ("right", "198.19")):
         ipv4 = {"address": f"{network}.65.2", "router": f"{network}.1.10", "gateway": f"{network}.1.1"}
-        plays[side] = recipe.left.side.model_validate({"address_mode": "nexthop", "ipv4": ipv4})
+        plays[side] = SideModel.model_validate({"address_mode": "nexthop", "ipv4": ipv4})
     with NetnsTestBed(recipe, plays, plan_cores(usable_cpus())) as bed:
         received, asked = exchange(bed, [frame("left", "198.18.65.2", "198.19.99.7")])
         assert len(received) == 1
@@ -644,15 +645,15 @@ def test_settings_of_a_recipe_are_made_and_read_back(tmp_path: Path, value: str)
         + 'read = "cat /proc/sys/net/ipv4/ip_default_ttl"\n'
     )
     recipe = load_recipe(path)
-    sides = {"left": recipe.left.side, "right": recipe.right.side}
-    settings = GatewaySettings(table=recipe.table, named={"mark": value, "ttl": 77})
+    sides = {"left": recipe.side("left"), "right": recipe.side("right")}
+    settings = GatewaySettings(table=recipe.gateway.table, named={"mark": value, "ttl": 77})
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=settings) as bed:
         read = {setting.name: setting.read for setting in bed.describe().settings}
         assert read["ttl"] == "77"
         assert not list((Path("/run/gatemark")).glob("**/victim"))
         bed.restart()
         assert bed.describe().settings[1].read == "77"
-    beyond = GatewaySettings(table=recipe.table, named={"ttl": 300})
+    beyond = GatewaySettings(table=recipe.gateway.table, named={"ttl": 300})
     with pytest.raises(TestBedError, match=r"set\.ttl"):
         NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=beyond).__enter__()
 

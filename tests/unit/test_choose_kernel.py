@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.recipe import Recipe
 from gatemark.doctor import check_kernel, check_tools
 from gatemark.dut import choose_kernel as chosen
 from gatemark.dut import gateway_kernel, kernel_modules
@@ -18,7 +19,7 @@ from gatemark.dut.guest_kernel import GuestKernel
 from gatemark.dut.host_kernel import HostKernel
 from gatemark.dut.kernel_modules import missing_modules
 from gatemark.dut.naming import BedName
-from gatemark.dut.recipe import Recipe, load_recipe
+from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import CorePlan
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.kernels import store

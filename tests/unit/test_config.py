@@ -13,10 +13,8 @@ import pytest
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
 from gatemark.config.complete import complete
-from gatemark.config.merge import RecipeFacts
 from gatemark.config.model import CampaignFile
-from gatemark.config.tables import EamEntry, SideModel
-from gatemark.dut.recipe import complete_campaign
+from gatemark.dut.recipe import complete_campaign, recipe_from_dict
 from gatemark.errors import ConfigError
 from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.units import LineShare
@@ -374,20 +372,22 @@ def test_a_written_campaign_reads_back_the_same(change: Change) -> None:
     assert campaign_from_dict(written).to_document() == written
 
 
-FACTS = RecipeFacts(
-    name="tayga-siit64",
-    technology="siit64",
-    hop_limit_decrement=3,
-    prefix="2001:2:0:6400::/96",
-    eam=(EamEntry.model_validate({"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}),),
-    left=SideModel.model_validate({"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}}),
-    right=SideModel.model_validate(
-        {
+RECIPE = recipe_from_dict(
+    {
+        "name": "tayga-siit64",
+        "description": "a translator",
+        "technology": "siit64",
+        "hop_limit_decrement": 3,
+        "prefix": "2001:2:0:6400::/96",
+        "eam": [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}],
+        "left": {"networks": ["2001:2::/64"], "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+        "right": {
+            "networks": ["198.19.0.0/24", "2001:2:0:8000::/64"],
             "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
             "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-        }
-    ),
-    mtu=1540,
+        },
+        "mtu": 1540,
+    }
 )
 
 
@@ -397,7 +397,7 @@ def netns(**tables: Any) -> CampaignFile:
 
 def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     right = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
-    campaign = complete(netns(right=right), FACTS)
+    campaign = complete(netns(right=right), RECIPE)
     forwarding = campaign.forwarding
     assert campaign.technology.name == "siit64"
     assert (forwarding.hop_limit_decrement, forwarding.background_hop_limit_decrement) == (3, 1)
@@ -407,7 +407,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     assert side.ipv4 is not None
     assert str(side.ipv4.gateway) == "198.19.0.1"
     assert str(side.ipv4.hosts.range) == "2-99"
-    assert complete(campaign_from_dict(campaign.to_document()), FACTS) == campaign
+    assert complete(campaign_from_dict(campaign.to_document()), RECIPE) == campaign
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(tables: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        complete(netns(**tables), FACTS)
+        complete(netns(**tables), RECIPE)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
 
 

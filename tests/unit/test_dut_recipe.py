@@ -8,9 +8,10 @@ import pytest
 
 from gatemark.config.complete import complete
 from gatemark.config.model import CampaignFile
-from gatemark.config.tables import GatewayAction, GatewayTableModel
+from gatemark.config.recipe import Recipe
+from gatemark.config.tables import GatewayAction, GatewayTableModel, SideModel
 from gatemark.dut.plumbing import gateway_end, machine_settings, sysctl_script
-from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe, substitute
+from gatemark.dut.recipe import built_in_recipes, load_recipe, substitute
 from gatemark.errors import ConfigError
 
 GOOD = """
@@ -50,8 +51,8 @@ def problems_of(tmp_path: Path, text: str) -> str:
 def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.name == name
-    assert recipe.facts.technology == recipe.technology
-    assert recipe.facts.left.port is None
+    assert recipe.gateway.technology == recipe.technology.name
+    assert recipe.left.port is None
 
 
 def test_these_recipes_are_built_in() -> None:
@@ -62,27 +63,28 @@ def test_these_recipes_are_built_in() -> None:
 def test_jool_has_no_limit_of_its_own_to_its_table() -> None:
     recipe = load_recipe("jool-nat64")
     limits = {"set_table_size", "set_hash_size"}
-    assert recipe.facts.actions | {"reset"} | limits == set(get_args(GatewayAction))
+    assert recipe.actions | {"reset"} | limits == set(get_args(GatewayAction))
     assert recipe.modules == {"jool": "jool-dkms"}
     assert not recipe.host_sysctl
 
 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_stateful_recipes_control_everything(name: str) -> None:
-    facts = load_recipe(name).facts
-    assert facts.inside == "left"
-    assert facts.actions | {"reset"} == set(get_args(GatewayAction))
-    assert None not in (facts.table.size, facts.table.hash_size, facts.table.udp_timeout_ns)
-    assert facts.zero_udp_checksum == (True if name.startswith("tayga") else None)
+    recipe = load_recipe(name)
+    table = recipe.gateway.table
+    assert recipe.gateway.inside == "left"
+    assert recipe.actions | {"reset"} == set(get_args(GatewayAction))
+    assert None not in (table.size, table.hash_size, table.udp_timeout_ns)
+    assert recipe.gateway.zero_udp_checksum == (True if name.startswith("tayga") else None)
 
 
 def test_a_mirrored_recipe_has_its_sides_swapped() -> None:
     recipe = load_recipe("tayga-nat64")
     mirrored = recipe.mirrored()
-    assert (mirrored.facts.inside, mirrored.left, mirrored.right) == ("right", recipe.right, recipe.left)
-    assert mirrored.facts.pool == recipe.facts.pool
+    assert (mirrored.gateway.inside, mirrored.left, mirrored.right) == ("right", recipe.right, recipe.left)
+    assert mirrored.gateway.pool == recipe.gateway.pool
     assert mirrored.mirrored() == recipe
-    assert complete(netns("right"), recipe.facts) == complete(netns("right"), mirrored.facts)
+    assert complete(netns("right"), recipe) == complete(netns("right"), mirrored)
 
 
 def netns(inside: str) -> CampaignFile:
@@ -126,7 +128,7 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('name = "mine"', 'name = "mine', "not TOML"),
         ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
         ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
-        ('setup = ["true"]', 'setup = "true"', "commands.setup"),
+        ('setup = ["true"]', "setup = 1", "commands.setup"),
         ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: does not apply to router44"),
         ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: does not apply to router44"),
         ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
@@ -166,7 +168,7 @@ def test_only_known_variables_are_substituted() -> None:
 
 def test_on_link_gateway_gets_the_length_of_its_network() -> None:
     recipe = load_recipe("linux-router4")
-    end = gateway_end(recipe, "left", recipe.left.side, "eth7")
+    end = gateway_end(recipe, "left", recipe.left, "eth7")
     assert end.addresses == ("198.18.0.1/16", "2001:2::1/56")
     assert end.routes == ()
     assert ["ip", "address", "add", "2001:2::1/56", "dev", "eth7", "nodad"] in list(end.commands())
@@ -174,7 +176,7 @@ def test_on_link_gateway_gets_the_length_of_its_network() -> None:
 
 def test_next_hop_gateway_gets_a_route_through_the_router() -> None:
     recipe = load_recipe("linux-router4")
-    play = recipe.left.side.model_validate(
+    play = SideModel.model_validate(
         {
             "address_mode": "nexthop",
             "ipv4": {"address": "198.18.65.2", "router": "198.18.1.10", "gateway": "198.18.1.1"},
@@ -202,7 +204,7 @@ def test_next_hop_gateway_gets_a_route_through_the_router() -> None:
 def test_addresses_that_do_not_fit_the_recipe_are_refused(play: dict[str, object], said: str) -> None:
     recipe = load_recipe("linux-router4")
     with pytest.raises(ConfigError, match=said):
-        gateway_end(recipe, "left", recipe.left.side.model_validate(play), "eth7")
+        gateway_end(recipe, "left", SideModel.model_validate(play), "eth7")
 
 
 def test_settings_become_writes_below_proc_sys() -> None:

@@ -13,9 +13,10 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.cli.main import main
 from gatemark.config.complete import complete
 from gatemark.config.model import Campaign
+from gatemark.config.recipe import MAP_VARIABLES, Recipe
 from gatemark.config.tables import SideModel
 from gatemark.dut.plumbing import gateway_end
-from gatemark.dut.recipe import MAP_VARIABLES, Recipe, complete_campaign, load_recipe, recipe_from_dict, substitute
+from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict, substitute
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 
@@ -133,18 +134,18 @@ def test_a_relay_may_be_made_otherwise() -> None:
     plain = recipe(map_gateway=None, map=None, files={}, commands={"setup": ["true"]})
     assert plain.map_variables(campaign().map) == {}
     with pytest.raises(ConfigError, match="map: is missing: map_t_br needs the rules of its domains"):
-        complete(campaign_from_dict(document()), plain.facts)
+        complete(campaign_from_dict(document()), plain)
 
 
 def test_customer_edges_are_reached_through_the_left_side() -> None:
     relay = load_recipe(NAME)
-    end = gateway_end(relay, "left", relay.left.side, "eth7", relay.map)
+    end = gateway_end(relay, "left", relay.left, "eth7", relay.map)
     assert end.routes == (("2001:2:0:4000::/56", "2001:2::2"),)
-    assert gateway_end(relay, "right", relay.right.side, "eth7", relay.map).routes == ()
+    assert gateway_end(relay, "right", relay.right, "eth7", relay.map).routes == ()
     nexthop = {"address": "2001:2:0:7::2", "gateway": "2001:2::1", "router": "2001:2::9"}
     side = SideModel.model_validate({"address_mode": "nexthop", "ipv6": nexthop})
     end = gateway_end(relay, "left", side, "eth7", relay.map)
     assert end.routes == (("2001:2::/56", "2001:2::9"), ("2001:2:0:4000::/56", "2001:2::9"))
     onlink = campaign(map={"domains": [RULE], "onlink": True}).map
-    end = gateway_end(relay, "left", relay.left.side, "eth7", onlink)
+    end = gateway_end(relay, "left", relay.left, "eth7", onlink)
     assert list(end.commands())[-1] == ["ip", "route", "add", "2001:db8:ce::/51", "dev", "eth7"]

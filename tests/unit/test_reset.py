@@ -329,4 +329,4 @@ class TestCommands:
     def test_every_recipe_has_them(self, name: str) -> None:
         recipe = load_recipe(name)
         assert recipe.commands.reset
-        assert "reset" in recipe.facts.actions
+        assert "reset" in recipe.actions

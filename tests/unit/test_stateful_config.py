@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from fractions import Fraction
 from ipaddress import ip_network
 from typing import Any
@@ -13,13 +12,11 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import complete
-from gatemark.config.merge import RecipeFacts
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.stateful import count_max, initiator_prefixes
-from gatemark.config.tables import GatewayTableModel, SideModel
-from gatemark.config.types import Span
-from gatemark.dut.recipe import complete_campaign
+from gatemark.config.tables import GatewayTableModel
+from gatemark.dut.recipe import complete_campaign, recipe_from_dict
 from gatemark.errors import ConfigError
 
 BASE: dict[str, Any] = {
@@ -364,21 +361,27 @@ def test_no_connection_may_expire_before_it_is_used(changes: dict[str, Any], sec
     assert f"but connections must live for {seconds}s" in problems[0]
 
 
-FACTS = RecipeFacts(
-    name="mine",
-    technology="nat64",
-    hop_limit_decrement=3,
-    prefix="2001:2:0:6400::/96",
-    zero_udp_checksum=True,
-    inside="left",
-    pool=(ip_network("198.19.0.1/32"),),
-    pool_ports=Span(1024, 65535),
-    mapping="endpoint_dependent",
-    table=GatewayTableModel.model_validate({"size": 1_048_576, "hash_size": 262_144, "udp_timeout": "300s"}),
-    actions=frozenset({"clear_state", "tear_down", "set_table_size", "set_udp_timeout"}),
-    left=SideModel.model_validate({"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}}),
-    right=SideModel.model_validate({"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}}),
-)
+DOCUMENT: dict[str, Any] = {
+    "name": "mine",
+    "description": "a translator",
+    "technology": "nat64",
+    "hop_limit_decrement": 3,
+    "prefix": "2001:2:0:6400::/96",
+    "zero_udp_checksum": True,
+    "pool": ["198.19.0.1/32"],
+    "pool_ports": "1024-65535",
+    "mapping": "endpoint_dependent",
+    "table": {"size": 1_048_576, "hash_size": 262_144, "udp_timeout": "300s"},
+    "left": {"networks": ["2001:2::/64"], "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+    "right": {"networks": ["198.19.0.0/24"], "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+    "commands": {
+        "clear_state": ["clear"],
+        "tear_down": "clear",
+        "set_table_size": ["size {size}"],
+        "set_udp_timeout": ["timeout {seconds}"],
+    },
+}
+RECIPE = recipe_from_dict(DOCUMENT)
 
 
 def netns(gateway: dict[str, Any] | None = None, **tables: Any) -> CampaignFile:
@@ -388,28 +391,25 @@ def netns(gateway: dict[str, Any] | None = None, **tables: Any) -> CampaignFile:
 
 
 def test_a_recipe_tells_about_the_state() -> None:
-    merged = complete(netns({"table": {"size": 5000}}), FACTS)
+    merged = complete(netns({"table": {"size": 5000}}), RECIPE)
     assert merged.gateway.table == GatewayTableModel.model_validate(
         {"size": 5000, "hash_size": 262_144, "udp_timeout": "300s"}
     )
     assert (merged.roles.inside, merged.gateway.zero_udp_checksum, merged.control.actions) == (
         "left",
         True,
-        FACTS.actions,
+        RECIPE.actions,
     )
-    again = complete(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), FACTS)
+    again = complete(campaign_from_dict(json.loads(json.dumps(merged.to_document()))), RECIPE)
     assert again == merged
-    assert again.control.actions == FACTS.actions
+    assert again.control.actions == RECIPE.actions
 
 
 def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
-    merged = complete(netns({"inside": "right"}), FACTS)
-    assert (merged.roles.inside, merged.side("right"), merged.side("left").ipv4) == (
-        "right",
-        FACTS.left.model_copy(update={"mtu": 1500}),
-        FACTS.right.ipv4,
-    )
-    assert complete(campaign_from_dict(merged.to_document()), FACTS) == merged
+    merged = complete(netns({"inside": "right"}), RECIPE)
+    assert (merged.roles.inside, merged.right.mtu) == ("right", 1500)
+    assert (merged.right.ipv6, merged.left.ipv4) == (RECIPE.left.ipv6, RECIPE.right.ipv4)
+    assert complete(campaign_from_dict(merged.to_document()), RECIPE) == merged
 
 
 @pytest.mark.parametrize(
@@ -424,13 +424,13 @@ def test_a_file_with_the_initiator_on_the_right_mirrors_its_recipe() -> None:
 )
 def test_a_file_that_contradicts_its_recipe(gateway: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        complete(netns(gateway), FACTS)
+        complete(netns(gateway), RECIPE)
     assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
     assert all("recipe" in problem.fix for problem in caught.value.problems)
 
 
 def test_a_recipe_without_a_needed_command_is_named() -> None:
-    silent = replace(FACTS, pool=(), actions=frozenset(), table=GatewayTableModel())
+    silent = recipe_from_dict(DOCUMENT | {"pool": [], "table": {}, "commands": {}})
     with pytest.raises(ConfigError) as caught:
         complete(netns({"pool": ["198.19.0.1"]}, connection_tear_down_rate={}), silent)
     assert [problem.what.partition(":")[0] for problem in caught.value.problems] == [

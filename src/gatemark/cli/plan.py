@@ -204,6 +204,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for key in ("host", "sudo", "shell", "limits", "boot"):
         given.pop(key, None)
+    given = {"setup": given.pop("setup", []), **given}  # it is run first
     for name, setting in given.pop("set", {}).items():
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}

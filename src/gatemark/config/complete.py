@@ -19,9 +19,10 @@ from gatemark.config.hosts import (
     unmapped_host,
 )
 from gatemark.config.map_check import complete_map
-from gatemark.config.merge import RecipeFacts, merge_recipe
+from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem, raise_if_any
+from gatemark.config.recipe import Recipe
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
@@ -31,7 +32,7 @@ from gatemark.technology import FAMILY_WORDS, Family, SideName
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
 
-def complete(file: CampaignFile, recipe: RecipeFacts | None = None) -> Campaign:
+def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
     """Fill in what the recipe knows, and check all of it.
 
     Raises ConfigError with every reason why the campaign cannot be run.
@@ -60,11 +61,11 @@ def _unknown(file: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator
         yield problem(file, "gateway.technology", "is not known", "the recipe must give it")
 
 
-def _known(file: CampaignFile, recipe: RecipeFacts | None) -> Campaign | None:
+def _known(file: CampaignFile, recipe: Recipe | None) -> Campaign | None:
     """Return the file with all that must be known, unchecked; None where it is not."""
     if recipe is None:
         return Campaign.of(file, actions=frozenset(), settings=frozenset())
-    return Campaign.of(file, actions=recipe.actions, settings=recipe.setting_names)
+    return Campaign.of(file, actions=recipe.actions, settings=frozenset(recipe.commands.settings))
 
 
 def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:

@@ -21,6 +21,7 @@ from gatemark.config.tables import (
     ConnectionsModel,
     GatewayAction,
     GatewayModel,
+    KnownGateway,
     LineModel,
     SideModel,
     Table,
@@ -31,7 +32,7 @@ from gatemark.config.tables import (
 )
 from gatemark.config.views import Control, Directions, Edges, Forwarding, Roles
 from gatemark.errors import Problem
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 from gatemark.units import LineShare
 
 
@@ -275,12 +276,6 @@ class CampaignFile(Table):
     def connection_rate_key(self) -> str:
         """Return the name of the table that has the highest rate of connections found."""
         return next(table.key for table in self.procedure_tables if table.finds_connection_rate)
-
-
-class KnownGateway(GatewayModel):
-    """The gateway of a complete campaign."""
-
-    technology: TechnologyName
 
 
 class Campaign(CampaignFile):

@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
 
@@ -59,6 +59,42 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRecipe:
+    """Rule of a field: where a recipe makes the gateway, its value is the recipe's.
+
+    A field without a rule is the file's, and the recipe's only where the file is silent.
+    """
+
+    words: str = "makes a gateway with"
+    """How the recipe comes to its value, for the message about a file that contradicts it."""
+    may_be_open: bool = False
+    """Whether the file may say it where the recipe is silent."""
+    is_limit: bool = False
+    """Whether the file may say less."""
+
+    def allows(self, ours: Any, theirs: Any) -> bool:
+        """Whether a file may have one value where its recipe has another."""
+        if self.is_limit:
+            return theirs is None or bool(ours <= theirs)
+        return self.may_be_open and theirs in (None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SetByRecipe:
+    """Rule of a field: the file's value, where the recipe has a command that sets it."""
+
+    action: GatewayAction
+
+
+class KeyByKey:
+    """Rule of a table in a table: each of its keys has a rule of its own."""
+
+
+OPEN = OfRecipe(may_be_open=True)
+GIVEN = OfRecipe(words="gives the gateway")
+
+
 class EamEntry(Table):
     """One explicit address mapping (RFC 7757 section 3)."""
 
@@ -69,9 +105,13 @@ class EamEntry(Table):
 class GatewayTableModel(Table):
     """The connection tracking table of a stateful gateway (RFC 9693 section 4.4)."""
 
-    size: Count | None = Field(None, description="connections that the table is configured to hold")
-    hash_size: Count | None = Field(None, description="buckets of its hash table")
-    udp_timeout_ns: PositiveDuration | None = Field(
+    size: Annotated[Count | None, SetByRecipe("set_table_size")] = Field(
+        None, description="connections that the table is configured to hold"
+    )
+    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size")] = Field(
+        None, description="buckets of its hash table"
+    )
+    udp_timeout_ns: Annotated[PositiveDuration | None, SetByRecipe("set_udp_timeout")] = Field(
         None, alias="udp_timeout", description="after what time without frames a UDP connection is deleted"
     )
 
@@ -136,7 +176,28 @@ class LimitsModel(Table):
         return nanoseconds / defaults.SECOND_NS
 
 
-class GatewayControlModel(Table):
+class Commands(Table):
+    """Commands that control a gateway, of a recipe or of `gateway.control`."""
+
+    clear_state: Annotated[tuple[str, ...], AsList] = Field((), description="deletes all connections")
+    count_connections: str | None = Field(None, description="prints the number of connections")
+    tear_down: str | None = Field(None, description="deletes all connections; it is timed where it runs")
+    set_table_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the table to {size} connections")
+    set_hash_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the hash table to {size} buckets")
+    set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
+    read_table_size: str | None = Field(None, description="prints how many connections the table can hold")
+    read_hash_size: str | None = Field(None, description="prints the buckets of its hash table")
+    read_udp_timeout: str | None = Field(None, description="prints the UDP timeout in seconds")
+    reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
+    start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
+    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
+    health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
+    settings: dict[SettingName, SettingModel] = Field(
+        {}, alias="set", description="settings of your own, by the names that gateway.settings gives values to"
+    )
+
+
+class GatewayControlModel(Commands):
     """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
 
     commands: Annotated[tuple[str, ...], AsList] = Field(
@@ -153,23 +214,7 @@ class GatewayControlModel(Table):
     shell: str = Field(
         "sh -s", min_length=1, description="POSIX shell that reads a script from its standard input and runs it"
     )
-    clear_state: Annotated[tuple[str, ...], AsList] = Field((), description="deletes all connections")
-    count_connections: str | None = Field(None, description="prints the number of connections")
-    tear_down: str | None = Field(None, description="deletes all connections; it is timed where it runs")
-    set_table_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the table to {size} connections")
-    set_hash_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the hash table to {size} buckets")
-    set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
-    read_table_size: str | None = Field(None, description="prints how many connections the table can hold")
-    read_hash_size: str | None = Field(None, description="prints the buckets of its hash table")
-    read_udp_timeout: str | None = Field(None, description="prints the UDP timeout in seconds")
-    reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
-    start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
-    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
-    health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
     describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
-    settings: dict[SettingName, SettingModel] = Field(
-        {}, alias="set", description="settings of your own, by the names that gateway.settings gives values to"
-    )
     boot: BootOccasion = Field(
         "never", description="before what the host is booted; column: before the first trial of a session"
     )
@@ -214,21 +259,28 @@ class TelemetryModel(Table):
     required: StrictBool = Field(False, description="a trial without samples is invalid")
 
 
+_HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
+
+
 class GatewayModel(Table):
     """What the gateway does to a frame."""
 
-    technology: TechnologyName | None = Field(
+    technology: Annotated[TechnologyName | None, OfRecipe()] = Field(
         None, description="what it does, and to which families; the recipe gives it for a netns test bed"
     )
-    hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
+    hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe()] = Field(
         None, description="by how much hop limit and time to live come out lower; default 1 or what the recipe says"
     )
-    background_hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
+    background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = Field(
         None, description="the same for native IPv6 background; default 1 for translators, else as for the foreground"
     )
-    prefix: TranslationPrefix | None = Field(None, description="translation prefix (RFC 6052); translators only")
-    eam: tuple[EamEntry, ...] = Field((), description="explicit address mappings (RFC 7757); translators only")
-    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = Field(
+    prefix: Annotated[TranslationPrefix | None, OfRecipe()] = Field(
+        None, description="translation prefix (RFC 6052); translators only"
+    )
+    eam: Annotated[tuple[EamEntry, ...], OfRecipe()] = Field(
+        (), description="explicit address mappings (RFC 7757); translators only"
+    )
+    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe()] = Field(
         None,
         description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260"
         " octets, else 1) or RFC 6145 section 5.1 (always 1); translators only",
@@ -239,28 +291,28 @@ class GatewayModel(Table):
     well_known_prefix_allowed: StrictBool = Field(
         False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
     )
-    inside: SideName | None = Field(
+    inside: Annotated[SideName | None, OfRecipe()] = Field(
         None, description="side of the Initiator (RFC 9693 section 4.1), default left; stateful gateways only"
     )
-    pool: tuple[IpPrefix, ...] = Field(
+    pool: Annotated[tuple[IpPrefix, ...], OPEN] = Field(
         (),
         description="public addresses that connections are translated to; stateful gateways only, but a customer edge",
     )
-    pool_ports: PortSpan | None = Field(
+    pool_ports: Annotated[PortSpan | None, OPEN] = Field(
         None,
         description="ports of each public address that the gateway uses, default 1024-65535; stateful gateways only",
     )
-    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = Field(
+    mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN] = Field(
         None,
         description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default:"
         " not known; stateful gateways only",
     )
-    zero_udp_checksum: StrictBool | None = Field(
+    zero_udp_checksum: Annotated[StrictBool | None, OPEN] = Field(
         None,
         description="the translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768); such frames are"
         " then accepted and counted apart; translators only",
     )
-    table: GatewayTableModel = Field(
+    table: Annotated[GatewayTableModel, KeyByKey] = Field(
         GatewayTableModel(), description="its connection tracking table; stateful gateways only"
     )
     settings: dict[SettingName, SettingValue] = Field(
@@ -287,6 +339,12 @@ class GatewayModel(Table):
     name: str = Field("", description="name of the gateway for the report")
     version: str = Field("", description="version of the gateway for the report")
     configuration: str = Field("", description="configuration of the gateway for the report (RFC 2544 section 7)")
+
+
+class KnownGateway(GatewayModel):
+    """The gateway of a complete campaign, and that of a recipe."""
+
+    technology: Annotated[TechnologyName, OfRecipe()]
 
 
 class TestbedModel(Table):
@@ -331,7 +389,7 @@ class Ipv4Model(Table):
     """IPv4 on one side."""
 
     address: Ipv4 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
-    gateway: Ipv4 | None = Field(None, description="the gateway's address on this side")
+    gateway: Annotated[Ipv4 | None, GIVEN] = Field(None, description="the gateway's address on this side")
     router: Ipv4 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
     hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
 
@@ -340,17 +398,20 @@ class Ipv6Model(Table):
     """IPv6 on one side."""
 
     address: Ipv6 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
-    gateway: Ipv6 | None = Field(None, description="the gateway's address on this side")
+    gateway: Annotated[Ipv6 | None, GIVEN] = Field(None, description="the gateway's address on this side")
     router: Ipv6 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
     hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
+
+
+_Mtu = Annotated[StrictInt, Field(ge=576, le=9216 + 20)]
 
 
 class SideModel(Table):
     """One port of the Tester and the hosts behind it."""
 
     port: str | None = Field(None, min_length=1, description="port by its short name, for example pci:0000:01:00.0")
-    ipv4: Ipv4Model | None = Field(None, description="IPv4 hosts of this side")
-    ipv6: Ipv6Model | None = Field(None, description="IPv6 hosts of this side")
+    ipv4: Annotated[Ipv4Model | None, KeyByKey] = Field(None, description="IPv4 hosts of this side")
+    ipv6: Annotated[Ipv6Model | None, KeyByKey] = Field(None, description="IPv6 hosts of this side")
     address_mode: Literal["onlink", "nexthop"] = Field(
         "onlink", description="hosts are neighbours of the gateway, or lie behind one router (RFC 2544 C.2.2.2)"
     )
@@ -366,7 +427,7 @@ class SideModel(Table):
     ring_frames: Annotated[StrictInt, Field(ge=32, le=65536)] = Field(
         defaults.RING_FRAMES, description="frames that a receive or transmit ring holds"
     )
-    mtu: Annotated[StrictInt, Field(ge=576, le=9216 + 20)] | None = Field(
+    mtu: Annotated[_Mtu | None, OfRecipe(words="sets", is_limit=True)] = Field(
         None, description="largest IP packet on this side in octets, default 1500 or what the recipe sets"
     )
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gatemark.bed_kinds import BED_KINDS
+from gatemark.config.recipe import Recipe
 from gatemark.config.tables import TestbedModel
 from gatemark.dut.gateway_kernel import GatewayKernel, Links
 from gatemark.dut.guest_kernel import GUEST_CPUS, GuestKernel
 from gatemark.dut.host_kernel import HostKernel
 from gatemark.dut.kernel_modules import comes_with_the_kernel, missing_modules
-from gatemark.dut.recipe import Recipe, load_recipe
+from gatemark.dut.recipe import load_recipe
 from gatemark.errors import TestBedError
 from gatemark.kernels.store import BUILD_COMMAND, Kernel, kernel_at, kernels
 

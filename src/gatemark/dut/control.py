@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gatemark.config import defaults
+from gatemark.config.recipe import RecipeCommands
 from gatemark.config.tables import (
     GatewayAction,
     GatewayControlModel,
@@ -21,7 +22,7 @@ from gatemark.config.tables import (
     SettingModel,
 )
 from gatemark.dut.base import SettingMade
-from gatemark.dut.recipe import TABLE_VARIABLES, Commands
+from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Run, attempt
 from gatemark.errors import Problem, TestBedError
 
@@ -55,7 +56,7 @@ now; echo "$before $time"
 (busybox, OpenBSD); then perl is used, else the kernel's uptime, which has hundredths of a second."""
 
 
-ControlCommands = Commands | GatewayControlModel
+ControlCommands = RecipeCommands | GatewayControlModel
 """Where the commands come from: a recipe or the campaign file."""
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from gatemark.config.recipe import Recipe
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription, HostReading, TelemetryReading
 from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
@@ -26,7 +27,7 @@ from gatemark.dut.gateway_host import GatewayHost, threads_of
 from gatemark.dut.gateway_kernel import SIDES, Links
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL, gateway_end, machine_settings, sysctl_script
-from gatemark.dut.recipe import Recipe, substitute
+from gatemark.dut.recipe import substitute
 from gatemark.dut.shell import Shell
 from gatemark.dut.steering import CorePlan, renice, stepping_back
 from gatemark.dut.telemetry import HostSampler
@@ -67,7 +68,7 @@ class NetnsTestBed:
         echo messages; `kernel`: the one of the gateway.
         """
         self._recipe = recipe
-        self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
+        self._settings = GatewaySettings(table=recipe.gateway.table, named={}) if settings is None else settings
         limit_s = recipe.start_limit_ns / 1e9
         self._start_seconds_max = limit_s if start_seconds_max is None else start_seconds_max
         self._sides = sides

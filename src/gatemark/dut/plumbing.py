@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gatemark.dut.recipe import Recipe
+from gatemark.config.recipe import Recipe
 from gatemark.errors import ConfigError
-from gatemark.technology import TECHNOLOGIES
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
@@ -110,7 +109,7 @@ def gateway_end(
             raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
         addresses.append(f"{gateway}/{holder.prefixlen}")
     neighbour = side.link_address("ipv6")
-    technology, inside = TECHNOLOGIES[recipe.technology], recipe.inside
+    technology, inside = recipe.technology, recipe.inside
     if edges is not None and technology.is_edge and side_name != inside and side.address_mode == "nexthop":
         routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains]
     elif edges is not None and technology.has_edges and side_name == "left" and neighbour is not None:

@@ -12,37 +12,23 @@ from dataclasses import replace
 from importlib import resources
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import ValidationError
 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
 from gatemark.config.complete import complete
-from gatemark.config.map_gateway import made_gateway, unmade_gateway
+from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
-from gatemark.config.merge import RecipeFacts
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
-from gatemark.config.types import (
-    BadValueError,
-    IpPrefix,
-    PortSpan,
-    PositiveDuration,
-    SettingName,
-    TranslationPrefix,
-)
+from gatemark.config.recipe import FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
+from gatemark.config.tables import GatewayAction, SideModel
+from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.tayga import PRIVATE
-from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
-
-FACT_VARIABLES = ("prefix", "pool", "pool_ports")
-"""Names that may stand in braces in commands and files, beside those of both interfaces of the gateway, its folder and
-its cores: keys of the recipe, so that the gateway is what the recipe says, each where it has the key."""
-
-MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
-"""The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""
+from gatemark.technology import TECHNOLOGIES, technologies_where
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
     "set_table_size": "size",
@@ -51,195 +37,11 @@ TABLE_VARIABLES: dict[GatewayAction, str] = {
 }
 """What stands for the value in the commands that set up the connection tracking table."""
 
-MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
-"""What stands for these values in settings of the whole machine."""
-
-MTU_MAX = 9236
-"""Largest MTU that a campaign file can name, octets."""
-
-
-def _network(text: str) -> str:
-    return str(ipaddress.ip_network(text))
-
-
-def _file_name(text: str) -> str:
-    if not text or "/" in text or text in {".", ".."}:
-        raise ValueError("write a file name without folders; files go to {dir}")
-    return text
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Commands(_Strict):
-    """Shell commands (`sh -eu`), run inside the gateway's namespace in the order written."""
-
-    setup: tuple[str, ...] = ()
-    """Run once, after the interfaces have their addresses."""
-    start: tuple[str, ...] = ()
-    """Daemons, started after `setup` and kept in the foreground; each is pinned to the gateway's cores."""
-    stop: tuple[str, ...] = ()
-    """Run before the daemons are ended; a failure is ignored."""
-    clear_state: tuple[str, ...] = ()
-    """Delete all connections."""
-    count_connections: str | None = None
-    """Print the number of connections; the last number of the output counts."""
-    tear_down: str | None = None
-    """Delete all connections; timed (RFC 9693 section 4.8)."""
-    set_table_size: tuple[str, ...] = ()
-    """Let the connection tracking table hold {size} connections."""
-    set_hash_size: tuple[str, ...] = ()
-    """Give its hash table {size} buckets."""
-    set_udp_timeout: tuple[str, ...] = ()
-    """Let UDP connections without frames live for {seconds}."""
-    read_table_size: str | None = None
-    """Print how many connections the table can hold; the last number of the output counts, here and below."""
-    read_hash_size: str | None = None
-    """Print the buckets of its hash table."""
-    read_udp_timeout: str | None = None
-    """Print the UDP timeout in seconds."""
-    settings: dict[SettingName, SettingModel] = Field(default_factory=dict, alias="set")
-    """Settings of the user's own, to which a campaign gives values (`gateway.settings`)."""
-    reset: tuple[str, ...] = ()
-    """Reset the gateway while the Tester sends (RFC 6201 section 4). Daemons are ended before and started after it."""
-    version: tuple[str, ...] = ()
-    """Print the versions that the report must name (RFC 2544 section 7)."""
-    configuration: tuple[str, ...] = ()
-    """Print configuration that the test bed does not know of."""
-    health: tuple[str, ...] = ()
-    """Succeed while the gateway works; awaited after `start`, run again before each run."""
-
-
-class RecipeSide(_Strict):
-    """One side of the gateway: its networks, and the Tester's side as in a campaign file."""
-
-    networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(min_length=1)
-    """Networks that lie on this side; the gateway's address gets the prefix length of the one that holds it."""
-    side: SideModel
-
-
-class Recipe(_Strict):
-    """A checked recipe."""
-
-    name: str = Field(min_length=1)
-    description: str = Field(min_length=1)
-    technology: TechnologyName
-    hop_limit_decrement: int = Field(default=1, ge=0, le=255)
-    prefix: TranslationPrefix | None = None
-    eam: tuple[EamEntry, ...] = ()
-    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
-    """DF in the IPv4 packets that the translator makes: RFC 7915 section 5.1, or RFC 6145 section 5.1 (always set)."""
-    zero_udp_checksum: bool | None = None
-    """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768)."""
-    pool: tuple[IpPrefix, ...] = ()
-    """Stateful: public addresses that connections are translated to. The Initiator is on the left."""
-    pool_ports: PortSpan | None = None
-    """Stateful: ports of each public address that the gateway uses."""
-    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
-    """Stateful: how the gateway maps (RFC 4787 section 4.1)."""
-    table: GatewayTableModel = Field(default_factory=GatewayTableModel)
-    """Stateful: what the connection tracking table is set to where the campaign sets nothing."""
-    map: MapModel | None = None
-    """MAP-T: the domains of campaigns that have no table `map`."""
-    map_gateway: MapGatewayModel | None = None
-    """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
-    mtu: int = Field(default=1500, ge=1280, le=MTU_MAX)
-    """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
-    start_limit_ns: PositiveDuration = Field(5 * defaults.SECOND_NS, alias="start_limit")
-    """How long it may take from its start until its health commands succeed, where the campaign does not say it."""
-    programs: dict[str, str] = Field(default_factory=dict)
-    """Programs that the commands need, each with its Debian package."""
-    modules: dict[str, str] = Field(default_factory=dict)
-    """Kernel modules that it needs, each with the option of the kernel that builds it (`CONFIG_TUN`) or, where it does
-    not come with the kernel, its Debian package. They are loaded before `setup`."""
-    left: RecipeSide
-    right: RecipeSide
-    sysctl: dict[str, str | int] = Field(default_factory=dict)
-    """Kernel settings of the gateway's namespace, beyond or instead of those of the test bed."""
-    host_sysctl: dict[str, str | int] = Field(default_factory=dict)
-    """Kernel settings that Linux keeps once for the whole machine; {table_size} and {hash_size} stand for those of the
-    table. The values before are written back when the test bed is closed."""
-    files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(default_factory=dict)
-    """Files written to {dir} before `setup`, by name."""
-    commands: Commands = Field(default_factory=Commands)
-
-    _inside: SideName = PrivateAttr("left")
-
-    @property
-    def inside(self) -> SideName:
-        """Side of the Initiator: left as written, right where the recipe is mirrored."""
-        return self._inside
-
-    @property
-    def is_stateful(self) -> bool:
-        return TECHNOLOGIES[self.technology].is_stateful
-
-    @property
-    def actions(self) -> frozenset[GatewayAction]:
-        """What the recipe has commands or settings for."""
-        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
-        settings = " ".join(str(value) for value in self.host_sysctl.values())
-        by_setting = {action for variable, action in MACHINE_VARIABLES.items() if variable in settings}
-        return frozenset(action for action in actions if getattr(self.commands, action)) | by_setting
-
-    @property
-    def facts(self) -> RecipeFacts:
-        return RecipeFacts(
-            name=self.name,
-            technology=self.technology,
-            hop_limit_decrement=self.hop_limit_decrement,
-            prefix=self.prefix,
-            eam=self.eam,
-            dont_fragment_rule=self.dont_fragment_rule,
-            zero_udp_checksum=self.zero_udp_checksum,
-            inside=self.inside if self.is_stateful else None,
-            pool=self.pool,
-            pool_ports=self.pool_ports,
-            mapping=self.mapping,
-            table=self.table,
-            actions=self.actions if self.is_stateful else self.actions & {"reset"},
-            setting_names=frozenset(self.commands.settings),
-            map=self.map,
-            map_gateway=self.map_gateway,
-            left=self.left.side,
-            right=self.right.side,
-            mtu=self.mtu,
-        )
-
-    @property
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Files and commands in which variables stand, each with its key."""
-        yield from ((f"files.{name}", text) for name, text in self.files.items())
-        for action in ("setup", "start", "stop", "reset", "version", "configuration", "health"):
-            yield from ((f"commands.{action}", line) for line in getattr(self.commands, action))
-
-    @property
-    def fact_variables(self) -> dict[str, str]:
-        """What FACT_VARIABLES stand for; addresses of the pool with spaces between."""
-        facts = {
-            "prefix": None if self.prefix is None else str(self.prefix),
-            "pool": " ".join(map(str, self.pool)) or None,
-            "pool_ports": None if self.pool_ports is None else f"{self.pool_ports.minimum}-{self.pool_ports.maximum}",
-        }
-        return {name: value for name, value in facts.items() if value is not None}
-
-    def map_variables(self, table: MapModel | None, *, echo: bool = False) -> dict[str, str]:
-        """Return what MAP_VARIABLES stand for; nothing for a gateway that is not made of the rules.
-
-        With `echo` a border relay knows the identifiers of echo messages. Raises ConfigError if no such gateway can be
-        made of them.
-        """
-        if self.map_gateway is None or table is None:
-            return {}
-        files = made_gateway(TECHNOLOGIES[self.technology], table, self.map_gateway, echo=echo)
-        return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
-
-    def mirrored(self) -> Self:
-        """Return the same gateway with its sides swapped: what was left, `{left}` as well, is then right."""
-        copy = self.model_copy(update={"left": self.right, "right": self.left})
-        copy._inside = "right" if self.inside == "left" else "left"
-        return copy
+_GATEWAY_KEYS = (
+    *("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "zero_udp_checksum"),
+    *("pool", "pool_ports", "mapping", "table"),
+)
+"""Keys of `gateway` that stand at the top of a recipe."""
 
 
 def built_in_recipes() -> list[str]:
@@ -267,17 +69,16 @@ def complete_campaign(file: CampaignFile) -> Campaign:
     Raises ConfigError with every reason why it cannot be run.
     """
     recipe = file.testbed.recipe
-    return complete(file, None if recipe is None else load_recipe(recipe).facts)
+    return complete(file, None if recipe is None else load_recipe(recipe))
 
 
 def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """Build a recipe from the document that a file holds. Raises ConfigError with everything that is wrong."""
     table = dict(document)
-    for side in ("left", "right"):
-        if isinstance(table.get(side), dict):
-            rest = dict(table[side])
-            networks = rest.pop("networks", [])
-            table[side] = {"networks": networks, "side": rest}
+    gateway = {key: table.pop(key) for key in (*_GATEWAY_KEYS, "gateway") if key in table}
+    is_stateful = any(row.is_stateful and row.name == gateway.get("technology") for row in TECHNOLOGIES.values())
+    inside = {"inside": "left"} if is_stateful else {}
+    table["gateway"] = {"hop_limit_decrement": defaults.HOP_LIMIT_DECREMENT, **inside, **gateway}
     try:
         recipe = Recipe.model_validate_json(json.dumps(table, default=str))
     except ValidationError as error:
@@ -331,8 +132,8 @@ def _read(name: str) -> tuple[str, str]:
 def _problem(detail: Any, where: str) -> Problem:
     """Turn one finding of pydantic into a problem with the key path as the user wrote it."""
     path = [str(part) for part in detail["loc"]]
-    if path[:1] in (["left"], ["right"]) and path[1:2] == ["side"]:
-        del path[1]
+    if path[:1] == ["gateway"]:  # its keys stand at the top
+        del path[0]
     key = ".".join(path)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
@@ -350,7 +151,7 @@ def _problem(detail: Any, where: str) -> Problem:
 
 def _known_keys(path: list[str]) -> list[str]:
     if path == ["commands"]:
-        return sorted(field.alias or name for name, field in Commands.model_fields.items())
+        return sorted(field.alias or name for name, field in RecipeCommands.model_fields.items())
     if path == ["table"]:
         return list(TABLE_KEYS)
     if path in (["left"], ["right"]):
@@ -358,7 +159,7 @@ def _known_keys(path: list[str]) -> list[str]:
     if path[:1] in (["map"], ["map_gateway"]):
         model = MapGatewayModel if path == ["map_gateway"] else MapModel if path == ["map"] else MapDomainModel
         return sorted(model.model_fields)
-    return sorted(Recipe.model_fields) if not path else []
+    return sorted({*Recipe.model_fields, *_GATEWAY_KEYS} - {"gateway"}) if not path else []
 
 
 def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
@@ -372,13 +173,13 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
             what = "does not say where the value goes: {value} is missing"
             fix = "for example `echo {value} > /proc/sys/...`"
             problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.apply", fix=fix))
-    technology = TECHNOLOGIES[recipe.technology]
+    technology = recipe.technology
     for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), technology.families, strict=True):
-        if side.side.family(family) is None:
-            what = f"{recipe.technology} needs {family} on the {name}"
+        if side.family(family) is None:
+            what = f"{technology.name} needs {family} on the {name}"
             problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
-    if technology.translates_by_prefix and recipe.prefix is None and not recipe.eam:
-        what = f"{recipe.technology} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
+    if technology.translates_by_prefix and recipe.gateway.prefix is None and not recipe.gateway.eam:
+        what = f"{technology.name} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
     problems += _unknown_facts(recipe, where)
     return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
@@ -394,11 +195,11 @@ def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:
 
 def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     """Find rules that contradict each other or the technology, and variables that stand for nothing or are not used."""
-    technology, table, gateway = TECHNOLOGIES[recipe.technology], recipe.map, recipe.map_gateway
+    technology, table, gateway = recipe.technology, recipe.map, recipe.map_gateway
     if not technology.has_rules:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
         for key in (key for key in ("map", "map_gateway") if getattr(recipe, key) is not None):
-            what = f"does not apply to {recipe.technology}, which has no customer edges"
+            what = f"does not apply to {technology.name}, which has no customer edges"
             yield Problem(what=what, where=f"{where}: {key}", fix=fix)
         return
     texts = dict(recipe.texts)
@@ -431,15 +232,15 @@ def _private_problems(recipe: Recipe, private: IPv4Network, at: str) -> Iterator
 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find keys about state in a stateless recipe, and settings of the table without value or without command."""
-    problems = []
-    if not recipe.is_stateful:
-        keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(recipe, key)]
-        keys += [f"table.{key}" for key in TABLE_KEYS if table_value(recipe.table, key) is not None]
-        keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state", "reset"})]
-        what = f"does not apply to {recipe.technology}, which keeps no state"
+    problems, gateway = [], recipe.gateway
+    if not recipe.technology.is_stateful:
+        keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(gateway, key)]
+        keys += [f"table.{key}" for key in TABLE_KEYS if table_value(gateway.table, key) is not None]
+        keys += [f"commands.{key}" for key in sorted(recipe.commanded - {"clear_state", "reset"})]
+        what = f"does not apply to {gateway.technology}, which keeps no state"
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
-    if (recipe.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
+    if (gateway.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
         what = "is not a whole number of seconds"
         problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
     for action, variable in TABLE_VARIABLES.items():

@@ -12,9 +12,10 @@ from typing import Any
 
 import jinja2
 
-from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe
+from gatemark.config.recipe import Recipe
+from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
+from gatemark.technology import Family, SideName, Technology
 
 SCHEMA = "campaign.schema.json"
 """File beside the campaign file, for editors."""
@@ -169,4 +170,4 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
 def recipes_for(technology: Technology) -> dict[str, str]:
     """Return gatemark's own recipes of a technology, with what each is."""
     recipes = ((name, load_recipe(name)) for name in built_in_recipes())
-    return {name: recipe.description for name, recipe in recipes if TECHNOLOGIES[recipe.technology] is technology}
+    return {name: recipe.description for name, recipe in recipes if recipe.technology is technology}

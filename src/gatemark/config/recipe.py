@@ -1,0 +1,158 @@
+"""What a recipe says: a gateway in the tables of a campaign file, and which commands set it up. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, Self, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from gatemark.config import defaults
+from gatemark.config.map_gateway import made_gateway
+from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.config.tables import Commands, GatewayAction, KnownGateway, SideModel
+from gatemark.config.types import AsList, PositiveDuration
+from gatemark.technology import TECHNOLOGIES, SideName, Technology
+
+FACT_VARIABLES = ("prefix", "pool", "pool_ports")
+"""Names in braces that stand for keys of the recipe, so that the gateway is what the recipe says."""
+
+MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
+"""The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""
+
+MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
+"""What stands for these values in settings of the whole machine."""
+
+MTU_MAX = 9236
+"""Largest MTU that a campaign file can name, octets."""
+
+
+def _network(text: str) -> str:
+    return str(ipaddress.ip_network(text))
+
+
+def _file_name(text: str) -> str:
+    if not text or "/" in text or text in {".", ".."}:
+        raise ValueError("write a file name without folders; files go to {dir}")
+    return text
+
+
+class RecipeCommands(Commands):
+    """Shell commands (`sh -eu`), run inside the gateway's namespace in the order written.
+
+    Daemons of `start` are kept in the foreground and pinned to the gateway's cores; a reset ends them before and starts
+    them after it (RFC 6201 section 4). `health` is awaited after `start`, and run again before each run.
+    """
+
+    setup: Annotated[tuple[str, ...], AsList] = ()
+    """Run once, after the interfaces have their addresses."""
+    version: Annotated[tuple[str, ...], AsList] = ()
+    """Print the versions that the report must name (RFC 2544 section 7)."""
+    configuration: Annotated[tuple[str, ...], AsList] = ()
+    """Print configuration that the test bed does not know of."""
+
+
+class RecipeSide(SideModel):
+    """One side of the gateway: the Tester's side as in a campaign file, and the networks behind it."""
+
+    networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(min_length=1)
+    """Networks that lie on this side; the gateway's address gets the prefix length of the one that holds it."""
+
+
+class Recipe(BaseModel):
+    """A checked recipe."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(min_length=1)
+    description: str = Field(min_length=1)
+    gateway: KnownGateway
+    """What the gateway is; its keys stand at the top of the file. The Initiator is on the left."""
+    left: RecipeSide
+    right: RecipeSide
+    map: MapModel | None = None
+    """MAP-T: the domains of campaigns that have no table `map`."""
+    map_gateway: MapGatewayModel | None = None
+    """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
+    mtu: int = Field(default=defaults.MTU, ge=1280, le=MTU_MAX)
+    """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
+    start_limit_ns: PositiveDuration = Field(5 * defaults.SECOND_NS, alias="start_limit")
+    """How long it may take from its start until its health commands succeed, where the campaign does not say it."""
+    programs: dict[str, str] = Field(default_factory=dict)
+    """Programs that the commands need, each with its Debian package."""
+    modules: dict[str, str] = Field(default_factory=dict)
+    """Kernel modules that it needs, each with the option of the kernel that builds it (`CONFIG_TUN`) or, where it does
+    not come with the kernel, its Debian package. They are loaded before `setup`."""
+    sysctl: dict[str, str | int] = Field(default_factory=dict)
+    """Kernel settings of the gateway's namespace, beyond or instead of those of the test bed."""
+    host_sysctl: dict[str, str | int] = Field(default_factory=dict)
+    """Kernel settings that Linux keeps once for the whole machine; {table_size} and {hash_size} stand for those of the
+    table. The values before are written back when the test bed is closed."""
+    files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(default_factory=dict)
+    """Files written to {dir} before `setup`, by name."""
+    commands: RecipeCommands = Field(default_factory=RecipeCommands)
+
+    @property
+    def technology(self) -> Technology:
+        """What the gateway does."""
+        return TECHNOLOGIES[self.gateway.technology]
+
+    @property
+    def inside(self) -> SideName:
+        """Side of the Initiator: left as written, right where the recipe is mirrored."""
+        return self.gateway.inside or "left"
+
+    def side(self, name: SideName) -> SideModel:
+        """Return one side with its MTU."""
+        side = self.left if name == "left" else self.right
+        return side.model_copy(update={"mtu": side.mtu or self.mtu})
+
+    @property
+    def actions(self) -> frozenset[GatewayAction]:
+        """What a campaign may have the gateway do."""
+        return self.commanded if self.technology.is_stateful else self.commanded & {"reset"}
+
+    @property
+    def commanded(self) -> frozenset[GatewayAction]:
+        """What the recipe has commands or settings for."""
+        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        settings = " ".join(str(value) for value in self.host_sysctl.values())
+        by_setting = {action for variable, action in MACHINE_VARIABLES.items() if variable in settings}
+        return frozenset(action for action in actions if getattr(self.commands, action)) | by_setting
+
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Files and commands in which variables stand, each with its key."""
+        yield from ((f"files.{name}", text) for name, text in self.files.items())
+        for action in ("setup", "start", "stop", "reset", "version", "configuration", "health"):
+            yield from ((f"commands.{action}", line) for line in getattr(self.commands, action))
+
+    @property
+    def fact_variables(self) -> dict[str, str]:
+        """What FACT_VARIABLES stand for; addresses of the pool with spaces between."""
+        gateway = self.gateway
+        ports = gateway.pool_ports
+        facts = {
+            "prefix": None if gateway.prefix is None else str(gateway.prefix),
+            "pool": " ".join(map(str, gateway.pool)) or None,
+            "pool_ports": None if ports is None else f"{ports.minimum}-{ports.maximum}",
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
+    def map_variables(self, table: MapModel | None, *, echo: bool = False) -> dict[str, str]:
+        """Return what MAP_VARIABLES stand for; nothing for a gateway that is not made of the rules.
+
+        With `echo` a border relay knows the identifiers of echo messages. Raises ConfigError if no such gateway can be
+        made of them.
+        """
+        if self.map_gateway is None or table is None:
+            return {}
+        files = made_gateway(self.technology, table, self.map_gateway, echo=echo)
+        return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
+
+    def mirrored(self) -> Self:
+        """Return the same stateful gateway with its sides swapped: what was left, `{left}` as well, is then right."""
+        swapped = {"left": "right", "right": "left"}
+        gateway = self.gateway.model_copy(update={"inside": swapped.get(self.gateway.inside or "")})
+        return self.model_copy(update={"left": self.right, "right": self.left, "gateway": gateway})
