@@ -73,7 +73,7 @@ ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stor
 PURE = (
     "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "packets", "stats", "search", "trial",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
-    "config.flows", "config.hosts", "config.merge", "config.recipe", "config.sizes", "config.defaults",
+    "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe", "config.sizes", "config.defaults",
     "config.load_types", "config.problems", "config.stateful", "config.map_check", "config.map_gateway",
     "config.map_tables", "config.key_value_file", "config.maptperf", "config.siitperf", "config.siitperf_script",
     "config.complete_stateful", "config.control", "config.keys", "config.vary", "config.views", "archive.layout",

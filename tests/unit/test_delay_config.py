@@ -105,7 +105,7 @@ class TestDefaults:
         ({"throughput": THROUGHPUT, "back_to_back": {"resolution": "100%"}}, "back_to_back.resolution", "1%"),
         ({"system_recovery": {}}, "system_recovery.load", "no throughput is measured"),
         ({"system_recovery": {"load": 1000, "overload": "100%"}}, "system_recovery.overload", "no overload"),
-        ({"throughput": THROUGHPUT, "reset": {}}, "reset", "needs a gateway"),
+        ({"throughput": THROUGHPUT, "reset": {}}, "reset", "does not apply to kind = loopback"),
         ({**PORTS, "throughput": THROUGHPUT, "reset": {}}, "gateway.control.reset", "nothing resets the gateway"),
         ({"throughput": {**THROUGHPUT, "frame_timeout": "0s"}}, "throughput.frame_timeout", "above 0"),
     ],

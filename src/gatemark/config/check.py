@@ -14,15 +14,13 @@ from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.map_check import check_map
 from gatemark.config.model import CampaignFile
+from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.problems import problem
 from gatemark.config.tables import (
     GatewayControlModel,
-    GatewayTableModel,
     Ipv4Model,
     Ipv6Model,
     LimitsModel,
-    TestbedModel,
-    ValidityModel,
 )
 from gatemark.config.views import ONE_WAYS, Directions, Roles
 from gatemark.errors import Problem
@@ -32,26 +30,6 @@ Check = Callable[[CampaignFile], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
 PORTS_WITHOUT_NAME = ("ring", "null")
-TRANSLATION_KEYS = (
-    "prefix",
-    "eam",
-    "dont_fragment_rule",
-    "lowest_ipv6_mtu",
-    "well_known_prefix_allowed",
-    "zero_udp_checksum",
-)
-STATE_KEYS = ("inside", "pool", "pool_ports", "mapping")
-STATE_COMMANDS = (
-    "clear_state",
-    "count_connections",
-    "tear_down",
-    "set_table_size",
-    "set_hash_size",
-    "set_udp_timeout",
-    "read_table_size",
-    "read_hash_size",
-    "read_udp_timeout",
-)
 TABLE_KEYS = ("size", "hash_size", "udp_timeout")
 
 
@@ -61,68 +39,23 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def check_testbed(campaign: CampaignFile) -> Iterator[Problem]:
-    """Keys that make sense for one kind of test bed only."""
+    """What a kind of test bed needs, and what a loop-back cannot do."""
     bed, kind = campaign.testbed, campaign.bed
     if kind.has_recipe and bed.recipe is None:
         yield problem(campaign, "testbed.recipe", "is missing", 'name a recipe, for example recipe = "linux-router4"')
-    if not kind.has_recipe and bed.recipe is not None:
-        only = bed_kinds_where(lambda other: other.has_recipe)
-        yield problem(campaign, "testbed.recipe", f"is not allowed with kind = {kind.name}", f"only {only} has recipes")
-    if not kind.gateway_is_local and bed.gateway_cores:
-        only = bed_kinds_where(lambda other: other.gateway_is_local)
-        yield problem(
-            campaign,
-            "testbed.gateway_cores",
-            f"is not allowed with kind = {kind.name}",
-            f"only the gateway of a {only} test bed runs on this host; leave the key out",
-        )
-    if not kind.has_kernels and bed.kernel != TestbedModel.model_fields["kernel"].default:
-        only = bed_kinds_where(lambda other: other.has_kernels)
-        yield problem(
-            campaign,
-            "testbed.kernel",
-            f"is not allowed with kind = {kind.name}",
-            f"only the gateway of a {only} test bed may have a kernel of its own; leave the key out",
-        )
-    for key, field in (("held_up_max", "held_up_max_ns"), ("suspect_retries", "suspect_retries")):
-        if not kind.sees_host and getattr(campaign.validity, field) != getattr(ValidityModel(), field):
-            only = bed_kinds_where(lambda other: other.sees_host)
-            yield problem(
-                campaign,
-                f"validity.{key}",
-                f"is not allowed with kind = {kind.name}",
-                f"only the host of a {only} test bed's gateway is read; leave the key out",
-            )
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
         if len(set(cores)) < len(cores):
             yield problem(campaign, f"testbed.{key}", "names a CPU twice", "name each CPU once")
-    if not kind.has_gateway:
-        if campaign.gateway.hop_limit_decrement:
-            yield problem(
-                campaign,
-                "gateway.hop_limit_decrement",
-                f"is {campaign.gateway.hop_limit_decrement}, but nothing decrements the hop limit in a loop-back",
-                "leave the key out",
-            )
-        for key in ("lowest_ipv6_mtu", "well_known_prefix_allowed"):
-            if getattr(campaign.gateway, key):
-                yield problem(campaign, f"gateway.{key}", "needs a gateway", "leave the key out")
+    if not kind.has_gateway and campaign.gateway.hop_limit_decrement:
+        what = f"is {campaign.gateway.hop_limit_decrement}, but nothing decrements the hop limit in a loop-back"
+        yield problem(campaign, "gateway.hop_limit_decrement", what, "leave the key out")
 
 
 def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
-    """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
+    """The technology is known; explicit mappings are consistent (RFC 7757 section 3)."""
     gateway = campaign.gateway
     if gateway.technology is None and not campaign.bed.has_recipe:
         yield problem(campaign, "gateway.technology", "is missing", f"write one of {', '.join(TECHNOLOGIES)}")
-    if campaign.technology is not None and not campaign.technology.is_translation:
-        for key in TRANSLATION_KEYS:
-            if getattr(gateway, key):
-                yield problem(
-                    campaign,
-                    f"gateway.{key}",
-                    f"does not apply to {gateway.technology}, which does not translate between IPv4 and IPv6",
-                    f"leave the key out, or set technology to {technologies_where(lambda row: row.is_translation)}",
-                )
     for index, entry in enumerate(gateway.eam):
         key = f"gateway.eam[{index}]"
         if 32 - entry.ipv4.prefixlen > 128 - entry.ipv6.prefixlen:
@@ -139,7 +72,7 @@ def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
 
 
 def check_state(campaign: CampaignFile) -> Iterator[Problem]:
-    """Keys and tables about state belong to a gateway that keeps it, commands to one that somebody else set up."""
+    """Commands belong to a gateway that somebody else set up; a loop-back translates nothing."""
     gateway, kind = campaign.gateway, campaign.bed
     if gateway.control is not None and not kind.takes_control:
         is_only_limits = gateway.control.model_copy(update={"limits": LimitsModel()}) == GatewayControlModel()
@@ -159,39 +92,13 @@ def check_state(campaign: CampaignFile) -> Iterator[Problem]:
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
     technology = campaign.technology
-    if technology is None:
-        return
-    if not technology.is_stateful:
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
-        for key in _state_keys(campaign):
-            yield problem(campaign, key, f"does not apply to {gateway.technology}, which keeps no state", fix)
-    elif not kind.has_gateway:
-        if technology.is_translation:
-            yield problem(
-                campaign,
-                "gateway.technology",
-                f"is {gateway.technology}, but a loop-back translates nothing",
-                f"write {technologies_where(lambda row: row.is_stateful and not row.is_translation)}",
-            )
-        for key in _state_keys(campaign):
-            if key.startswith("gateway.") and key != "gateway.inside" and not key.startswith("gateway.control"):
-                yield problem(campaign, key, "needs a gateway", "leave the key out")
-
-
-def _state_keys(campaign: CampaignFile) -> Iterator[str]:
-    """Yield the keys and tables of a file that concern a stateful gateway."""
-    yield from (f"gateway.{key}" for key in STATE_KEYS if getattr(campaign.gateway, key))
-    control = campaign.gateway.control
-    yield from (f"gateway.control.{key}" for key in STATE_COMMANDS if getattr(control, key, None))
-    yield from (f"gateway.table.{key}" for key in TABLE_KEYS if table_value(campaign.gateway.table, key) is not None)
-    yield from ("connections",) if campaign.connections is not None else ()
-    yield from (table.key for table in campaign.tables if table.is_stateful_only)
-
-
-def table_value(table: GatewayTableModel, key: str) -> int | None:
-    """Return the value of a key of `gateway.table` by the name that the file has for it."""
-    value: int | None = getattr(table, f"{key}_ns" if key == "udp_timeout" else key)
-    return value
+    if technology is not None and technology.is_stateful and technology.is_translation and not kind.has_gateway:
+        yield problem(
+            campaign,
+            "gateway.technology",
+            f"is {technology.name}, but a loop-back translates nothing",
+            f"write {technologies_where(lambda row: row.is_stateful and not row.is_translation)}",
+        )
 
 
 def check_connections(campaign: CampaignFile) -> Iterator[Problem]:
@@ -252,8 +159,6 @@ def check_side(name: SideName) -> Check:
         side = campaign.left if name == "left" else campaign.right
         if side is None:
             return
-        if side.gateway_mac and not campaign.bed.has_gateway:
-            yield problem(campaign, f"{name}.gateway_mac", "needs a gateway", "leave the key out")
         if side.host_macs == "random" and side.address_mode == "nexthop":
             yield problem(
                 campaign,
@@ -368,6 +273,14 @@ def is_too_coarse(resolution: int | Fraction, maximum: object) -> bool:
     return isinstance(maximum, int) and resolution >= maximum
 
 
+def misplaced(campaign: CampaignFile, skip: frozenset[str]) -> Iterator[Problem]:
+    """Keys and tables that make no sense for this technology or test bed, as the rules at their fields say."""
+    technology = None if "gateway" in skip else campaign.technology
+    kind = None if "testbed" in skip else campaign.bed
+    for key, what, fix in refusals(campaign, technology, kind, skip=skip):
+        yield problem(campaign, key, what, fix)
+
+
 FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"testbed", "gateway", "validity"}), check_testbed),
     (frozenset({"gateway", "testbed"}), check_gateway),
@@ -394,7 +307,8 @@ def procedure_keys(campaign: CampaignFile) -> frozenset[str]:
 
 def file_problems(campaign: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield what is wrong with a file; checks that read a table of `skip` are left out."""
-    stateful = {table.key for table in campaign.procedure_tables if table.is_stateful_only}
+    yield from misplaced(campaign, skip)
+    stateful = {table.key for table in campaign.procedure_tables if STATEFUL in table.only}
     for tables, check in (*FILE_CHECKS, *((tables | stateful, check) for tables, check in CHECKS_OF_STATEFUL)):
         if not tables & skip:
             yield from check(campaign)

@@ -15,7 +15,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from gatemark.config.check import STATE_COMMANDS, nearest
+from gatemark.config.check import nearest
+from gatemark.config.only import STATEFUL
+from gatemark.config.tables import Commands
 from gatemark.errors import ConfigError, Problem
 from gatemark.technology import TECHNOLOGIES
 
@@ -132,7 +134,7 @@ def _without_effect(gateway: Document, control: Document, boot: object) -> Itera
     if {"reboot", "power_cycle"} & set(control):  # the campaign says how
         yield from ("reboot", "power_cycle")
     if any(row.name == gateway.get("technology") and not row.is_stateful for row in TECHNOLOGIES.values()):
-        yield from STATE_COMMANDS
+        yield from (name for name, field in Commands.model_fields.items() if STATEFUL in field.metadata)
 
 
 def _merged(below: Document, above: Document) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
 from gatemark.config.keys import models_in
 from gatemark.config.model import CampaignFile
+from gatemark.config.only import described
 from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
@@ -254,7 +255,7 @@ def _key_path(location: Location) -> str:
 
 
 def _describe(field: FieldInfo | None, otherwise: str) -> str:
-    return f"wanted: {field.description}" if field is not None and field.description else otherwise
+    return f"wanted: {described(field)}" if field is not None and field.description else otherwise
 
 
 def _guess(field: FieldInfo | None, value: object) -> str:

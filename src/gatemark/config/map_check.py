@@ -16,7 +16,7 @@ from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.problems import domain_problems
-from gatemark.technology import Family, SideName, technologies_where
+from gatemark.technology import Family, SideName
 
 SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
@@ -44,9 +44,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
             yield problem(campaign, "map", f"is missing: {technology.name} needs the rules of its domains", fix)
         return
     if not technology.has_rules:
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
-        yield problem(campaign, "map", f"does not apply to {technology.name}, which has no customer edges", fix)
-        return
+        return  # the table does not apply, which is a problem of its own
     yield from _meaningless_keys(campaign)
     if technology.is_edge:
         yield from _gateway_edge(campaign, table)

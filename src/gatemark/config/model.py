@@ -17,6 +17,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
+from gatemark.config.only import STATEFUL, WITH_RULES, Only
 from gatemark.config.tables import (
     ConnectionsModel,
     GatewayAction,
@@ -70,8 +71,8 @@ class ProcedureTable(Table):
     """Other tables that `problems` reads; it is left out while one of them has problems of its own."""
     reads_frame_rate: ClassVar[bool] = False
     """Whether `problems` asks if the campaign finds the highest rate of frames: it reads the tables that do."""
-    is_stateful_only: ClassVar[bool] = False
-    """Whether it makes sense only for a gateway that keeps state (RFC 9693)."""
+    only: ClassVar[tuple[Only, ...]] = ()
+    """For which technologies and test beds it makes sense."""
     finds_frame_rate: ClassVar[bool] = False
     """Whether it finds the highest rate of frames that passes, of which others take shares."""
     finds_connection_rate: ClassVar[bool] = False
@@ -195,8 +196,10 @@ class CampaignFile(Table):
     trial: TrialModel = Field(TrialModel(), description="phases of a trial")
     validity: ValidityModel = Field(ValidityModel(), description="when a trial counts")
     line: LineModel = Field(LineModel(), description="the medium")
-    connections: ConnectionsModel | None = Field(None, description="the connections of a stateful test")
-    map: MapModel | None = Field(None, description="the customer edges of a MAP-T test")
+    connections: Annotated[ConnectionsModel | None, STATEFUL] = Field(
+        None, description="the connections of a stateful test"
+    )
+    map: Annotated[MapModel | None, WITH_RULES] = Field(None, description="the customer edges of a MAP-T test")
 
     procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
     """Tables of procedures that a file may have; the registry of procedures fills it in."""

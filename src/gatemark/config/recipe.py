@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from gatemark.config import defaults
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.config.only import WITH_RULES
 from gatemark.config.tables import Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.technology import TECHNOLOGIES, SideName, Technology
@@ -71,9 +72,9 @@ class Recipe(BaseModel):
     """What the gateway is; its keys stand at the top of the file. The Initiator is on the left."""
     left: RecipeSide
     right: RecipeSide
-    map: MapModel | None = None
+    map: Annotated[MapModel | None, WITH_RULES] = None
     """MAP-T: the domains of campaigns that have no table `map`."""
-    map_gateway: MapGatewayModel | None = None
+    map_gateway: Annotated[MapGatewayModel | None, WITH_RULES] = None
     """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
     mtu: int = Field(default=defaults.MTU, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""

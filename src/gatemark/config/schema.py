@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from gatemark.config.keys import models_in
 from gatemark.config.model import CampaignFile
+from gatemark.config.only import described
 from gatemark.config.types import AsList
 from gatemark.config.vary import VARY, VaryModel
 
@@ -28,8 +29,10 @@ def campaign_schema(model: type[CampaignFile]) -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "gatemark campaign file"
     tables = {table.__name__: table for table in _tables(whole)}
+    _describe(whole, schema["properties"])
     for name, table in schema["$defs"].items():
         _write_defaults(tables[name], table["properties"])
+        _describe(tables[name], table["properties"])
         for key, field in tables[name].model_fields.items():
             if AsList in field.metadata:  # one value stands for a list of one
                 _allow_one(table["properties"][field.alias or key])
@@ -52,6 +55,13 @@ def _write_defaults(model: type[BaseModel], properties: dict[str, Any]) -> None:
         return
     for key, value in written.items():
         properties[key]["default"] = value
+
+
+def _describe(model: type[BaseModel], properties: dict[str, Any]) -> None:
+    """Say for which technologies and test beds each key is."""
+    for name, field in model.model_fields.items():
+        if field.description:
+            properties[field.alias or name]["description"] = described(field)
 
 
 def _allow_one(field: dict[str, Any]) -> None:

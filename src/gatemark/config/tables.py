@@ -16,6 +16,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy, bed_kinds_where
 from gatemark.config import defaults
+from gatemark.config.only import (
+    LOCAL,
+    SEEN,
+    STATEFUL,
+    TRANSLATORS,
+    WITH_GATEWAY,
+    WITH_KERNELS,
+    WITH_RECIPE,
+)
 from gatemark.config.types import (
     AsList,
     BadValueError,
@@ -105,13 +114,13 @@ class EamEntry(Table):
 class GatewayTableModel(Table):
     """The connection tracking table of a stateful gateway (RFC 9693 section 4.4)."""
 
-    size: Annotated[Count | None, SetByRecipe("set_table_size")] = Field(
+    size: Annotated[Count | None, SetByRecipe("set_table_size"), STATEFUL, WITH_GATEWAY] = Field(
         None, description="connections that the table is configured to hold"
     )
-    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size")] = Field(
+    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size"), STATEFUL, WITH_GATEWAY] = Field(
         None, description="buckets of its hash table"
     )
-    udp_timeout_ns: Annotated[PositiveDuration | None, SetByRecipe("set_udp_timeout")] = Field(
+    udp_timeout_ns: Annotated[PositiveDuration | None, SetByRecipe("set_udp_timeout"), STATEFUL, WITH_GATEWAY] = Field(
         None, alias="udp_timeout", description="after what time without frames a UDP connection is deleted"
     )
 
@@ -179,15 +188,25 @@ class LimitsModel(Table):
 class Commands(Table):
     """Commands that control a gateway, of a recipe or of `gateway.control`."""
 
-    clear_state: Annotated[tuple[str, ...], AsList] = Field((), description="deletes all connections")
-    count_connections: str | None = Field(None, description="prints the number of connections")
-    tear_down: str | None = Field(None, description="deletes all connections; it is timed where it runs")
-    set_table_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the table to {size} connections")
-    set_hash_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the hash table to {size} buckets")
-    set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
-    read_table_size: str | None = Field(None, description="prints how many connections the table can hold")
-    read_hash_size: str | None = Field(None, description="prints the buckets of its hash table")
-    read_udp_timeout: str | None = Field(None, description="prints the UDP timeout in seconds")
+    clear_state: Annotated[tuple[str, ...], AsList, STATEFUL] = Field((), description="deletes all connections")
+    count_connections: Annotated[str | None, STATEFUL] = Field(None, description="prints the number of connections")
+    tear_down: Annotated[str | None, STATEFUL] = Field(
+        None, description="deletes all connections; it is timed where it runs"
+    )
+    set_table_size: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
+        (), description="sets the table to {size} connections"
+    )
+    set_hash_size: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
+        (), description="sets the hash table to {size} buckets"
+    )
+    set_udp_timeout: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
+        (), description="sets the UDP timeout to {seconds}"
+    )
+    read_table_size: Annotated[str | None, STATEFUL] = Field(
+        None, description="prints how many connections the table can hold"
+    )
+    read_hash_size: Annotated[str | None, STATEFUL] = Field(None, description="prints the buckets of its hash table")
+    read_udp_timeout: Annotated[str | None, STATEFUL] = Field(None, description="prints the UDP timeout in seconds")
     reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
     start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
     stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
@@ -274,46 +293,51 @@ class GatewayModel(Table):
     background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = Field(
         None, description="the same for native IPv6 background; default 1 for translators, else as for the foreground"
     )
-    prefix: Annotated[TranslationPrefix | None, OfRecipe()] = Field(
-        None, description="translation prefix (RFC 6052); translators only"
+    prefix: Annotated[TranslationPrefix | None, OfRecipe(), TRANSLATORS] = Field(
+        None, description="translation prefix (RFC 6052)"
     )
-    eam: Annotated[tuple[EamEntry, ...], OfRecipe()] = Field(
-        (), description="explicit address mappings (RFC 7757); translators only"
+    eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = Field(
+        (), description="explicit address mappings (RFC 7757)"
     )
-    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe()] = Field(
+    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), TRANSLATORS] = Field(
         None,
         description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260"
-        " octets, else 1) or RFC 6145 section 5.1 (always 1); translators only",
+        " octets, else 1) or RFC 6145 section 5.1 (always 1)",
     )
-    lowest_ipv6_mtu: Annotated[StrictInt, Field(ge=1280, le=65535)] | None = Field(
-        None, description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)"
+    lowest_ipv6_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, TRANSLATORS, WITH_GATEWAY] = (
+        Field(
+            None,
+            description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)",
+        )
     )
-    well_known_prefix_allowed: StrictBool = Field(
+    well_known_prefix_allowed: Annotated[StrictBool, TRANSLATORS, WITH_GATEWAY] = Field(
         False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
     )
-    inside: Annotated[SideName | None, OfRecipe()] = Field(
-        None, description="side of the Initiator (RFC 9693 section 4.1), default left; stateful gateways only"
+    inside: Annotated[SideName | None, OfRecipe(), STATEFUL] = Field(
+        None, description="side of the Initiator (RFC 9693 section 4.1), default left"
     )
-    pool: Annotated[tuple[IpPrefix, ...], OPEN] = Field(
+    pool: Annotated[tuple[IpPrefix, ...], OPEN, STATEFUL, WITH_GATEWAY] = Field(
         (),
-        description="public addresses that connections are translated to; stateful gateways only, but a customer edge",
+        description="public addresses that connections are translated to; of a customer edge they follow from its rule",
     )
-    pool_ports: Annotated[PortSpan | None, OPEN] = Field(
+    pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = Field(
         None,
-        description="ports of each public address that the gateway uses, default 1024-65535; stateful gateways only",
+        description="ports of each public address that the gateway uses, default 1024-65535",
     )
-    mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN] = Field(
-        None,
-        description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default:"
-        " not known; stateful gateways only",
+    mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN, STATEFUL, WITH_GATEWAY] = (
+        Field(
+            None,
+            description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default:"
+            " not known",
+        )
     )
-    zero_udp_checksum: Annotated[StrictBool | None, OPEN] = Field(
+    zero_udp_checksum: Annotated[StrictBool | None, OPEN, TRANSLATORS] = Field(
         None,
         description="the translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768); such frames are"
-        " then accepted and counted apart; translators only",
+        " then accepted and counted apart",
     )
     table: Annotated[GatewayTableModel, KeyByKey] = Field(
-        GatewayTableModel(), description="its connection tracking table; stateful gateways only"
+        GatewayTableModel(), description="its connection tracking table"
     )
     settings: dict[SettingName, SettingValue] = Field(
         {}, description="values of the settings that recipe or gateway.control name; made before the first trial"
@@ -353,21 +377,21 @@ class TestbedModel(Table):
     __test__ = False
 
     kind: BedKindName = Field(description="network namespaces, two ports, or no gateway")
-    recipe: str | None = Field(
+    recipe: Annotated[str | None, WITH_RECIPE] = Field(
         None,
         min_length=1,
-        description=f"name or path of the gateway's recipe; {bed_kinds_where(lambda kind: kind.has_recipe)} only",
+        description="name or path of the gateway's recipe",
     )
-    kernel: str = Field(
+    kernel: Annotated[str, WITH_KERNELS] = Field(
         "host",
         min_length=1,
         description="kernel of the gateway: this machine's (`host`), the newest that `gatemark kernel build` built"
-        f" (`uml`), or the path of a User-Mode Linux kernel; {bed_kinds_where(lambda kind: kind.has_kernels)} only",
+        " (`uml`), or the path of a User-Mode Linux kernel",
     )
     cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="CPUs of the Tester's workers")
     huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
-    gateway_cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
-        (), description=f"CPUs of the gateway; {bed_kinds_where(lambda kind: kind.gateway_is_local)} only"
+    gateway_cores: Annotated[tuple[Annotated[StrictInt, Field(ge=0)], ...], LOCAL] = Field(
+        (), description="CPUs of the gateway"
     )
 
 
@@ -419,7 +443,9 @@ class SideModel(Table):
         "fixed",
         description="every emulated host has the port's MAC address, or each has one of its own (RFC 4814 section 4.2)",
     )
-    gateway_mac: MacAddress | None = Field(None, description="static address of the gateway in place of ARP and NDP")
+    gateway_mac: Annotated[MacAddress | None, WITH_GATEWAY] = Field(
+        None, description="static address of the gateway in place of ARP and NDP"
+    )
     vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = Field(None, description="IEEE 802.1Q VLAN identifier")
     queues: Annotated[StrictInt, Field(ge=1, le=64)] | None = Field(
         None, description="queues of the port, default one for each worker where the port spreads frames, else 1"
@@ -582,13 +608,13 @@ class ValidityModel(Table):
     lateness_max_ns: PositiveDuration = Field(
         defaults.LATENESS_MAX_NS, alias="lateness_max", description="how late a frame may leave"
     )
-    held_up_max_ns: PositiveDuration | None = Field(
+    held_up_max_ns: Annotated[PositiveDuration | None, SEEN] = Field(
         None,
         alias="held_up_max",
         description="how long others may have the gateway's CPUs before its losses are suspect, default: until its"
         " queue is full",
     )
-    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000)] = Field(
+    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000), SEEN] = Field(
         defaults.SUSPECT_RETRIES, description="how often a trial is repeated whose failure is suspect"
     )
 

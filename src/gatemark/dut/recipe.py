@@ -17,18 +17,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from gatemark.config import defaults
-from gatemark.config.check import TABLE_KEYS, table_value
+from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
+from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.recipe import FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
 from gatemark.config.tables import GatewayAction, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.tayga import PRIVATE
-from gatemark.technology import TECHNOLOGIES, technologies_where
+from gatemark.technology import TECHNOLOGIES
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
     "set_table_size": "size",
@@ -197,10 +198,6 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     """Find rules that contradict each other or the technology, and variables that stand for nothing or are not used."""
     technology, table, gateway = recipe.technology, recipe.map, recipe.map_gateway
     if not technology.has_rules:
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
-        for key in (key for key in ("map", "map_gateway") if getattr(recipe, key) is not None):
-            what = f"does not apply to {technology.name}, which has no customer edges"
-            yield Problem(what=what, where=f"{where}: {key}", fix=fix)
         return
     texts = dict(recipe.texts)
     for name in MAP_VARIABLES:
@@ -231,16 +228,16 @@ def _private_problems(recipe: Recipe, private: IPv4Network, at: str) -> Iterator
 
 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
-    """Find keys about state in a stateless recipe, and settings of the table without value or without command."""
-    problems, gateway = [], recipe.gateway
-    if not recipe.technology.is_stateful:
-        keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(gateway, key)]
-        keys += [f"table.{key}" for key in TABLE_KEYS if table_value(gateway.table, key) is not None]
-        keys += [f"commands.{key}" for key in sorted(recipe.commanded - {"clear_state", "reset"})]
-        what = f"does not apply to {gateway.technology}, which keeps no state"
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
-        problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
-    if (gateway.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
+    """Find keys that the technology has no use for, and settings of the table without value or without command."""
+    problems, technology = [], recipe.technology
+    for key, what, fix in refusals(recipe, technology, None, skip=frozenset({"commands"})):
+        problems.append(Problem(what=what, where=f"{where}: {key.removeprefix('gateway.')}", fix=fix))
+    if not technology.is_stateful:
+        for key in sorted(recipe.commanded - {"clear_state", "reset"}):
+            refusal = STATEFUL.refusal(technology, None)
+            assert refusal is not None, "the technology keeps no state"
+            problems.append(Problem(what=refusal[0], where=f"{where}: commands.{key}", fix=refusal[1]))
+    if (recipe.gateway.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
         what = "is not a whole number of seconds"
         problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
     for action, variable in TABLE_VARIABLES.items():

@@ -57,7 +57,12 @@ _RESULTS = tuple(dict.fromkeys(row.result for row in _ROWS))
 
 def _with_tables(common: type[F]) -> type[F]:
     """Build the model of a campaign: the common part, and a table for each procedure."""
-    fields: dict[str, Any] = {table.key: (table | None, Field(None, description=table.purpose)) for table in _TABLES}
+    fields: dict[str, Any] = {}
+    for table in _TABLES:
+        annotation: Any = table | None
+        for rule in table.only:
+            annotation = Annotated[annotation, rule]
+        fields[table.key] = (annotation, Field(None, description=table.purpose))
     with_tables = create_model(common.__name__, __base__=common, __module__=__name__, __doc__=common.__doc__, **fields)
     with_tables.procedure_tables = _TABLES
     return with_tables

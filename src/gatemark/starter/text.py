@@ -12,6 +12,7 @@ from typing import Any
 
 import jinja2
 
+from gatemark.config.only import STATEFUL
 from gatemark.config.recipe import Recipe
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.procedures.registry import PROCEDURES
@@ -53,7 +54,7 @@ def tables_for(technology: Technology) -> dict[str, str]:
         key: table.purpose
         for key, table in tables.items()
         if key in blocks()["procedures"]
-        and table.is_stateful_only <= technology.is_stateful
+        and (technology.is_stateful or STATEFUL not in table.only)
         and blocks()["procedures"][key].get("rules_only", False) <= technology.has_rules
         and blocks()["procedures"][key].get("without_rules", False) <= (not technology.has_rules)
     }

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
+from gatemark.config.only import WITH_GATEWAY
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
@@ -24,6 +25,7 @@ class ConformityTable(ProcedureTable):
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
+    only = (WITH_GATEWAY,)
     begins_with_full_table = False
     sends_echo = True
 
@@ -57,11 +59,8 @@ class ConformityTable(ProcedureTable):
             what = f"is for gateways with MAP rules, {campaign.technology.name} has none"
             yield problem(campaign, self.key, what, "leave the table out")
             return
-        if not campaign.bed.has_gateway:
-            yield problem(campaign, self.key, "needs a gateway", "leave the table out")
-            return
-        if not has_hosts(campaign):
-            return  # what is missing has a problem of its own
+        if not campaign.bed.has_gateway or not has_hosts(campaign):
+            return  # it has a problem of its own
         if table.onlink and table.order == "pseudorandom" and table.edges is not None:
             yield problem(
                 campaign,

@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool
 
 from gatemark.config.check import interval_problems
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
+from gatemark.config.only import STATEFUL
 from gatemark.config.problems import problem
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import AsList, FrameRate, LossRatio, SharesOrSearch
@@ -24,7 +25,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
     key = "connection_establishment_rate"
     purpose = "measure the maximum connection establishment rate"
     reads = frozenset({"connections"})
-    is_stateful_only = True
+    only = (STATEFUL,)
     finds_connection_rate = True
     begins_with_full_table = False
 

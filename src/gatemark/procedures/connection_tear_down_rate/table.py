@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gatemark.config.complete_stateful import action_problems
 from gatemark.config.model import Campaign, ProcedureTable
-from gatemark.config.problems import problem
+from gatemark.config.only import STATEFUL, WITH_GATEWAY
 from gatemark.errors import Problem
 
 
@@ -15,11 +15,9 @@ class ConnectionTearDownRateTable(ProcedureTable):
 
     key = "connection_tear_down_rate"
     purpose = "measure the connection tear-down rate"
-    is_stateful_only = True
+    only = (STATEFUL, WITH_GATEWAY)
 
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Check that the gateway has a command that can be timed; a loop-back has none."""
-        if not campaign.bed.has_gateway:
-            yield problem(campaign, self.key, "needs a gateway", "leave the table out")
-        else:
+        """Check that the gateway has a command that can be timed."""
+        if campaign.bed.has_gateway:
             yield from action_problems(campaign, "tear_down", f"{self.key} times this command (RFC 9693 section 4.8)")

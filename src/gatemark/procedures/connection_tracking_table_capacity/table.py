@@ -10,6 +10,7 @@ from pydantic import Field
 from gatemark.config import defaults
 from gatemark.config.check import is_too_coarse
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
+from gatemark.config.only import STATEFUL
 from gatemark.config.problems import problem
 from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.types import Count, FrameRate, Share
@@ -22,7 +23,7 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     key = "connection_tracking_table_capacity"
     purpose = "measure the connection tracking table capacity"
-    is_stateful_only = True
+    only = (STATEFUL,)
     finds_connection_count = True
     begins_with_full_table = False
 

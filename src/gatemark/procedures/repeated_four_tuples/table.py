@@ -8,6 +8,7 @@ from pydantic import Field
 
 from gatemark.config.check import interval_problems
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
+from gatemark.config.only import STATEFUL
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import Count, FrameRate
 from gatemark.errors import Problem
@@ -19,7 +20,7 @@ class RepeatedFourTuplesTable(ProcedureTable):
 
     key = "repeated_four_tuples"
     purpose = "measure the rate of frames whose four-tuples are drawn at random and repeat"
-    is_stateful_only = True
+    only = (STATEFUL,)
     begins_with_full_table = False
 
     frames: Count = Field(description="frames of each trial; the connection of each is drawn from all of them")

@@ -10,6 +10,7 @@ from pydantic import Field
 from gatemark.config import defaults
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
+from gatemark.config.only import WITH_GATEWAY
 from gatemark.config.problems import problem
 from gatemark.config.types import PositiveDuration
 from gatemark.errors import Problem
@@ -21,6 +22,7 @@ class ResetTable(ProcedureTable):
 
     key = "reset"
     purpose = "measure the reset time"
+    only = (WITH_GATEWAY,)
     reads = frozenset({"gateway", "testbed"})
     reads_frame_rate = True
 
@@ -40,13 +42,11 @@ class ResetTable(ProcedureTable):
         return self.before_ns + self.observe_ns
 
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
-        """Check that the load is known, and that there is a gateway to reset, unlike in a loop-back."""
+        """Check that the load is known, and that something resets the gateway."""
         yield from base_load_problems(campaign, self.key, self.load)
         yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))
         control = campaign.gateway.control
-        if not campaign.bed.has_gateway:
-            yield problem(campaign, "reset", "needs a gateway", "leave the table out")
-        elif campaign.bed.takes_control and (control is None or not control.reset):
+        if campaign.bed.takes_control and (control is None or not control.reset):
             yield problem(
                 campaign,
                 "gateway.control.reset",

@@ -1,0 +1,82 @@
+"""For which technologies and test beds a key makes sense: a rule at its field. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gatemark.bed_kinds import BedKind, bed_kinds_where
+from gatemark.technology import Technology, technologies_where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """Rule of a field: it makes sense only for some technologies, or only on some test beds."""
+
+    technology: Callable[[Technology], bool] | None = None
+    bed: Callable[[BedKind], bool] | None = None
+    lack: str
+    """What the others lack: "which keeps no state"."""
+    words: str
+    """For which it is, for the description of the file: "stateful gateways"."""
+
+    def refusal(self, technology: Technology | None, kind: BedKind | None) -> tuple[str, str] | None:
+        """Say why a key does not apply here, and what to do; None if it does. None stands for what is not known."""
+        if self.technology is not None and technology is not None and not self.technology(technology):
+            fix = f"leave it out, or set technology to {technologies_where(self.technology)}"
+            return f"does not apply to {technology.name}, {self.lack}", fix
+        if self.bed is not None and kind is not None and not self.bed(kind):
+            fix = f"leave it out, or set testbed.kind to {bed_kinds_where(self.bed)}"
+            return f"does not apply to kind = {kind.name}, {self.lack}", fix
+        return None
+
+
+def _on_beds(bed: Callable[[BedKind], bool], lack: str) -> Only:
+    return Only(bed=bed, lack=lack, words=bed_kinds_where(bed))
+
+
+TRANSLATORS = Only(
+    technology=lambda row: row.is_translation,
+    lack="which does not translate between IPv4 and IPv6",
+    words="translators",
+)
+STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
+WITH_RULES = Only(technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP-T gateways")
+WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
+WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")
+WITH_KERNELS = _on_beds(lambda kind: kind.has_kernels, "whose gateway cannot have a kernel of its own")
+LOCAL = _on_beds(lambda kind: kind.gateway_is_local, "whose gateway does not run on this host")
+SEEN = _on_beds(lambda kind: kind.sees_host, "where the gateway's host is not read")
+
+
+def refusals(
+    table: BaseModel,
+    technology: Technology | None,
+    kind: BedKind | None,
+    *,
+    skip: frozenset[str] = frozenset(),
+    at: str = "",
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each key of a table and its tables that does not apply: its path, why, and what to do.
+
+    A key counts only with a value of its own; keys of `skip` are left out.
+    """
+    for name, field in type(table).model_fields.items():
+        value, key = getattr(table, name), f"{at}{field.alias or name}"
+        if key in skip or value is None or value is False or value == field.get_default(call_default_factory=True):
+            continue
+        rules = (rule.refusal(technology, kind) for rule in field.metadata if isinstance(rule, Only))
+        refusal = next((told for told in rules if told is not None), None)
+        if refusal is not None:
+            yield (key, *refusal)
+        elif isinstance(value, BaseModel):
+            yield from refusals(value, technology, kind, skip=skip, at=f"{key}.")
+
+
+def described(field: FieldInfo) -> str:
+    """Return the description of a field with the rules that say for what it is."""
+    rules = (f"; {rule.words} only" for rule in field.metadata if isinstance(rule, Only))
+    return (field.description or "") + "".join(rules)
