@@ -188,7 +188,7 @@ def test_a_guest_knows_where_modules_and_rules_of_its_own_are(built: Path) -> No
 
 
 def test_only_a_gateway_of_a_recipe_may_have_a_kernel_of_its_own() -> None:
-    with pytest.raises(ConfigError, match=r"testbed\.kernel: is not allowed with kind = loopback"):
+    with pytest.raises(ConfigError, match=r"testbed\.kernel: does not apply to kind = loopback"):
         campaign_from_dict({"testbed": {"kind": "loopback", "kernel": "uml"}})
 
 
