@@ -13,19 +13,19 @@ namespace {
 
 using test::Gateway, test::Bytes, test::SlowPacket;
 
-constexpr std::uint64_t number = 5, sent_as = 50;
+constexpr std::uint64_t frame_number = 5, sent_as = 50;
 
-bool recognized(const Stream& stream, const Bytes& frame) { return test::recognizes(Recognizer{stream}, frame, number); }
+bool recognized(const Stream& stream, const Bytes& frame) { return test::recognizes(Recognizer{stream}, frame, frame_number); }
 
 /// The oracle: field by field.
 bool passes_verification(const Stream& stream, const Bytes& frame) {
     const Arrival arrival = classify(frame, test::trial_id());
     return arrival.kind == ArrivalKind::ours && signature::stream(frame.data() + arrival.payload) == stream.id() &&
-           verify(frame, arrival, stream, stream.values(number)).none();
+           verify(frame, arrival, stream, stream.values(frame_number)).none();
 }
 
 SlowPacket arrived_frame(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {
-    return test::forwarded(test::sent_frame(stream, number, sent_as), gateway, vlan);
+    return test::forwarded(test::sent_frame(stream, frame_number, sent_as), gateway, vlan);
 }
 
 /// Hosts at any position in an address: aligned with the words of the checksum or across them, with
@@ -80,7 +80,7 @@ TEST(Recognizer, KnowsExplicitlyMappedHosts) {
                                        {{"198.19.0.2/32", "2001:db8:1::77/128"}, {"198.19.0.3/32", "2001:db8:2::99/128"}});
     const Stream stream = test::make_stream(request);
     ASSERT_TRUE(stream.expected().destination.varies());
-    Bytes frame = test::frame_in(stream.expected(), stream, number, sent_as);
+    Bytes frame = test::frame_in(stream.expected(), stream, frame_number, sent_as);
     ASSERT_TRUE(passes_verification(stream, frame));
     EXPECT_TRUE(recognized(stream, frame));
     frame[stream.expected().layout.destination_address() + 15] ^= std::byte{1};
@@ -126,7 +126,7 @@ std::vector<Stream> special_streams() {
 }
 
 Bytes arrived_special(const Stream& stream) {
-    Bytes frame = test::frame_in(stream.expected(), stream, number, sent_as);
+    Bytes frame = test::frame_in(stream.expected(), stream, frame_number, sent_as);
     const auto gateway_mac = *net::parse_mac("02:00:00:00:00:09");
     std::copy(gateway_mac.begin(), gateway_mac.end(), frame.begin() + net::ethernet::source);
     return frame;
@@ -163,14 +163,14 @@ TEST(Recognizer, TakesNoChecksumThatWasAddedNorOneThatIsMissing) {
         std::uint16_t checksum = 0;
         if (stream.expects_no_checksum()) {
             Bytes with_checksum = stream.expected().frame;
-            write_frame(stream.expected(), with_checksum.data(), stream.values(number), stream.id(), sent_as, {0x0123456789abcdef});
+            write_frame(stream.expected(), with_checksum.data(), stream.values(frame_number), stream.id(), sent_as, {0x0123456789abcdef});
             checksum = load_raw<std::uint16_t>(with_checksum.data() + at);
             ASSERT_NE(checksum, 0);
         }
         store_raw(frame.data() + at, checksum);
         EXPECT_FALSE(recognized(stream, frame));
         const Arrival arrival = classify(frame, test::trial_id());
-        const Faults faults = verify(frame, arrival, stream, stream.values(number));
+        const Faults faults = verify(frame, arrival, stream, stream.values(frame_number));
         EXPECT_EQ(faults.bits(), 1U << static_cast<unsigned>(Fault::udp_checksum));
     }
 }
@@ -180,7 +180,7 @@ TEST(Recognizer, TakesNoFrameToTheLinkLayerAddressOfAnotherHostOrOfThePort) {
         if (!stream.has_host_macs()) {
             continue;
         }
-        FrameValues other = stream.values(number);
+        FrameValues other = stream.values(frame_number);
         ++other.destination_host;
         for (const net::MacAddress& mac : {stream.expected_destination_mac(other), test::receiving_mac}) {
             Bytes frame = arrived_special(stream);
@@ -188,7 +188,7 @@ TEST(Recognizer, TakesNoFrameToTheLinkLayerAddressOfAnotherHostOrOfThePort) {
             std::copy(mac.begin(), mac.end(), frame.begin());
             EXPECT_EQ(recognized(stream, frame), one_host);
             const Arrival arrival = classify(frame, test::trial_id());
-            const Faults faults = verify(frame, arrival, stream, stream.values(number));
+            const Faults faults = verify(frame, arrival, stream, stream.values(frame_number));
             EXPECT_EQ(faults.bits(), one_host ? 0U : 1U << static_cast<unsigned>(Fault::destination_mac));
         }
     }
@@ -197,10 +197,10 @@ TEST(Recognizer, TakesNoFrameToTheLinkLayerAddressOfAnotherHostOrOfThePort) {
 TEST(Recognizer, TakesNoFrameFromItsOwnHost) {
     for (const Stream& stream : special_streams()) {
         Bytes frame = arrived_special(stream);
-        const net::MacAddress mac = stream.expected_destination_mac(stream.values(number));
+        const net::MacAddress mac = stream.expected_destination_mac(stream.values(frame_number));
         std::copy(mac.begin(), mac.end(), frame.begin() + net::ethernet::source);
         EXPECT_FALSE(recognized(stream, frame));
-        const Faults faults = verify(frame, classify(frame, test::trial_id()), stream, stream.values(number));
+        const Faults faults = verify(frame, classify(frame, test::trial_id()), stream, stream.values(frame_number));
         EXPECT_EQ(faults.bits(), 1U << static_cast<unsigned>(Fault::source_mac));
     }
 }
@@ -251,7 +251,7 @@ TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
         .source_ports = {1024, 100}, .destination_ports = {1, 10}, .source_hosts = {2, 5}, .destination_hosts = {2, 5}};
     request.connections = ConnectionTraffic{.role = Role::initiator, .set = {ranges, enumerate::Order::pseudorandom, 1000, 1}};
     const Stream stream = test::make_stream(request);
-    SlowPacket packet = test::read_packet(test::frame_in(stream.expected(), stream, number, sent_as));
+    SlowPacket packet = test::read_packet(test::frame_in(stream.expected(), stream, frame_number, sent_as));
     packet.link_source = *net::parse_mac("02:00:00:00:00:09");
     for (const char* const source : {"203.0.113.9", "0.0.0.0", "255.255.255.255"}) {
         for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{65535}}) {
@@ -288,7 +288,7 @@ TEST(Recognizer, TakesABurstAsFrameByFrameOrNotAtAll) {
             const Recognizer recognizer{stream};
             std::vector<Bytes> frames;
             for (std::uint64_t k = 0; k < burst_frames; ++k) {
-                frames.push_back(test::frame_in(stream.expected(), stream, number + k, number + k));
+                frames.push_back(test::frame_in(stream.expected(), stream, frame_number + k, frame_number + k));
             }
             const auto expect_the_same = [&](bool one_source) {
                 const std::vector<std::span<const std::byte>> burst{frames.begin(), frames.end()};

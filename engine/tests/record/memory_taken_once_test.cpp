@@ -18,15 +18,18 @@ namespace {
 std::atomic<unsigned> large_allocations{0};
 constexpr std::size_t large_bytes = 64 * 1024;
 
-void* take(std::size_t bytes) {
+void* take(std::size_t bytes) noexcept {
     large_allocations += bytes >= large_bytes ? 1 : 0;
-    void* const memory = std::malloc(bytes);
-    return memory != nullptr ? memory : throw std::bad_alloc{};
+    return std::malloc(bytes);
 }
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return take(bytes); }
+void* operator new(std::size_t bytes) {
+    void* const memory = take(bytes);
+    return memory != nullptr ? memory : throw std::bad_alloc{};
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept { return take(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
