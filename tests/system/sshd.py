@@ -80,9 +80,10 @@ class Sshd:
 
     def cut(self) -> None:
         """Cut every connection, without a word to its other end; commands go on."""
-        for pid in self.processes("sshd"):
-            if pid != self.server.pid:
-                os.kill(pid, signal.SIGKILL)
+        for name in ("sshd", "sshd-session"):  # the second since OpenSSH 9.8
+            for pid in self.processes(name):
+                if pid != self.server.pid:
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _key(path: Path) -> str:

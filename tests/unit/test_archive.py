@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -118,7 +119,7 @@ def test_an_archive_has_all_and_its_checksums_are_those_of_sha256sum(tmp_path: P
 def test_an_unpacked_archive_gives_the_same_archive(tmp_path: Path) -> None:
     archive = write_archive(measured(tmp_path).folder)
     shutil.rmtree(tmp_path / "router")
-    shutil.unpack_archive(archive.path, tmp_path)
+    subprocess.run(["tar", "-xf", str(archive.path), "-C", str(tmp_path)], check=True)
     assert write_archive(tmp_path / "router", tmp_path / "b.tar.gz").sha256 == archive.sha256
 
 

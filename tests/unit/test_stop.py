@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -107,3 +108,12 @@ def test_what_is_ignored_stays_ignored(write_campaign: WriteCampaign, tmp_path: 
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert status_of(output) == "complete"
+
+
+def test_an_error_that_nobody_reads_keeps_its_exit_status(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "gatemark.cli.main", "plan", str(tmp_path / "none.toml"), "--json"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (2, b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -121,11 +122,24 @@ def cell_text(campaign: Campaign, cell: Cell) -> str:
 
 def tell_error(error: GatemarkError, *, as_json: bool) -> None:
     """Report all problems of an error: words to standard error, or JSON to standard output."""
-    if as_json:
-        print_json({"errors": [problem.to_json() for problem in error.problems]})
-        return
-    with contextlib.suppress(OSError):  # the terminal was closed
-        print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # nobody reads it
+        if as_json:
+            print_json({"errors": [problem.to_json() for problem in error.problems]})
+        else:
+            print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr)
+    finish_output()
+
+
+def finish_output() -> None:
+    """Write what is still to be written; drop it where the terminal was closed, or the reader of a pipe has ended.
+
+    Python would try again at its end, and make its failure the exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _words(problem: Problem) -> str:

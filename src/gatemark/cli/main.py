@@ -6,7 +6,6 @@ Exit status: 0 done; 1 the gateway, the test bed, the engine or the measurement 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,7 +13,7 @@ from keyword import iskeyword
 
 from cyclopts import App, CycloptsError
 
-from gatemark.cli.common import tell_error
+from gatemark.cli.common import finish_output, tell_error
 from gatemark.errors import ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell_error(Interrupted(what="stopped", where="gatemark", fix=""), as_json=as_json)
         return Interrupted.exit_status
     except BrokenPipeError:  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finish_output()
         return 0
 
 
