@@ -327,10 +327,12 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
 
 
 def _bring_back(tester: Tester, error: TestBedError) -> None:
+    can = tester.testbed.can
     if not tester.campaign.control.boots_after_collapse:
-        tester.testbed.restart()
-    elif not isinstance(error, HostBootError):  # or another boot would fail as well
-        tester.testbed.boot()
+        if can.control is not None:
+            can.control.restart()
+    elif can.booter is not None and not isinstance(error, HostBootError):  # or another boot would fail as well
+        can.booter.boot()
 
 
 def own_equipment() -> Equipment:

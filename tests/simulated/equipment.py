@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,20 +19,58 @@ from typing import Self
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, FoundTestBed, GatewayDescription, HostReading, ThreadTimes
+from gatemark.dut.base import (
+    Abilities,
+    CpuTimes,
+    GatewayDescription,
+    HostReading,
+    Sampler,
+    TelemetryReading,
+    ThreadTimes,
+)
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
 from gatemark.results.store import writing
 from gatemark.tester import Equipment
 
 
-class SimulatedTestBed(FoundTestBed):
+@dataclass(frozen=True, slots=True)
+class SimulatedSampler:
+    """Samples of the host that a gateway is simulated on."""
+
+    read: Callable[[], TelemetryReading]
+    start: Callable[[float], None] = lambda _seconds: None
+
+
+class SimulatedHost:
+    """The host that a gateway is simulated on."""
+
+    def __init__(self, gateway: SimulatedGateway) -> None:
+        self._gateway = gateway
+
+    def read(self) -> HostReading:
+        """Return a reading in which others had its CPU as long as the gateway says."""
+        thread = ThreadTimes(name="ksoftirqd/0", cpu=0, stays=True, ran_ns=0, waited_ns=self._gateway.held_up_ns)
+        idle = CpuTimes(idle_ns=time.monotonic_ns(), stolen_ns=0)
+        return HostReading(
+            at_ns=time.monotonic_ns(),
+            step_ns=10_000_000,
+            queue_frames=0,
+            cpus={0: idle},
+            threads={1: thread},
+            all_ran_ns=None,
+        )
+
+
+class SimulatedTestBed:
     """A test bed that makes nothing; `closed` says whether it was left.
 
     What is asked of a stateful gateway is done by `gateway`, whose table the simulated engine fills.
     """
 
     __test__ = False
+    telemetry: Sampler | None = None
+    """Samples the host that it is simulated on, where a test sets one."""
 
     def __init__(self, campaign: Campaign, gateway: SimulatedGateway, version: str = "1.0") -> None:
         recipe = campaign.testbed.recipe
@@ -39,6 +78,12 @@ class SimulatedTestBed(FoundTestBed):
         self._name = "simulated gateway" if recipe is None else load_recipe(recipe).name
         self._version = version
         self.closed = False
+
+    @property
+    def can(self) -> Abilities:
+        """What is done to a stateful gateway, and either reading or sampling of its host."""
+        host = SimulatedHost(self.gateway) if self.telemetry is None else None
+        return Abilities(control=self.gateway, booter=self.gateway, host=host, telemetry=self.telemetry)
 
     @property
     def ports(self) -> dict[str, str]:
@@ -55,6 +100,11 @@ class SimulatedTestBed(FoundTestBed):
         """One CPU."""
         return [1]
 
+    @property
+    def gateway_cores(self) -> list[int]:
+        """None of this machine."""
+        return []
+
     def describe(self) -> GatewayDescription:
         """A gateway with two routes."""
         return GatewayDescription(
@@ -67,43 +117,6 @@ class SimulatedTestBed(FoundTestBed):
     def check(self) -> None:
         """Raise TestBedError if the gateway collapsed."""
         self.gateway.check()
-
-    def clear_state(self) -> None:
-        """Delete all connections."""
-        self.gateway.clear_state()
-
-    def count_connections(self) -> int | None:
-        """Return the number of connections, None if the gateway cannot tell."""
-        return self.gateway.count_connections()
-
-    def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it takes."""
-        return self.gateway.tear_down()
-
-    def restart(self) -> None:
-        """Start the gateway again, with an empty table."""
-        self.gateway.restart()
-
-    def boot(self) -> None:
-        """Boot the gateway's host: its table is empty then."""
-        self.gateway.boot()
-
-    def reset(self) -> None:
-        """Reset the gateway."""
-        self.gateway.reset()
-
-    def read_host(self) -> HostReading:
-        """Read the host that the gateway is simulated on."""
-        thread = ThreadTimes(name="ksoftirqd/0", cpu=0, stays=True, ran_ns=0, waited_ns=self.gateway.held_up_ns)
-        idle = CpuTimes(idle_ns=time.monotonic_ns(), stolen_ns=0)
-        return HostReading(
-            at_ns=time.monotonic_ns(),
-            step_ns=10_000_000,
-            queue_frames=0,
-            cpus={0: idle},
-            threads={1: thread},
-            all_ran_ns=None,
-        )
 
     def close(self) -> None:
         """Remember that it was closed."""

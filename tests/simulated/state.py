@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tests.simulated.device import SimulatedDevice
 
+from gatemark.dut.base import Abilities
 from gatemark.errors import TestBedError
 
 SLICES = 100
@@ -147,6 +147,11 @@ class SimulatedGateway:
         self._oldest = 0
         self._count = 0
 
+    @property
+    def can(self) -> Abilities:
+        """It is controlled and booted; `tests.simulated.equipment` gives it a host."""
+        return Abilities(control=self, booter=self)
+
     def establish(
         self, count: int, arriving: int, connections_per_second: int, spread: float, *, drawn_from: int | None = None
     ) -> Establishment:
@@ -226,29 +231,6 @@ class SimulatedGateway:
         self._alive, self._oldest, self.held = True, 0, 0
         self.resets += 1
 
-    def own_drops(self) -> Mapping[str, int]:
-        """None."""
-        return {}
-
-    def own_faults(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
         """None."""
         return ()
-
-    def gateway_queue_drops(self) -> Mapping[str, int]:
-        """None."""
-        return {}
-
-    def read_host(self) -> None:
-        """Nothing: it has no host. `tests.simulated.equipment` gives it one."""
-        return None
-
-    def start_telemetry(self, seconds: float) -> None:
-        """Nothing: it has no host."""
-
-    def read_telemetry(self) -> None:
-        """Nothing: it has no host."""
-        return None

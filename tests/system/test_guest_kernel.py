@@ -503,7 +503,7 @@ def test_a_guest_that_dies_is_noticed_and_started_again() -> None:
         ]
         os.kill(guest, signal.SIGKILL)
         assert "kernel ended" in first_failure(bed)
-        bed.restart()
+        bed.gateway.restart()
         ((_, packet),), _ = exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
         assert packet.payload.dst == "198.19.0.2"
 

@@ -126,7 +126,9 @@ def test_a_gateway_that_is_too_slow_fails_whatever_others_do(bed: OpenBed) -> No
 
 def test_reading_the_host_costs_little(bed: OpenBed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is opened for the first reading alone, and read to its end with two calls, which is all that is asked."""
-    first = bed.bed.read_host()
+    host = bed.bed.can.host
+    assert host is not None
+    first = host.read()
     assert first is not None
     opened, read = os.open, os.pread
     calls = {"open": 0, "pread": 0}
@@ -142,7 +144,7 @@ def test_reading_the_host_costs_little(bed: OpenBed, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "open", counted_open)
     monkeypatch.setattr(os, "pread", counted_read)
     for _ in range(READINGS):
-        assert bed.bed.read_host() is not None
+        assert host.read() is not None
     monkeypatch.undo()
     files = 2 + 2 * len(first.threads)  # /proc/stat and the accounts of the CPUs; two for each thread
     assert calls["open"] == 0

@@ -127,7 +127,7 @@ def test_the_description_names_the_configuration() -> None:
 def test_a_reset_leaves_the_relay_as_it_was() -> None:
     with relay({"domains": [ONE_PSID]}) as bed:
         before = bed.describe().configuration
-        bed.reset()
+        bed.gateway.reset()
         assert bed.describe().configuration == before
         received, _ = exchange(bed, [from_edge("2001:db8:12:3400:0:c000:212:34", SERVER_64, 1232)])
         assert [fields(*frame)[:2] for frame in received] == [("right", "192.0.2.18")]

@@ -259,7 +259,7 @@ def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
         assert {kernels[pid] for pid, nice in nice_values().items() if nice == -20} == set(bed.gateway_cores)
         for _ in range(2):
             assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in translators(bed)] == [-20]
-            bed.restart()
+            bed.gateway.restart()
     assert nice_values() == before
 
 
@@ -276,13 +276,13 @@ def test_where_the_kernels_threads_are_not_to_be_seen_this_process_steps_back(mo
         for _ in range(2):
             assert os.getpriority(os.PRIO_PROCESS, 0) == 19
             assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in translators(bed)] == [0]
-            bed.restart()
+            bed.gateway.restart()
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]) -> None:
-    assert set(beds["linux-router6"].own_drops().values()) == {0}
-    drops = beds["tayga-siit64"].gateway_queue_drops()
+    assert set(beds["linux-router6"].kernel.own_drops().values()) == {0}
+    drops = beds["tayga-siit64"].kernel.gateway_queue_drops()
     assert "nat64 tx_dropped" in drops
 
 
@@ -302,7 +302,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
     tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway_interfaces["left"]
     inside = ["ip", "netns", "exec", bed.gateway_namespace]
     set_mtu = ["ip", "-n", bed.namespace, "link", "set", tester, "mtu"]
-    before = bed.own_drops()
+    before = bed.kernel.own_drops()
     subprocess.run([*set_mtu, "600"], check=True)
     try:
         subprocess.run([*inside, sys.executable, "-c", SEND_FIVE, gateway], check=True)
@@ -310,7 +310,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
         subprocess.run([*set_mtu, str(load_recipe("linux-router4").mtu)], check=True)
     shown = subprocess.run([*inside, "ip", "-s", "-j", "link"], capture_output=True, text=True, check=True)
     dropped = {link["ifname"]: link["stats64"]["tx"]["dropped"] for link in json.loads(shown.stdout)}
-    after = bed.own_drops()
+    after = bed.kernel.own_drops()
     assert after["tester-left queue full"] == dropped[gateway] == before["tester-left queue full"] + 5
 
 
@@ -651,7 +651,7 @@ def test_settings_of_a_recipe_are_made_and_read_back(tmp_path: Path, value: str)
         read = {setting.name: setting.read for setting in bed.describe().settings}
         assert read["ttl"] == "77"
         assert not list((Path("/run/gatemark")).glob("**/victim"))
-        bed.restart()
+        bed.gateway.restart()
         assert bed.describe().settings[1].read == "77"
     beyond = GatewaySettings(table=recipe.gateway.table, named={"ttl": 300})
     with pytest.raises(TestBedError, match=r"set\.ttl"):
@@ -662,11 +662,11 @@ def test_control_commands_are_told_but_those_of_a_reset() -> None:
     """A reset starts the daemons again, asks for their health and sets up the table, all while frames are sent."""
     with new_bed("tayga-nat64") as bed:
         began_ns = time.monotonic_ns()
-        bed.reset()
-        assert bed.commands_since(began_ns) == ()
-        bed.clear_state()
-        assert bed.commands_since(began_ns) == ("gateway tayga-nat64: clear_state",)
-        assert bed.commands_since(time.monotonic_ns()) == ()
+        bed.gateway.reset()
+        assert bed.gateway.commands_since(began_ns) == ()
+        bed.gateway.clear_state()
+        assert bed.gateway.commands_since(began_ns) == ("gateway tayga-nat64: clear_state",)
+        assert bed.gateway.commands_since(time.monotonic_ns()) == ()
 
 
 @pytest.mark.parametrize(
@@ -700,6 +700,7 @@ def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: st
             if action == "describe":
                 bed.describe()
             if action == "reset":
-                bed.reset()
+                assert bed.can.control is not None
+                bed.can.control.reset()
     assert caught is None or "gateway.control.limits" in caught.value.fix
     assert not (tmp_path / "slept").exists(), "nobody waited for its end"

@@ -93,21 +93,21 @@ def test_every_control_command_works_at_the_host(host: str, server: Sshd, tmp_pa
         assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
         assert [(setting.name, setting.read) for setting in bed.describe().settings] == [("stream", "777")]
         assert "# uname -s\nLinux" in bed.describe().configuration
-        bed.clear_state()
-        assert bed.count_connections() == 0
+        bed.control.clear_state()
+        assert bed.control.count_connections() == 0
         for port in (1, 2, 3):
             server.inside("sh", "-c", ENTRY.format(port=port))
-        assert bed.count_connections() == 3
+        assert bed.control.count_connections() == 3
         begin_ns = time.monotonic_ns()
-        assert 200_000_000 <= bed.tear_down() <= time.monotonic_ns() - begin_ns, "it sleeps for 0.2 s"
-        assert bed.count_connections() == 0
+        assert 200_000_000 <= bed.control.tear_down() <= time.monotonic_ns() - begin_ns, "it sleeps for 0.2 s"
+        assert bed.control.count_connections() == 0
         bed.check()
         server.inside("sh", "-c", f"echo 5 > {TIMEOUT}")
         (tmp_path / "healthy").unlink()
         with pytest.raises(TestBedError, match=r"gateway\.control: health") as caught:
             bed.check()
         assert not isinstance(caught.value, HostConnectionError)
-        bed.restart()
+        bed.control.restart()
         bed.check()
         assert server.inside("cat", TIMEOUT).strip() == "100"
         assert len(server.processes("ssh")) == 1
@@ -144,7 +144,7 @@ def test_a_connection_that_is_cut_is_an_error_of_its_own_and_comes_back(
 
     def clear() -> None:
         try:
-            bed.clear_state()
+            bed.control.clear_state()
         except TestBedError as error:
             errors.append(error)
 
@@ -159,8 +159,8 @@ def test_a_connection_that_is_cut_is_an_error_of_its_own_and_comes_back(
         assert isinstance(errors[0], HostConnectionError)
         assert "was lost while the command ran" in errors[0].what
         assert "gatemark run --resume" in errors[0].fix
-        assert bed.count_connections() == 0
-        assert bed.commands_since(time.monotonic_ns()) == ("gateway.control: clear_state",)
+        assert bed.control.count_connections() == 0
+        assert bed.control.commands_since(time.monotonic_ns()) == ("gateway.control: clear_state",)
     finally:
         bed.close()
     assert no_master(server)
@@ -274,7 +274,7 @@ def test_a_host_that_boots_is_waited_for_and_set_up_again(server: Sshd, tmp_path
         bed.boot()
         assert (tmp_path / "boot_id").read_text() != first
         assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
-        assert bed.commands_since(time.monotonic_ns()) == ()
+        assert bed.control.commands_since(time.monotonic_ns()) == ()
     assert (tmp_path / "log").read_text() == "booted\n" * 2
     assert no_master(server)
 
@@ -308,7 +308,7 @@ def test_a_command_that_hangs_ends_at_the_host_as_well(server: Sshd, tmp_path: P
     )
     try:
         with pytest.raises(TestBedError, match="did not end within 1 s") as caught:
-            bed.clear_state()
+            bed.control.clear_state()
         assert "gateway.control.limits" in caught.value.fix
         assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
     finally:
@@ -346,10 +346,10 @@ class TestSudo:
             assert "# id -u\n0\n" in bed.describe().configuration
             assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
             server.inside("sh", "-c", ENTRY.format(port=1))
-            assert bed.count_connections() == 1
-            bed.tear_down()
-            assert bed.count_connections() == 0
-            bed.restart()
+            assert bed.control.count_connections() == 1
+            bed.control.tear_down()
+            assert bed.control.count_connections() == 0
+            bed.control.restart()
             bed.check()
         assert no_master(server)
 

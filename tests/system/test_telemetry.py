@@ -165,14 +165,15 @@ def burner(bed: OpenBed) -> Iterator[int]:
 def read_by_the_sampler(bed: OpenBed, monkeypatch: pytest.MonkeyPatch) -> list[TelemetryReading]:
     """Return a list that gets what the sampler says after each trial."""
     readings: list[TelemetryReading] = []
-    read = bed.bed.read_telemetry
+    sampler = bed.bed.can.telemetry
+    assert sampler is not None
+    read = sampler.read
 
-    def kept() -> TelemetryReading | None:
-        reading = read()
-        readings.extend([] if reading is None else [reading])
-        return reading
+    def kept() -> TelemetryReading:
+        readings.append(read())
+        return readings[-1]
 
-    monkeypatch.setattr(bed.bed, "read_telemetry", kept)
+    monkeypatch.setattr(sampler, "read", kept)
     return readings
 
 
@@ -257,7 +258,8 @@ def test_a_trial_costs_no_more_for_it_and_samples_lie_where_frames_were(
     begin_ns = time.monotonic_ns()
     record = bed.trial()
     lasted_ns = time.monotonic_ns() - begin_ns
-    bed.bed.read_telemetry()
+    assert bed.bed.can.telemetry is not None
+    bed.bed.can.telemetry.read()
     monkeypatch.undo()
     assert calls == {"Popen": 0, "sleep": 0}
     facts = sampled(record)

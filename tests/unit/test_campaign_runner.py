@@ -30,7 +30,9 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.model import Campaign
-from gatemark.dut.base import FoundTestBed
+from gatemark.config.tables import GatewayControlModel, GatewayTableModel
+from gatemark.dut.base import UNWATCHED, Abilities, Unwatched
+from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.engine.client import JsonObject, ProgressCallback
@@ -67,7 +69,7 @@ def run(
     *,
     events: list[Event] | None = None,
     engine: SimulatedEngine | None = None,
-    testbed: Any = None,
+    testbed: Any = UNWATCHED,
 ) -> tuple[Any, ...]:
     loaded = wanted or campaign()
     with Journal(path) as journal:
@@ -84,13 +86,6 @@ def run(
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
-
-
-class QuietBed(FoundTestBed):
-    """A test bed about which there is nothing to say."""
-
-    def check(self) -> None:
-        pass
 
 
 def ended_early(*, sending_ns: int, phase_one_ns: int = 0) -> Any:
@@ -332,7 +327,7 @@ class TestFailures:
         assert result.limited_by == "gateway"
 
     def test_a_dead_gateway_is_no_trial_that_failed(self, path: Path) -> None:
-        class Bed(QuietBed):
+        class Bed(Unwatched):
             trials = 0
 
             def check(self) -> None:
@@ -345,7 +340,7 @@ class TestFailures:
         assert len(read_journal(path)) == 4
 
     def test_an_engine_that_died_of_a_dead_test_bed_is_told_as_that(self, path: Path) -> None:
-        class Bed(QuietBed):
+        class Bed(Unwatched):
             def check(self) -> None:
                 raise TestBedError(what="the interface gm0-left is gone", where="test bed", fix="start again")
 
@@ -353,8 +348,10 @@ class TestFailures:
             run(path, SimulatedDevice(capacity_forward=1, dies_at_trial=1), testbed=Bed())
 
     def test_drops_of_the_test_bed_make_a_trial_invalid(self, path: Path) -> None:
-        class Bed(QuietBed):
-            dropped = 100
+        class Bed(Unwatched):
+            def __init__(self) -> None:
+                self.dropped = 100
+                self.can = Abilities(own_drops=self.own_drops)
 
             def own_drops(self) -> dict[str, int]:
                 self.dropped += 1
@@ -365,9 +362,8 @@ class TestFailures:
         assert read_journal(path)[0].testbed_drops == {"gm-left rx_dropped": 1}
 
     def test_another_fault_of_the_test_bed_makes_a_trial_invalid(self, path: Path) -> None:
-        class Bed(QuietBed):
-            def own_faults(self) -> tuple[str, ...]:
-                return ("the gateway says that it slept",)
+        class Bed(Unwatched):
+            can = Abilities(own_faults=lambda: ("the gateway says that it slept",))
 
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
         assert result.limited_by == "tester"
@@ -377,12 +373,14 @@ class TestFailures:
         """A watcher that asks the gateway for something in the middle of a trial spoils that one, and no other."""
         shell = shell_at(None, ["sh", "-s"])
 
-        class Bed(QuietBed):
-            def check(self) -> None:
-                shell("true", where="gateway.control: health")
+        class Bed(Unwatched):
+            commands = GatewayControlModel(health=("true",))
+            settings = GatewaySettings(table=GatewayTableModel(), named={})
+            control = GatewayControl(shell, commands, where="gateway.control", settings=settings)
+            can = Abilities(control=control)
 
-            def commands_since(self, at_ns: int) -> tuple[str, ...]:
-                return shell.ran_since(at_ns)
+            def check(self) -> None:
+                self.control.check_health()
 
         class Watcher(list[Event]):
             def append(self, event: Event) -> None:

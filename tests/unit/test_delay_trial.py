@@ -14,6 +14,7 @@ from tests.unit.conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
+from gatemark.dut.base import UNWATCHED
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import EngineError, TestBedError
 from gatemark.stats.hdr import hdr_string
@@ -211,7 +212,7 @@ class TestSimulatedEvents:
                 }
             )
         )
-        bed = engine.gateway if testbed else None
+        bed = engine.gateway if testbed else UNWATCHED
         return EngineTrials(campaign=campaign, engine=engine, testbed=bed, on_event=lambda _: None)
 
     def test_the_gateway_is_reset_while_frames_are_sent(self) -> None:

@@ -18,11 +18,10 @@ import pytest
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut import machine, naming
-from gatemark.dut.commands import run_command
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.open import open_testbed
 from gatemark.dut.ports import PortsTestBed
-from gatemark.dut.shell import shell_at
+from gatemark.dut.shell import Shell, shell_at
 from gatemark.errors import TestBedError
 
 SETTING = "net.netfilter.nf_conntrack_max"
@@ -51,9 +50,7 @@ def test_a_gateway_that_cannot_count_says_nothing() -> None:
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_tear_down_is_timed_where_it_runs(shell: str) -> None:
-    def slow_way(script: str, *, where: str, fix: str = "", seconds_max: float = 9) -> str:
-        return run_command([shell, "-c", f"sleep 0.3; {script}"], where=where, fix=fix, seconds_max=seconds_max)
-
+    slow_way = Shell(lambda: ["sh", "-c", f"sleep 0.3; exec {shell} -s"])
     commands = GatewayControlModel(tear_down="sleep 0.1; echo 7 8")
     settings = GatewaySettings(table=GatewayTableModel(), named={})
     begun_ns = time.monotonic_ns()
@@ -174,18 +171,18 @@ def test_a_gateway_between_ports_is_controlled_through_its_shell(tmp_path: Path)
     (tmp_path / "state").write_text("123\n")
     with ports_bed(tmp_path) as bed:
         assert (tmp_path / "size").read_text() == "77\n"
-        assert bed.count_connections() == 123
-        assert bed.tear_down() > 0
-        assert bed.count_connections() == 0
+        assert bed.control.count_connections() == 123
+        assert bed.control.tear_down() > 0
+        assert bed.control.count_connections() == 0
         bed.check()
         (tmp_path / "healthy").unlink()
         with pytest.raises(TestBedError, match=r"gateway\.control: health"):
             bed.check()
-        bed.restart()
+        bed.control.restart()
         bed.check()
-        assert bed.count_connections() == 5
-        bed.clear_state()
-        assert bed.count_connections() == 0
+        assert bed.control.count_connections() == 5
+        bed.control.clear_state()
+        assert bed.control.count_connections() == 0
         described = bed.describe()
         assert "gateway 1.0" in described.configuration
         assert "table_size = 77" in described.configuration
@@ -193,7 +190,7 @@ def test_a_gateway_between_ports_is_controlled_through_its_shell(tmp_path: Path)
 
 def test_a_gateway_that_nothing_starts_cannot_be_restarted(tmp_path: Path) -> None:
     with pytest.raises(TestBedError, match="nothing can restart it"):
-        ports_bed(tmp_path, start=[]).restart()
+        ports_bed(tmp_path, start=[]).control.restart()
 
 
 @pytest.fixture

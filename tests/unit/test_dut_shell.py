@@ -306,13 +306,15 @@ class TestSettings:
     def test_a_deletion_may_take_a_quarter_of_an_hour(self) -> None:
         limits: list[float] = []
 
-        def run(script: str, *, where: str, fix: str = "", seconds_max: float = 0) -> str:
-            limits.append(seconds_max)
-            return "1 2"
+        class Noting(Shell):
+            def __call__(self, script: str, *, where: str, fix: str = "", seconds_max: float = 0) -> str:
+                limits.append(seconds_max)
+                return "1 2"
 
         document = {"clear_state": "x", "tear_down": "x", "limits": {"clear_state": "15min", "tear_down": "40min"}}
         settings = GatewaySettings(table=GatewayTableModel(), named={})
-        control = GatewayControl(run, GatewayControlModel.model_validate(document), where="x", settings=settings)
+        commands = GatewayControlModel.model_validate(document)
+        control = GatewayControl(Noting(list), commands, where="x", settings=settings)
         control.clear_state()
         control.tear_down()
         assert limits == [900, 2400]

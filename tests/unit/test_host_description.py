@@ -193,6 +193,7 @@ def test_a_host_that_comes_back_with_fewer_cores_is_refused(monkeypatch: pytest.
         "throughput": {"maximum": 1000, "resolution": 100},
     }
     with open_testbed(complete_campaign(campaign_from_dict(document))) as bed:
-        bed.boot()
+        assert bed.can.booter is not None
+        bed.can.booter.boot()
         with pytest.raises(TestBedError, match="states 4 cores, but 2 CPUs are online"):
-            bed.boot()
+            bed.can.booter.boot()

@@ -150,7 +150,7 @@ class Gateway:
 class TestTheReset:
     def test_it_is_made_once_and_when_it_is_time(self) -> None:
         gateway = Gateway()
-        reset = GatewayReset(gateway, SECOND)
+        reset = GatewayReset(gateway.reset, SECOND)
         for phase, elapsed_ns in (
             ("learn", 2 * SECOND),
             ("send", SECOND - 1),
@@ -164,7 +164,7 @@ class TestTheReset:
 
     def test_an_error_is_told_after_the_trial_and_the_reset_is_not_tried_again(self) -> None:
         gateway = Gateway(TestBedError(what="no", where="gateway control: reset", fix=""))
-        reset = GatewayReset(gateway, 0)
+        reset = GatewayReset(gateway.reset, 0)
         reset.take({"phase": "send", "elapsed_ns": 1})
         reset.take({"phase": "send", "elapsed_ns": 2})
         assert gateway.resets == 1
@@ -173,7 +173,7 @@ class TestTheReset:
 
     def test_a_trial_that_was_too_short_for_it_is_an_error(self) -> None:
         with pytest.raises(TestBedError, match="was not reset"):
-            GatewayReset(Gateway(), SECOND).facts()
+            GatewayReset(Gateway().reset, SECOND).facts()
 
 
 def campaign(**tables: Any) -> Campaign:

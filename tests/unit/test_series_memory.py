@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.simulated.equipment import SimulatedTestBed
+from tests.simulated.equipment import SimulatedSampler, SimulatedTestBed
+from tests.simulated.state import SimulatedGateway
 from tests.trial_facts import ORDER, blank, record_of
 from tests.unit.test_series import NAT, equipment, stop_after, terminal
 
@@ -108,11 +109,11 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """A simulated host whose memory holds the connections; what is called says by how much it changes by chance."""
     held, scatter, number = 0, 0, 0
 
-    def start(bed: SimulatedTestBed, seconds: float) -> None:
+    def start(gateway: SimulatedGateway) -> None:
         nonlocal held
-        held = bed.gateway.held
+        held = gateway.held
 
-    def read(bed: SimulatedTestBed) -> TelemetryReading:
+    def read() -> TelemetryReading:
         nonlocal number
         number += 1
         free = AVAILABLE_KILOBYTES - held * BYTES // 1024 - scatter * (number * 7 % 10) // 10
@@ -127,9 +128,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         nonlocal scatter
         scatter = kilobytes
 
-    monkeypatch.setattr(SimulatedTestBed, "start_telemetry", start)
-    monkeypatch.setattr(SimulatedTestBed, "read_telemetry", read)
-    monkeypatch.setattr(SimulatedTestBed, "read_host", lambda _: None)
+    sampler = property(lambda bed: SimulatedSampler(read, lambda _seconds: start(bed.gateway)))
+    monkeypatch.setattr(SimulatedTestBed, "telemetry", sampler)
     return scatters
 
 

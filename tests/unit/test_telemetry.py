@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.journals import read_journal
 from tests.simulated.device import SimulatedDevice
-from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
+from tests.simulated.equipment import SimulatedSampler, SimulatedTestBed, simulated_equipment
 from tests.trial_facts import ORDER, record_of
 
 from gatemark.campaign.facts import TrialTally
@@ -353,7 +353,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A simulated test bed whose host is busy for half of the time; the seconds that it was asked to be sampled for."""
     asked: list[float] = []
 
-    def read(bed: SimulatedTestBed) -> TelemetryReading:
+    def read() -> TelemetryReading:
         start_ns = time.monotonic_ns() + 3 * SECOND
         samples = (
             HostSample(
@@ -366,9 +366,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         )
         return TelemetryReading(samples=tuple(samples), uncertainty_ns=STEP)
 
-    monkeypatch.setattr(SimulatedTestBed, "read_telemetry", read)
-    monkeypatch.setattr(SimulatedTestBed, "read_host", lambda _: None)
-    monkeypatch.setattr(SimulatedTestBed, "start_telemetry", lambda _, seconds: asked.append(seconds))
+    monkeypatch.setattr(SimulatedTestBed, "telemetry", SimulatedSampler(read, asked.append))
     describe = SimulatedTestBed.describe
     cost = SamplingCost(interval_ns=SECOND, samples=50, cpu_ns=1_500_000)
     monkeypatch.setattr(SimulatedTestBed, "describe", lambda bed: replace(describe(bed), sampling=cost))
@@ -400,11 +398,12 @@ def test_results_csv_and_report_say_what_the_host_did(sampled: list[float], tmp_
 
 def page_with(counts: dict[int, int], monkeypatch: pytest.MonkeyPatch, folder: Path, cpus: range = range(32)) -> str:
     """The report on a host of 32 cores that each took a number of interrupts a second; `cpus`: those of the gateway."""
-    read = SimulatedTestBed.read_telemetry
+    sampler = SimulatedTestBed.telemetry
+    assert sampler is not None
+    read = sampler.read
 
-    def with_interrupts(bed: SimulatedTestBed) -> TelemetryReading | None:
-        reading = read(bed)
-        assert reading is not None
+    def with_interrupts() -> TelemetryReading:
+        reading = read()
         samples = tuple(
             replace(
                 sample_,
@@ -417,7 +416,7 @@ def page_with(counts: dict[int, int], monkeypatch: pytest.MonkeyPatch, folder: P
         )
         return replace(reading, samples=samples)
 
-    monkeypatch.setattr(SimulatedTestBed, "read_telemetry", with_interrupts)
+    monkeypatch.setattr(SimulatedTestBed, "telemetry", SimulatedSampler(with_interrupts))
     equipment = simulated_equipment(SimulatedDevice(capacity_forward=10_000))
     result = measure(campaign_from_dict(document()), output=folder, equipment=equipment)
     assert sum("interrupts" in line for line in (folder / "result.csv").read_text().splitlines()) == 0
@@ -487,7 +486,8 @@ def test_a_torn_file_of_samples_costs_the_plot_at_most(sampled: list[float], tmp
 def test_a_trial_without_samples_counts_unless_the_campaign_asks_for_them(
     required: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(SimulatedTestBed, "read_telemetry", lambda _: TelemetryReading(reason="the sampler is gone"))
+    sampler = SimulatedSampler(lambda: TelemetryReading(reason="the sampler is gone"))
+    monkeypatch.setattr(SimulatedTestBed, "telemetry", sampler)
     equipment = simulated_equipment(SimulatedDevice(capacity_forward=10_000))
     result = measure(campaign_from_dict(document(required=required)), output=tmp_path / "out", equipment=equipment)
     told = result.document.telemetry

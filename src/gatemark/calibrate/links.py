@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
 from gatemark.dut import naming
-from gatemark.dut.base import HostReading
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
@@ -116,6 +115,8 @@ class ReferenceTestBed(PortsTestBed):
         if host_queue_frames is not None:
             running = lambda: [] if gateway.pid is None else [gateway.pid]  # noqa: E731
             self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
+        own_drops = None if links.pairs is None else self._own_drops
+        self.can = replace(self.can, host=self._host, own_drops=own_drops, own_faults=self._own_faults)
 
     @property
     def namespace(self) -> str | None:
@@ -126,10 +127,6 @@ class ReferenceTestBed(PortsTestBed):
     def gateway_cores(self) -> list[int]:
         """The reference gateway's, if no other party works there."""
         return list(self._cores)
-
-    def read_host(self) -> HostReading | None:
-        """Read the CPU of the reference gateway and its threads, where that is asked for."""
-        return None if self._host is None else self._host.read()
 
     def close(self) -> None:
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""
@@ -148,13 +145,12 @@ class ReferenceTestBed(PortsTestBed):
         if self._links.pairs is not None:
             self._links.pairs.check()
 
-    def own_drops(self) -> dict[str, int]:
+    def _own_drops(self) -> dict[str, int]:
         """Frames for which the receive queue of a Tester's end had no room, by counter."""
-        if self._links.pairs is None:
-            return {}
+        assert self._links.pairs is not None, "only links of this test bed have queues that it can read"
         return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
 
-    def own_faults(self) -> tuple[str, ...]:
+    def _own_faults(self) -> tuple[str, ...]:
         """Say which errors the reference gateway reports beyond what the check allows.
 
         It keeps the worst until its counts are reset. So they are reset after a trial that it spoiled: the next one is

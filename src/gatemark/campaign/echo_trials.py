@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
+from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
 from gatemark.campaign.reach import reach_gateway
 from gatemark.errors import TestBedError
@@ -30,8 +30,7 @@ class EchoTrials:
         campaign, testbed = self._trials.campaign, self._trials.testbed
         if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
-        if testbed is not None:
-            testbed.check()
+        testbed.check()
         body = echo_request(
             campaign,
             order.run.cell,
@@ -43,27 +42,28 @@ class EchoTrials:
         try:
             observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
         except TestBedError as error:
-            if testbed is None or is_alive(testbed):
+            if is_alive(testbed):
                 raise
             what = error.problems[0].what
             return Judged(
                 observed=Observed(report=TrialReport.none(order.trial_number), validity=Validity(valid=True)),
                 verdict=verdict_of_collapse(what),
-                boot=self._revived(testbed, order.trial_number, error),
+                boot=self._revived(order.trial_number, error),
                 collapse=what,
             )
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
-    def _revived(self, testbed: GatewayWatch, trial_number: int, error: TestBedError) -> BootFacts | None:
+    def _revived(self, trial_number: int, error: TestBedError) -> BootFacts | None:
         """Start the gateway again and see that it works, so that the next trial does not inherit a collapse.
 
         What ended it may be the state that it still finds, so it is started once more without that.
         """
-        boot = revive(self._trials, testbed, trial_number, error)
+        testbed = self._trials.testbed
+        boot = revive(self._trials, trial_number, error)
         if self._trials.campaign.technology.is_stateful:
             self._stateful.empty_table(trial_number)
-        if not is_alive(testbed):
-            testbed.restart()
+        if not is_alive(testbed) and testbed.can.control is not None:
+            testbed.can.control.restart()
             reach_gateway(self._trials.engine, self._trials.campaign)
         testbed.check()
         return boot

@@ -6,14 +6,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
 
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, HostReading, TelemetryReading
+from gatemark.dut.base import CpuTimes, HostReading, Watched
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
     EngineError,
@@ -39,52 +38,6 @@ HEALTH_WAIT_S = 300.0
 HEALTH_POLL_S = 0.1
 
 COLLAPSED = "the gateway collapsed"
-
-
-class GatewayWatch(Protocol):
-    """What is asked of a test bed around each trial."""
-
-    def own_drops(self) -> Mapping[str, int]:
-        """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
-
-    def own_faults(self) -> tuple[str, ...]:
-        """Return what else in the test bed spoiled the trial that just ended, in sentences."""
-
-    def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """Return which control commands ran at any time since `at_ns` (monotonic clock), a reset's left out."""
-
-    def gateway_queue_drops(self) -> Mapping[str, int]:
-        """Return frames that the gateway's own queues dropped since it was made, by place."""
-
-    def read_host(self) -> HostReading | None:
-        """Read the gateway's host; None where it cannot be read."""
-
-    def start_telemetry(self, seconds: float) -> None:
-        """See that the gateway's host is sampled for `seconds`; do nothing where it is not to be."""
-
-    def read_telemetry(self) -> TelemetryReading | None:
-        """Return the samples since the last call; None where the host is not to be sampled."""
-
-    def check(self) -> None:
-        """Raise TestBedError if the gateway is not alive."""
-
-    def clear_state(self) -> None:
-        """Delete all connections of a stateful gateway."""
-
-    def count_connections(self) -> int | None:
-        """Return the number of connections that the gateway holds; None if it cannot tell."""
-
-    def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took on the gateway's side."""
-
-    def restart(self) -> None:
-        """Stop the gateway and start it again."""
-
-    def boot(self) -> None:
-        """Boot the gateway's host; its links may be down and its addresses new when this returns."""
-
-    def reset(self) -> None:
-        """Reset the gateway (RFC 6201 section 4); it may still be starting when this returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +68,7 @@ class EngineTrials:
 
     campaign: Campaign
     engine: Engine
-    testbed: GatewayWatch | None
+    testbed: Watched
     on_event: EventCallback
     health_wait_s: float = HEALTH_WAIT_S
     """How long a gateway may take to work again after the trial in which it was reset."""
@@ -126,17 +79,18 @@ class EngineTrials:
         Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
         same holds for a trial that was cancelled, and for one without link if `needs_link`.
         """
-        if self.testbed is not None:
-            self.testbed.start_telemetry(_planned_s(body))
+        can = self.testbed.can
+        if can.telemetry is not None:
+            can.telemetry.start(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
-        host_before = self._read_host()
+        host_before = None if can.host is None else can.host.read()
         began_ns = time.monotonic_ns()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
         overlaps = self._overlaps(began_ns)
-        host_after, ended_ns = self._read_host(), time.monotonic_ns()
+        host_after, ended_ns = None if can.host is None else can.host.read(), time.monotonic_ns()
         host = host_facts(host_before, host_after)
         telemetry = telemetry_facts(
-            None if self.testbed is None else self.testbed.read_telemetry(),
+            None if can.telemetry is None else can.telemetry.read(),
             TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases),
             around=(host_before, host_after),
         )
@@ -144,8 +98,7 @@ class EngineTrials:
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        faults = overlaps if self.testbed is None else (*overlaps, *self.testbed.own_faults())
-        faults += self._not_sampled(telemetry)
+        faults = (*overlaps, *self._own_faults(), *self._not_sampled(telemetry))
         return Observed(
             report=report,
             validity=validity_of(
@@ -171,7 +124,7 @@ class EngineTrials:
         overlaps = self._overlaps(began_ns)
         self._check_gateway(0.0)
         drops = _increase(own_before, self._own_drops())
-        faults = overlaps if self.testbed is None else (*overlaps, *self.testbed.own_faults())
+        faults = (*overlaps, *self._own_faults())
         return Observed(
             report=TrialReport.none(trial_number),
             validity=judge_exchange(exchange, facts, testbed_drops=drops, testbed_faults=faults),
@@ -185,8 +138,7 @@ class EngineTrials:
         try:
             answer = self.engine.exchange(exchange.body)
         except EngineError:
-            if self.testbed is not None:
-                self.testbed.check()  # as in a trial
+            self.testbed.check()  # as in a trial
             raise
         if answer.get("cancelled"):
             raise _cancelled(trial_number)
@@ -195,7 +147,9 @@ class EngineTrials:
     def _report(
         self, body: JsonObject, trial_number: int, reset_after_ns: int | None
     ) -> tuple[TrialReport, ResetFacts | None]:
-        reset = None if reset_after_ns is None else GatewayReset(self.testbed, reset_after_ns)
+        control = self.testbed.can.control
+        way = None if control is None else control.reset
+        reset = None if reset_after_ns is None else GatewayReset(way, reset_after_ns)
 
         def tell(progress: JsonObject) -> None:
             self.on_event(TrialProgress(trial_number=trial_number, progress=progress))
@@ -205,8 +159,7 @@ class EngineTrials:
         try:
             report = read_report(self.engine.trial(body, tell))
         except EngineError:
-            if self.testbed is not None:
-                self.testbed.check()  # an interface or a gateway that is gone is the clearer message
+            self.testbed.check()  # an interface or a gateway that is gone is the clearer message
             raise
         if report.cancelled:
             raise _cancelled(trial_number)
@@ -217,11 +170,16 @@ class EngineTrials:
 
         Raises HostBootError if the host does not come back.
         """
-        if self.testbed is None:
-            return
+        booter = self.testbed.can.booter
+        if booter is None:
+            raise HostBootError(
+                what="the gateway's host cannot be booted",
+                where="test bed",
+                fix="give gateway.control.reboot or power_cycle a command",
+            )
         self.on_event(HostBooting(trial_number=trial_number, why=why))
         try:
-            self.testbed.boot()
+            booter.boot()
             reach_gateway(self.engine, self.campaign, wait_s=self.campaign.control.boot_wait_s)
         except TestBedError as error:
             raise HostBootError(problems=error.problems) from error
@@ -238,7 +196,7 @@ class EngineTrials:
         A host that no command reaches is booted only if its power can be cycled. It says nothing about the gateway.
         """
         control = self.campaign.gateway.control
-        if self.testbed is None or control is None or not self.campaign.control.boots_after_collapse:
+        if control is None or not self.campaign.control.boots_after_collapse:
             return None
         try:
             self.testbed.check()
@@ -252,7 +210,8 @@ class EngineTrials:
 
     def _overlaps(self, began_ns: int) -> tuple[str, ...]:
         """Say which commands ran at the gateway while frames were sent: they take its time, and frames may be lost."""
-        ran = () if self.testbed is None else self.testbed.commands_since(began_ns)
+        control = self.testbed.can.control
+        ran = () if control is None else control.commands_since(began_ns)
         return tuple(f"{name} ran while frames were sent" for name in ran)
 
     def _not_sampled(self, telemetry: TelemetryFacts | None) -> tuple[str, ...]:
@@ -265,7 +224,7 @@ class EngineTrials:
     def _check_gateway(self, wait_s: float) -> None:
         """Raise TestBedError if the gateway does not work again in time."""
         until = time.monotonic() + wait_s
-        while self.testbed is not None:
+        while True:
             try:
                 return self.testbed.check()
             except TestBedError:
@@ -274,13 +233,16 @@ class EngineTrials:
                 time.sleep(HEALTH_POLL_S)
 
     def _own_drops(self) -> Mapping[str, int]:
-        return {} if self.testbed is None else self.testbed.own_drops()
-
-    def _read_host(self) -> HostReading | None:
-        return None if self.testbed is None else self.testbed.read_host()
+        own_drops = self.testbed.can.own_drops
+        return {} if own_drops is None else own_drops()
 
     def _gateway_drops(self) -> Mapping[str, int]:
-        return {} if self.testbed is None else self.testbed.gateway_queue_drops()
+        gateway_drops = self.testbed.can.gateway_drops
+        return {} if gateway_drops is None else gateway_drops()
+
+    def _own_faults(self) -> tuple[str, ...]:
+        own_faults = self.testbed.can.own_faults
+        return () if own_faults is None else own_faults()
 
 
 def _planned_s(body: JsonObject) -> float:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Callable
 
 from gatemark.engine.client import JsonObject
 from gatemark.errors import TestBedError
 from gatemark.trial.record import ResetFacts
-
-
-class Resettable(Protocol):
-    """What can be reset."""
-
-    def reset(self) -> None:
-        """Reset the gateway; it may still be starting when this returns."""
 
 
 class GatewayReset:
@@ -25,8 +18,8 @@ class GatewayReset:
     began is recorded.
     """
 
-    def __init__(self, gateway: Resettable | None, after_ns: int) -> None:
-        self._gateway = gateway
+    def __init__(self, reset: Callable[[], None] | None, after_ns: int) -> None:
+        self._reset = reset
         self._after_ns = after_ns
         self._facts: ResetFacts | None = None
         self._error: TestBedError | None = None
@@ -35,11 +28,11 @@ class GatewayReset:
         """Take one progress record of the engine. An error is kept until the trial is over."""
         elapsed_ns = int(progress.get("elapsed_ns", 0))
         is_time = progress.get("phase") == "send" and elapsed_ns >= self._after_ns
-        if self._facts is not None or self._error is not None or self._gateway is None or not is_time:
+        if self._facts is not None or self._error is not None or self._reset is None or not is_time:
             return
         begin = time.monotonic_ns()
         try:
-            self._gateway.reset()
+            self._reset()
         except TestBedError as error:
             self._error = error
         else:

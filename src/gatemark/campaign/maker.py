@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from gatemark.campaign.echo_trials import EchoTrials
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
+from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.events import EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.config.model import Campaign
+from gatemark.dut.base import Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
@@ -26,9 +27,7 @@ from gatemark.trial.verdict import judge
 class TrialMaker:
     """Makes trials with one engine on one test bed; those of a stateful gateway in two phases."""
 
-    def __init__(
-        self, *, campaign: Campaign, engine: Engine, testbed: GatewayWatch | None, on_event: EventCallback
-    ) -> None:
+    def __init__(self, *, campaign: Campaign, engine: Engine, testbed: Watched, on_event: EventCallback) -> None:
         self.campaign = campaign
         self.on_event = on_event
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, GatewayWatch, Observed
+from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
+from gatemark.dut.base import Watched
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, OutsideGatewayError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
@@ -82,10 +83,9 @@ class StatefulTrials:
         try:
             return trial.make()
         except TestBedError as error:
-            testbed = self.trials.testbed
-            if testbed is None or not trial.has_sent or is_alive(testbed):
+            if not trial.has_sent or is_alive(self.trials.testbed):
                 raise
-            return replace(trial.collapsed(error), boot=revive(self.trials, testbed, order.trial_number, error))
+            return replace(trial.collapsed(error), boot=revive(self.trials, order.trial_number, error))
 
     def reserve(self, connections: int) -> None:
         """Check that the Tester has memory for this number of connections; memory once reserved is kept."""
@@ -99,16 +99,16 @@ class StatefulTrials:
 
         A gateway that is booted before each trial is emptied by that, for a command may leave entries behind.
         """
-        testbed = self.trials.testbed
-        if testbed is None:
+        control = self.trials.testbed.can.control
+        if control is None:
             return None
         if self.trials.campaign.control.boots_before == "trial":
             self.trials.boot(trial_number)
         else:
             self.trials.on_event(TableClearing(trial_number=trial_number))
-            testbed.clear_state()
+            control.clear_state()
         deadline = time.monotonic() + self._empty_wait_s
-        while left := testbed.count_connections():
+        while left := control.count_connections():
             if time.monotonic() >= deadline:
                 raise TestBedError(
                     what=f"the gateway still holds {left} connections {self._empty_wait_s:g} s after its table was"
@@ -122,7 +122,8 @@ class StatefulTrials:
 
     def count(self) -> int | None:
         """Return how many connections the gateway counts."""
-        return None if self.trials.testbed is None else self.trials.testbed.count_connections()
+        control = self.trials.testbed.can.control
+        return None if control is None else control.count_connections()
 
     def behaviour(self, run: int) -> JsonObject | None:
         """Return what the state table says about the gateway, the first time in a run."""
@@ -208,13 +209,13 @@ class _Trial:
             self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         elif not self._fill(0):
             return self._judged()
-        testbed = self.makes.trials.testbed
-        if testbed is None:
+        control = self.makes.trials.testbed.can.control
+        if control is None:
             raise TestBedError(
-                what="connections cannot be deleted without a test bed", where="test bed", fix="give a test bed"
+                what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
             )
         self._tell("tear-down", None)
-        self._learn(tear_down_ns=testbed.tear_down())
+        self._learn(tear_down_ns=control.tear_down())
         self._learn(counted_after_tear_down=self.makes.count())
         return self._judged()
 
@@ -341,16 +342,21 @@ class _Trial:
         )
 
 
-def revive(trials: EngineTrials, testbed: GatewayWatch, trial_number: int, error: TestBedError) -> BootFacts | None:
-    """Start a gateway again that stopped working, or boot its host where the campaign wants that."""
+def revive(trials: EngineTrials, trial_number: int, error: TestBedError) -> BootFacts | None:
+    """Start a gateway again that stopped working, or boot its host where the campaign wants that.
+
+    Raises the error where nothing controls the gateway.
+    """
     if trials.campaign.control.boots_after_collapse:
         return trials.boot_after(trial_number, f"{COLLAPSED}: {error.what}")
-    testbed.restart()
+    if trials.testbed.can.control is None:
+        raise error
+    trials.testbed.can.control.restart()
     reach_gateway(trials.engine, trials.campaign)  # its link-layer addresses may be new
     return None
 
 
-def is_alive(testbed: GatewayWatch) -> bool:
+def is_alive(testbed: Watched) -> bool:
     """Whether the gateway works.
 
     Raises OutsideGatewayError if nobody can be asked or the Tester is what broke: no collapse.

@@ -5,7 +5,6 @@ What a run measures is decided by its procedure; its trials are made, repeated a
 
 from __future__ import annotations
 
-from gatemark.campaign.engine_trial import GatewayWatch
 from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TornLineDropped, TrialFinished
 from gatemark.campaign.facts import blamed
 from gatemark.campaign.journal import Journal
@@ -13,6 +12,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan, flow_start_of
 from gatemark.campaign.trials import Trials, TrialsOfRun
 from gatemark.config.model import Campaign, PassRule
+from gatemark.dut.base import UNWATCHED, Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import Interrupted
 from gatemark.procedures.earlier import Earlier
@@ -38,7 +38,7 @@ def run_campaign(
     journal: Journal,
     *,
     on_event: EventCallback = ignore,
-    testbed: GatewayWatch | None = None,
+    testbed: Watched = UNWATCHED,
 ) -> tuple[RunResult, ...]:
     """Measure every run of the plan; the engine's ports must be open and resolved.
 
@@ -78,7 +78,7 @@ def run_single_trial(
     frames_per_second: int,
     duration_ns: int,
     connections_per_second: int | None = None,
-    testbed: GatewayWatch | None = None,
+    testbed: Watched = UNWATCHED,
     on_event: EventCallback | None = None,
     echo: EchoForm | None = None,
 ) -> TrialRecord:

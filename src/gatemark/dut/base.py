@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
-
-from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
     from gatemark.dut.host_description import HostDescription
@@ -162,7 +160,92 @@ class SamplingCost:
     """CPU time of one of them: of the sampler and of all that it starts. None if it was not learnt."""
 
 
-class TestBed(Protocol):
+class Control(Protocol):
+    """What can be done to a gateway between trials; and its reset, during one."""
+
+    def clear_state(self) -> None:
+        """Delete all connections of a stateful gateway; do nothing where there are none."""
+        ...
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections that the gateway holds; None if it cannot tell."""
+        ...
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it took on the gateway's side (RFC 9693 section 4.8)."""
+        ...
+
+    def restart(self) -> None:
+        """Stop the gateway and start it again, after it collapsed."""
+        ...
+
+    def reset(self) -> None:
+        """Reset the gateway while frames are sent (RFC 6201 section 4); it may still be starting when this returns."""
+        ...
+
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Say which control commands ran at any time since `at_ns` (monotonic clock), a reset's left out."""
+        ...
+
+
+class Booter(Protocol):
+    """Boots the gateway's host."""
+
+    def boot(self) -> None:
+        """Boot it and wait until it works; links may be down, its link-layer addresses new."""
+        ...
+
+
+class HostReader(Protocol):
+    """Reads what the host of the gateway has counted."""
+
+    def read(self) -> HostReading | None:
+        """Return what it has counted so far; None if it does not tell."""
+        ...
+
+
+class Sampler(Protocol):
+    """Samples the host of the gateway during trials."""
+
+    def start(self, seconds: float) -> None:
+        """See that samples are taken for `seconds`."""
+        ...
+
+    def read(self) -> TelemetryReading:
+        """Return the samples since the last call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What can be asked of a test bed besides its ports; None where it is not able to."""
+
+    control: Control | None = None
+    booter: Booter | None = None
+    host: HostReader | None = None
+    telemetry: Sampler | None = None
+    own_drops: Callable[[], Mapping[str, int]] | None = None
+    """Counts frames that were dropped because a receive queue of the Tester was full, by counter, since it was made."""
+    gateway_drops: Callable[[], Mapping[str, int]] | None = None
+    """Counts frames that were dropped in queues that the gateway drains: its loss, for information."""
+    own_faults: Callable[[], tuple[str, ...]] | None = None
+    """Says what else of the test bed spoiled the trial that just ended, in sentences."""
+
+
+class Watched(Protocol):
+    """The part of a test bed that trials need."""
+
+    @property
+    def can(self) -> Abilities:
+        """What it is able to do."""
+        ...
+
+    def check(self) -> None:
+        """Raise TestBedError if the gateway or an interface of the test bed is gone."""
+        ...
+
+
+class TestBed(Watched, Protocol):
     """An opened test bed. It is a context manager; leaving it removes all that it made."""
 
     @property
@@ -189,62 +272,6 @@ class TestBed(Protocol):
         """Describe the gateway as it is now."""
         ...
 
-    def check(self) -> None:
-        """Raise TestBedError if the gateway or an interface of the test bed is gone."""
-        ...
-
-    def clear_state(self) -> None:
-        """Delete all connections of a stateful gateway; do nothing where there are none."""
-        ...
-
-    def count_connections(self) -> int | None:
-        """Return the number of connections that the gateway holds; None if it cannot tell."""
-        ...
-
-    def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took on the gateway's side (RFC 9693 section 4.8)."""
-        ...
-
-    def restart(self) -> None:
-        """Stop the gateway and start it again, after it collapsed."""
-        ...
-
-    def boot(self) -> None:
-        """Boot the gateway's host and wait until it works; links may be down, its link-layer addresses new."""
-        ...
-
-    def reset(self) -> None:
-        """Reset the gateway while frames are sent (RFC 6201 section 4); it may still be starting when this returns."""
-        ...
-
-    def own_drops(self) -> dict[str, int]:
-        """Frames dropped so far because a receive queue of the Tester was full, by counter."""
-        ...
-
-    def own_faults(self) -> tuple[str, ...]:
-        """Say what else of the test bed spoiled the trial that just ended, in sentences; none if it did its part."""
-        ...
-
-    def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """Say which control commands ran at any time since `at_ns` (monotonic clock), a reset's left out."""
-        ...
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """Frames dropped so far in queues that the gateway drains, by counter: the gateway's loss, for information."""
-        ...
-
-    def read_host(self) -> HostReading | None:
-        """Read the gateway's host; None where it cannot be read. The kind of test bed says whether it ever can."""
-        ...
-
-    def start_telemetry(self, seconds: float) -> None:
-        """See that the gateway's host is sampled for `seconds`; do nothing where it is not to be."""
-        ...
-
-    def read_telemetry(self) -> TelemetryReading | None:
-        """Return the samples since the last call; None where the host is not to be sampled."""
-        ...
-
     def close(self) -> None:
         """Remove everything that the test bed made; a second call does nothing."""
         ...
@@ -256,80 +283,13 @@ class TestBed(Protocol):
     ) -> None: ...
 
 
-class FoundTestBed:
-    """What test beds that make nothing have in common: nothing is removed, cleared or counted."""
+class Unwatched:
+    """Stands for the test bed where there is none, or none that can be asked: it is never broken."""
 
-    @property
-    def gateway_cores(self) -> list[int]:
-        """None that are known."""
-        return []
+    can = Abilities()
 
-    def clear_state(self) -> None:
-        """What is not ours is not cleared."""
+    def check(self) -> None:
+        """Find nothing."""
 
-    def count_connections(self) -> int | None:
-        """What is not ours cannot be counted."""
-        return None
 
-    def tear_down(self) -> int:
-        """What is not ours is not torn down."""
-        raise TestBedError(
-            what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
-        )
-
-    def restart(self) -> None:
-        """What is not ours is not restarted."""
-        raise TestBedError(
-            what="the gateway collapsed and nothing can restart it",
-            where="test bed",
-            fix="start it by hand, and give gateway.control.start a command",
-        )
-
-    def boot(self) -> None:
-        """What is not ours is not booted."""
-        raise TestBedError(
-            what="the gateway's host cannot be booted",
-            where="test bed",
-            fix="give gateway.control.reboot or power_cycle a command",
-        )
-
-    def reset(self) -> None:
-        """What is not ours is not reset."""
-        raise TestBedError(
-            what="the gateway cannot be reset", where="test bed", fix="give gateway.control.reset a command"
-        )
-
-    def own_drops(self) -> dict[str, int]:
-        """Nothing beyond what the engine reads of its ports."""
-        return {}
-
-    def own_faults(self) -> tuple[str, ...]:
-        """What is not ours has no part in a trial."""
-        return ()
-
-    def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """What is not ours gets no commands."""
-        return ()
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """Queues that are not ours cannot be read."""
-        return {}
-
-    def read_host(self) -> HostReading | None:
-        """A host that is not ours cannot be read."""
-        return None
-
-    def start_telemetry(self, seconds: float) -> None:
-        """A host that is not ours is not sampled."""
-
-    def read_telemetry(self) -> TelemetryReading | None:
-        """A host that is not ours is not sampled."""
-        return None
-
-    def close(self) -> None:
-        """Nothing was made."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is removed."""
+UNWATCHED = Unwatched()

@@ -1,6 +1,6 @@
 """Control of a gateway by the commands of its recipe or of the campaign file (RFC 9693 section 4.4, RFC 6201).
 
-A command is a line for a shell where the gateway is; how it gets there is an argument.
+A command is a line for a shell where the gateway is.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gatemark.config import defaults
@@ -23,7 +23,7 @@ from gatemark.config.tables import (
 )
 from gatemark.dut.base import SettingMade
 from gatemark.dut.recipe import TABLE_VARIABLES
-from gatemark.dut.shell import Run, attempt
+from gatemark.dut.shell import Shell, attempt
 from gatemark.errors import Problem, TestBedError
 
 POLL_SECONDS = 0.05
@@ -74,8 +74,18 @@ class GatewaySettings:
 class GatewayControl:
     """Runs the control commands of one gateway."""
 
-    def __init__(self, run: Run, commands: ControlCommands, *, where: str, settings: GatewaySettings) -> None:
-        self._run = run
+    def __init__(
+        self,
+        shell: Shell,
+        commands: ControlCommands,
+        *,
+        where: str,
+        settings: GatewaySettings,
+        filled: Callable[[str], str] = str,
+    ) -> None:
+        """`filled` puts values in place of what stands in braces in a command."""
+        self._shell = shell
+        self._filled = filled
         self._commands = commands
         self._where = where
         self._settings = settings
@@ -150,18 +160,29 @@ class GatewayControl:
                 where=f"{self._where}: reset",
                 fix='write for example "systemctl restart gateway"',
             )
-        for command in self._commands.reset:
-            self._do(command, "reset")
+        with self._shell.disturbing():
+            for command in self._commands.reset:
+                self._do(command, "reset")
 
     def restart(self) -> None:
         """Stop the gateway, start it again, wait until it is healthy, and set it up again."""
         commands = self._commands
+        if not commands.start:
+            raise TestBedError(
+                what="the gateway collapsed and nothing can restart it",
+                where=self._where,
+                fix="start it by hand, and give gateway.control.start a command",
+            )
         for command in commands.stop:
-            attempt(self._run, command, where=f"{self._where}: stop", seconds_max=self._limits.seconds("stop"))
+            attempt(self._shell, command, where=f"{self._where}: stop", seconds_max=self._limits.seconds("stop"))
         for command in commands.start:
             self._do(command, "start")
         self.await_health(self._limits.seconds("start"))
         self.set_up()
+
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Return which control commands ran at any time since `at_ns`."""
+        return self._shell.ran_since(at_ns)
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the commands that describe the gateway, each with what it prints."""
@@ -187,7 +208,8 @@ class GatewayControl:
     def _do(self, script: str, limit: LimitName, action: str | None = None, *, fix: str = "") -> str:
         """Run a script within the limit of its action, by which an error names it."""
         seconds_max = self._limits.seconds(limit)
-        return self._run(script, where=f"{self._where}: {action or limit}", fix=fix, seconds_max=seconds_max)
+        where = f"{self._where}: {action or limit}"
+        return self._shell(self._filled(script), where=where, fix=fix, seconds_max=seconds_max)
 
     def _read_back(self, name: str, setting: SettingModel) -> str | None:
         """Return what the gateway says that a setting is; None if it is not asked."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.dut.base import FoundTestBed, GatewayDescription
+from gatemark.dut.base import GatewayDescription, Unwatched
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
 
-class LoopbackTestBed(FoundTestBed):
+class LoopbackTestBed(Unwatched):
     """Ports such as `ring`, `null` or `memif` that need no gateway. Makes nothing, so it removes nothing."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -31,14 +32,24 @@ class LoopbackTestBed(FoundTestBed):
         """Cores as the campaign names them."""
         return list(self._campaign.testbed.cores)
 
+    @property
+    def gateway_cores(self) -> list[int]:
+        """There is no gateway."""
+        return []
+
     def describe(self) -> GatewayDescription:
         """Say that there is no gateway."""
         ports = " - ".join(self.ports.values())
         return GatewayDescription(name="none (loop-back)", version="", configuration=f"ports {ports}")
 
-    def check(self) -> None:
-        """Nothing can be gone."""
+    def close(self) -> None:
+        """Nothing was made."""
 
     def __enter__(self) -> Self:
         """Nothing is made."""
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is removed."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.dut.base import FoundTestBed, GatewayDescription, TelemetryReading
+from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
@@ -49,7 +49,7 @@ def port_problems(ports: Mapping[str, str]) -> list[Problem]:
     return problems or sending_problems(ports, uplinks)
 
 
-class PortsTestBed(FoundTestBed):
+class PortsTestBed:
     """Two ports of this machine. The gateway is the user's; the campaign file describes it and how it is controlled."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -59,13 +59,14 @@ class PortsTestBed(FoundTestBed):
         self._described: HostDescription | None = None
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
-        self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
-        self._booter = HostBoot(self._run, self._commands, self._control)
+        self.control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
+        self._booter = HostBoot(self._run, self._commands, self.control)
         asked = campaign.control.telemetry
         there = self._commands.host is not None
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
+        self.can = Abilities(control=self.control, booter=self, telemetry=self._sampler)
 
     @property
     def ports(self) -> dict[str, str]:
@@ -82,10 +83,15 @@ class PortsTestBed(FoundTestBed):
         """Cores as the campaign names them."""
         return list(self._campaign.testbed.cores)
 
+    @property
+    def gateway_cores(self) -> list[int]:
+        """The gateway works elsewhere."""
+        return []
+
     def describe(self) -> GatewayDescription:
         """Repeat what the campaign file says about the gateway, and what its own commands say."""
         gateway = self._campaign.gateway
-        said = [f"# {command}\n{output.rstrip()}" for command, output in self._control.describe()]
+        said = [f"# {command}\n{output.rstrip()}" for command, output in self.control.describe()]
         table = [f"{action.removeprefix('set_')} = {value}" for action, value in table_settings(gateway.table)]
         if table:
             said.append("\n".join(["# connection tracking table", *table]))
@@ -93,28 +99,10 @@ class PortsTestBed(FoundTestBed):
             name=gateway.name or "gateway between two ports",
             version=gateway.version,
             configuration="\n\n".join(part for part in (gateway.configuration, *said) if part),
-            settings=self._control.made,
+            settings=self.control.made,
             host=self._described,
             sampling=None if self._sampler is None else self._sampler.cost(),
         )
-
-    def clear_state(self) -> None:
-        """Delete all connections; do nothing where the campaign file has no command for that."""
-        self._control.clear_state()
-
-    def count_connections(self) -> int | None:
-        """Return the number of connections that the gateway holds; None where there is no command for that."""
-        return self._control.count_connections()
-
-    def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took where the command ran."""
-        return self._control.tear_down()
-
-    def restart(self) -> None:
-        """Stop the gateway, start it again, wait until it is healthy, and set up its table again."""
-        if not self._commands.start:
-            super().restart()
-        self._control.restart()
 
     def boot(self) -> None:
         """Boot the gateway's host and set it up again; its links may still be down.
@@ -127,11 +115,6 @@ class PortsTestBed(FoundTestBed):
         if self._described is not None:
             self._check_cores(read_host_description(self._run))
 
-    def reset(self) -> None:
-        """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
-        with self._run.disturbing():
-            self._control.reset()
-
     def check(self) -> None:
         """Raise TesterPortError if an interface of the kernel is gone, TestBedError if a health command fails."""
         for side, text in self.ports.items():
@@ -140,20 +123,7 @@ class PortsTestBed(FoundTestBed):
                 fix = "the interface is gone: check cable, driver and `ip link`"
                 with telling_tester_port():
                     run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
-        self._control.check_health()
-
-    def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """Return which control commands ran at any time since `at_ns`."""
-        return self._run.ran_since(at_ns)
-
-    def start_telemetry(self, seconds: float) -> None:
-        """See that samples are taken where the commands run."""
-        if self._sampler is not None:
-            self._sampler.start(seconds)
-
-    def read_telemetry(self) -> TelemetryReading | None:
-        """Return the samples since the last call."""
-        return None if self._sampler is None else self._sampler.read()
+        self.control.check_health()
 
     def _check_cores(self, host: HostDescription) -> None:
         """Raise TestBedError if the host has another number of CPUs than the campaign states."""
@@ -181,7 +151,7 @@ class PortsTestBed(FoundTestBed):
         self._ingress = isolate(ports, read_uplinks)
         try:
             if self._commands.boot == "never":
-                self._control.set_up()
+                self.control.set_up()
             else:
                 self.boot()
             if self._commands.host is not None:

@@ -90,11 +90,11 @@ class Shell:
     @contextlib.contextmanager
     def disturbing(self) -> Iterator[None]:
         """Let the scripts of the block disturb the gateway: that is what they are for."""
-        self._may_disturb = True
+        before, self._may_disturb = self._may_disturb, True
         try:
             yield
         finally:
-            self._may_disturb = False
+            self._may_disturb = before
 
     def ran_since(self, at_ns: int) -> tuple[str, ...]:
         """Return what the scripts were for that ran at any time since `at_ns` (monotonic clock), in order.

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Self
 
 from gatemark.dut import naming
-from gatemark.dut.base import FoundTestBed, GatewayDescription
+from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.commands import require_program, run_command, try_command
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.interface_counters import InterfaceCounters
@@ -185,7 +185,7 @@ class VethPairs:
                 os.sched_setaffinity(pid, self._cores.gateway)
 
 
-class WireTestBed(FoundTestBed):
+class WireTestBed:
     """The Tester alone: its two ports are the ends of one veth pair, so that each receives what the other sends."""
 
     __test__ = False
@@ -195,6 +195,7 @@ class WireTestBed(FoundTestBed):
         self._pairs = VethPairs([(self._ends["left"], self._ends["right"])], mtu=mtu, cores=cores)
         self._cores = cores
         self._port_kind = port_kind
+        self.can = Abilities(own_drops=lambda: self._pairs.dropped(self._ends.values()))
 
     @property
     def ports(self) -> dict[str, str]:
@@ -222,10 +223,6 @@ class WireTestBed(FoundTestBed):
     def check(self) -> None:
         """Raise TestBedError if the pair is gone."""
         self._pairs.check()
-
-    def own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of an end had no room."""
-        return self._pairs.dropped(self._ends.values())
 
     def close(self) -> None:
         """Remove the pair and its namespace."""
