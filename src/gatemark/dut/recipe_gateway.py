@@ -110,10 +110,13 @@ class RecipeGateway(GatewayControl):
 
         It is TesterPortError if the Tester's end of a link is gone.
         """
-        for daemon in self._daemons:
-            daemon.check()
+        self._check_daemons()
         self._kernel.check()
-        self.check_health()
+        try:
+            self.check_health()
+        except TestBedError:
+            self._check_daemons()  # one that ended meanwhile is why
+            raise
 
     def pids(self) -> list[int]:
         """Return the processes that do the gateway's work."""
@@ -167,14 +170,17 @@ class RecipeGateway(GatewayControl):
         """Wait until the gateway works; a daemon that ended is not waited for."""
         until = time.monotonic() + self._start_seconds_max
         while True:
-            for daemon in self._daemons:
-                daemon.check()
+            self._check_daemons()
             try:
                 return self.check()
             except TestBedError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(POLL_SECONDS)
+
+    def _check_daemons(self) -> None:
+        for daemon in self._daemons:
+            daemon.check()
 
     def _note(self, command: list[str]) -> None:
         """Run a command where the gateway is and note it."""
