@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.engine.process import find_engine
 from gatemark.errors import EngineError
 
@@ -34,6 +35,11 @@ def missing(*tools: str, root: bool = False, engine: bool = True) -> list[str]:
         except EngineError:
             lacking.append("gatemark-engine")
     return lacking
+
+
+def sees_kernel_threads() -> bool:
+    """Whether the kernel's threads are to be seen; in a container with a PID namespace of its own they are not."""
+    return any(True for _ in soft_interrupt_threads())
 
 
 def nothing_compared(said: str) -> None:

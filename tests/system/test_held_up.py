@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing
+from tests.system.machine import missing, sees_kernel_threads
 
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted
@@ -26,6 +26,7 @@ MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=Tr
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
     pytest.mark.skipif(len(usable_cpus()) < 2, reason="a gateway with a CPU of its own needs two"),
+    pytest.mark.skipif(not sees_kernel_threads(), reason="a container: the gateway's host is not read"),
     pytest.mark.alone,
 ]
 RECIPE = "tayga-siit64"

@@ -22,7 +22,7 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from tests.system.machine import gatemark
+from tests.system.machine import gatemark, sees_kernel_threads
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.tables import SideModel
@@ -251,6 +251,7 @@ def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) ->
 
 @pytest.mark.alone
 @pytest.mark.skipif(len(usable_cpus()) < 2, reason="on one CPU the gateway waits for the Tester itself")
+@pytest.mark.skipif(not sees_kernel_threads(), reason="a container: the kernel's threads are not to be seen")
 def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
     """A daemon must not inherit what this process is."""
     before = nice_values()

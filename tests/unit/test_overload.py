@@ -348,6 +348,14 @@ class Reluctant(SimulatedGateway):
         return 0
 
 
+class Stillborn(Reluctant):
+    """Does not even start with the state that it still finds."""
+
+    def restart(self) -> None:
+        super().restart()
+        self.check()
+
+
 class Dead(Reluctant):
     """Never works again."""
 
@@ -365,8 +373,11 @@ class TestAfterACollapse:
         assert isinstance(result, OverloadResult)
         return result
 
-    def test_a_gateway_that_falls_over_its_own_state_is_started_without_it(self, tmp_path: Path) -> None:
-        result = self.measured(tmp_path, Reluctant(SimulatedDevice(capacity_forward=8000, collapses_at_clients=8)))
+    @pytest.mark.parametrize("kind", [Reluctant, Stillborn])
+    def test_a_gateway_that_falls_over_its_own_state_is_started_without_it(
+        self, kind: type[Reluctant], tmp_path: Path
+    ) -> None:
+        result = self.measured(tmp_path, kind(SimulatedDevice(capacity_forward=8000, collapses_at_clients=8)))
         assert [(point.repetitions, len(point.collapses)) for point in result.points] == [(0, 2), (2, 0)]
 
     def test_one_that_does_not_work_again_is_an_error_and_no_collapse_of_the_next_column(self, tmp_path: Path) -> None:

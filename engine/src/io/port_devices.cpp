@@ -27,13 +27,13 @@ std::string memif_arguments(const PortOptions& options) {
     const std::string role = comma == std::string::npos ? "role=client" : options.name.argument.substr(comma + 1);
     const unsigned exponent =
         std::min(static_cast<unsigned>(std::bit_width(std::bit_ceil(options.ring_frames))) - 1, memif_ring_exponent_max);
-    return ",socket=" + options.name.argument.substr(0, comma) + ",socket-abstract=no," + role + ",rsize=" + std::to_string(exponent) +
+    return "socket=" + options.name.argument.substr(0, comma) + ",socket-abstract=no," + role + ",rsize=" + std::to_string(exponent) +
            ",bsize=" + std::to_string(std::max(packet_slot_bytes_min, std::bit_ceil(frame_bytes_max(options.mtu))));
 }
 
 std::string pcap_arguments(const PortOptions& options) {
     const std::size_t comma = options.name.argument.find(",rx=");
-    std::string arguments = ",tx_pcap=" + options.name.argument.substr(0, comma);
+    std::string arguments = "tx_pcap=" + options.name.argument.substr(0, comma);
     if (comma != std::string::npos) {
         arguments += ",rx_pcap=" + options.name.argument.substr(comma + 4);
     }
@@ -98,27 +98,29 @@ unsigned receive_data_room(const PortOptions& options) {
 Device virtual_device(const PortOptions& options) {
     static unsigned number = 0;
     const auto device = [&](const std::string& driver, const std::string& arguments) {
-        const std::string name = driver + std::to_string(number++);
-        return Device{.name = name, .arguments = name + arguments};
+        return Device{.name = driver + std::to_string(number++), .arguments = arguments};
     };
     const std::string& argument = options.name.argument;
     switch (options.name.kind) {
         // io/packet_sender.hpp and io/packet_receiver.hpp do the work and explain why; the port
         // needs a device for its port number.
-        case PortKind::af_packet: return device("net_null", ",no-rx=1");
+        case PortKind::af_packet: return device("net_null", "no-rx=1");
         // On a veth io/xdp_socket.hpp does the work and explains why. Busy polling would cost a
         // system call for each empty poll.
         case PortKind::af_xdp:
             if (is_veth(argument)) {
-                return device("net_null", ",no-rx=1");
+                return device("net_null", "no-rx=1");
             }
             return device("net_af_xdp",
-                          ",iface=" + argument + ",start_queue=0,queue_count=" + std::to_string(options.queues) + ",busy_budget=0");
-        case PortKind::tap: return device("net_tap", ",iface=" + argument);
+                          "iface=" + argument + ",start_queue=0,queue_count=" + std::to_string(options.queues) + ",busy_budget=0");
+        case PortKind::tap: return device("net_tap", "iface=" + argument);
         case PortKind::memif: return device("net_memif", memif_arguments(options));
-        case PortKind::null: return device("net_null", ",no-rx=1");
+        case PortKind::null: return device("net_null", "no-rx=1");
         case PortKind::pcap: return device("net_pcap", pcap_arguments(options));
-        case PortKind::vdev: return Device{.name = argument.substr(0, argument.find(',')), .arguments = argument};
+        case PortKind::vdev: {
+            const std::size_t comma = std::min(argument.find(','), argument.size());
+            return Device{.name = argument.substr(0, comma), .arguments = argument.substr(std::min(comma + 1, argument.size()))};
+        }
         case PortKind::pci:
         case PortKind::ring: break;  // not created by name
     }

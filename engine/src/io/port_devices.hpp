@@ -12,7 +12,7 @@ namespace gatemark::io {
 
 struct Device {
     std::string name;
-    /// name,key=value,... as rte_dev_probe takes it.
+    /// key=value,... as rte_vdev_init takes it.
     std::string arguments;
 };
 

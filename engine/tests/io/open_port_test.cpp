@@ -147,6 +147,21 @@ TEST(OpenPort, ErrorsSayWhatWhereAndHowToFix) {
     }
 }
 
+/// Its arguments are longer than the 128 characters that DPDK itself would take for a device by its name.
+TEST(OpenPort, AMemifMayHaveALongPath) {
+    ASSERT_TRUE(test::start_environment());
+    const std::string folder =
+        std::filesystem::temp_directory_path() / ("gatemark-io-test-of-a-path-that-is-long-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    PortOptions options = port_options("left", "memif:" + folder + "/of-the-socket.sock,role=server");
+    options.needs_link = false;
+    {
+        const auto opened = open_port(options);
+        EXPECT_EQ(error_of(opened), nullptr) << error_of(opened)->what;
+    }
+    std::filesystem::remove_all(folder);
+}
+
 TEST(OpenPort, MoreQueuesThanTheDriverHasIsAnError) {
     ASSERT_TRUE(test::start_environment());
     PortOptions options = port_options("left", "pcap:/dev/null");

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
 from gatemark.campaign.reach import reach_gateway
-from gatemark.errors import TestBedError
+from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.judgement import verdict_of_collapse, verdict_of_values
 from gatemark.trial.order import TrialOrder
@@ -56,10 +56,16 @@ class EchoTrials:
     def _revived(self, trial_number: int, error: TestBedError) -> BootFacts | None:
         """Start the gateway again and see that it works, so that the next trial does not inherit a collapse.
 
-        What ended it may be the state that it still finds, so it is started once more without that.
+        The state that it still finds may end it again, even while it starts, so it is started once more without that.
         """
-        testbed = self._trials.testbed
-        boot = revive(self._trials, trial_number, error)
+        testbed, boot = self._trials.testbed, None
+        try:
+            boot = revive(self._trials, trial_number, error)
+        except (HostBootError, OutsideGatewayError):
+            raise
+        except TestBedError:
+            if testbed.can.control is None:
+                raise
         if self._trials.campaign.technology.is_stateful:
             self._stateful.empty_table(trial_number)
         if not is_alive(testbed) and testbed.can.control is not None:
