@@ -401,7 +401,8 @@ Result<DpdkPort> open_port(const PortOptions& options) {
         return PortOpener::start(options, port_id, nullptr, sockets_before);
     }
     const Device device = virtual_device(options);
-    // Not rte_dev_probe(): that of DPDK 24.11 refuses arguments of 128 characters, which a socket's path easily has.
+    // Not rte_dev_probe(): that of DPDK 24.11 refuses arguments of 128 characters, and a socket
+    // may have a long path.
     if (const int status = rte_vdev_init(device.name.c_str(), device.arguments.c_str()); status != 0) {
         return Error{.what = "DPDK could not make the device \"" + device.name + "," + device.arguments + "\": " + rte_strerror(-status),
                      .where = where_of(options),

@@ -147,7 +147,7 @@ TEST(OpenPort, ErrorsSayWhatWhereAndHowToFix) {
     }
 }
 
-/// Its arguments are longer than the 128 characters that DPDK itself would take for a device by its name.
+/// Its arguments are longer than the 128 characters that rte_dev_probe() would take.
 TEST(OpenPort, AMemifMayHaveALongPath) {
     ASSERT_TRUE(test::start_environment());
     const std::string folder =
