@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,9 @@ from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.provenance import (
-    GatewayHostFacts,
     MachineFacts,
     Provenance,
-    SamplingFacts,
     Session,
-    SettingFact,
     changes,
     engine_facts,
     port_fact,
@@ -425,9 +422,9 @@ def _start_provenance(
         engine=engine_facts(tester.hello, tester.opened, program_sha256=program_sha256),
         left=port_fact(tester.opened["left"]),
         right=port_fact(tester.opened["right"]),
-        gateway_host=None if gateway.host is None else GatewayHostFacts.model_validate(asdict(gateway.host)),
-        settings=tuple(SettingFact(**asdict(setting)) for setting in gateway.settings),
-        sampling=None if gateway.sampling is None else SamplingFacts(**asdict(gateway.sampling)),
+        gateway_host=gateway.host,
+        settings=gateway.settings,
+        sampling=gateway.sampling,
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise ResultError(

@@ -27,7 +27,7 @@ ROLES: dict[str, set[str]] = {
     "table": {"config", "errors", "procedures.checks", "procedures.work", "search", "units"},
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
-    "result": {"results", "search", "stats", "units"},
+    "result": {"facts", "results", "search", "stats", "units"},
     "report": {"report", "results", "stats", "units"},
     "plots": {"report", "results", "stats", "units"},
 }

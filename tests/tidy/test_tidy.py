@@ -20,24 +20,25 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "technology": set(),
     "bed_kinds": set(),
+    "facts": {"technology"},
     "embedded_ipv4": set(),
     "map_domains": {"embedded_ipv4", "errors"},
     "stats": set(),
     "search": set(),
     "programs": {"errors"},
     "config": {"bed_kinds", "embedded_ipv4", "errors", "map_domains", "technology", "units"},
-    "trial": {"config", "errors", "search", "technology", "units"},
-    "results": {"bed_kinds", "errors", "search", "stats", "technology", "units"},
+    "trial": {"config", "errors", "facts", "search", "technology", "units"},
+    "results": {"bed_kinds", "errors", "facts", "search", "stats", "technology", "units"},
     "report": {"results", "stats", "technology", "trial", "units"},
     "packets": set(),
     "procedures": {
-        "config", "embedded_ipv4", "errors", "map_domains", "packets", "report", "results", "search", "stats",
-        "technology", "trial", "units",
+        "config", "embedded_ipv4", "errors", "facts", "map_domains", "packets", "report", "results", "search",
+        "stats", "technology", "trial", "units",
     },
     "engine": {"errors", "programs", "units"},
     "kernels": {"errors"},
     "findings": {"errors"},
-    "dut": {"bed_kinds", "config", "errors", "kernels", "map_domains", "technology"},
+    "dut": {"bed_kinds", "config", "errors", "facts", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
         "config", "dut", "embedded_ipv4", "engine.client", "errors", "map_domains", "procedures", "results", "search",
@@ -48,17 +49,17 @@ ARROWS: dict[str, set[str]] = {
         "units",
     },
     "compare": {
-        "bed_kinds", "config", "errors", "report", "results", "series", "stats", "stored", "units",
+        "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
     },
     "laboratory": {"campaign", "config", "errors", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "results", "series", "session",
-        "stored", "tester",
+        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "results", "series",
+        "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
-        "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
-        "technology", "tester", "trial",
+        "campaign", "config", "dut", "errors", "facts", "procedures.loads", "results.ceiling", "results.this_machine",
+        "search", "technology", "tester", "trial",
     },
     "calibrate": {
         "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results", "session",
@@ -71,7 +72,8 @@ ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stor
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "packets", "stats", "search", "trial",
+    "units", "errors", "facts", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "packets", "stats", "search",
+    "trial",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe", "config.sizes", "config.defaults",
     "config.load_types", "config.problems", "config.stateful", "config.map_check", "config.map_gateway",

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.unit.stateful_documents import document, run
 
+from gatemark.facts import SelfLatency
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.delay.result import (
     DelayPoint,
@@ -23,7 +24,7 @@ from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.run import FrameSizes, RunResult
-from gatemark.results.tester_parts import CeilingPart, ClockPart, SelfLatencyPart, SelfTestPart
+from gatemark.results.tester_parts import CeilingPart, ClockPart, SelfTestPart
 from gatemark.search.burst import BurstKind, BurstResult
 from gatemark.stats.hdr import hdr_string
 from gatemark.trial.validity import Validity
@@ -162,7 +163,7 @@ def self_test(ceiling: int = 900_000) -> SelfTestPart:
             for mode in ("fixed", "random_both")
         ),
         self_latency=tuple(
-            SelfLatencyPart(
+            SelfLatency(
                 family=family, frame_octets=octets, frames_per_second=load, direction=way, samples=1000, negative=0,
                 minimum_ns=8000, p50_ns=9000 + load // 100, p99_ns=15_000, p999_ns=19_000 + load // 100,
                 maximum_ns=60_000,

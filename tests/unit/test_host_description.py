@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +11,12 @@ import pytest
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import ports
 from gatemark.dut.boot import HostBoot
-from gatemark.dut.host_description import HostDescription, InterruptDescription, description_of, read_host_description
+from gatemark.dut.host_description import description_of, read_host_description
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
-from gatemark.results.provenance import GatewayHostFacts
+from gatemark.facts import GatewayHostFacts, InterruptFacts
 
 SAID = """host_name\tgw
 kernel\tLinux 6.1.0 x86_64
@@ -54,17 +52,17 @@ def test_what_a_host_says_is_typed_and_what_it_does_not_say_is_none() -> None:
     assert (first.interface, first.driver, first.numa_node, first.rx_queues) == ("eth1", "ice", -1, 8)
     assert (first.tx_queues, first.rss_udp4, first.rss_udp6) == (None, "IP SA IP DA", None)
     assert (second.interface, second.driver) == ("eth2", None)
-    assert description_of("") == HostDescription()
+    assert description_of("") == GatewayHostFacts()
 
 
 def test_the_cpus_that_serve_the_queues_are_told() -> None:
     first, second = description_of(SAID).interfaces
     assert first.interrupts == (
-        InterruptDescription(number=9, name="eth1-TxRx-0", cpus=None, allowed_cpus="0,1", taken={0: 4}),
-        InterruptDescription(number=24, name="eth1-TxRx-1", cpus="3", allowed_cpus="0-3", taken={1: 17, 3: 250}),
+        InterruptFacts(number=9, name="eth1-TxRx-0", cpus=None, allowed_cpus="0,1", taken={0: 4}),
+        InterruptFacts(number=24, name="eth1-TxRx-1", cpus="3", allowed_cpus="0-3", taken={1: 17, 3: 250}),
     )
     assert second.interrupts == ()
-    facts = GatewayHostFacts.model_validate(json.loads(json.dumps(asdict(description_of(SAID)))))
+    facts = GatewayHostFacts.model_validate_json(description_of(SAID).model_dump_json())
     assert facts.interfaces[0].interrupt_words == "eth1-TxRx-0 by one of CPU 0,1; eth1-TxRx-1 by CPU 3"
     assert facts.interfaces[0].interrupts[1].taken == {1: 17, 3: 250}
 
@@ -95,8 +93,8 @@ def test_interrupts_are_read_where_linux_has_them(device: str, folder: str, tmp_
 
     (card,) = read_host_description(there).interfaces
     assert card.interrupts == (
-        InterruptDescription(number=24, name="eth1-0", cpus="1", allowed_cpus="0-1", taken={1: 17}),
-        InterruptDescription(number=25, name="eth1-1", cpus=None, allowed_cpus="0", taken={0: 3}),
+        InterruptFacts(number=24, name="eth1-0", cpus="1", allowed_cpus="0-1", taken={1: 17}),
+        InterruptFacts(number=25, name="eth1-1", cpus=None, allowed_cpus="0", taken={0: 3}),
     )
 
 
@@ -178,7 +176,9 @@ def test_a_number_of_cores_that_the_host_contradicts_is_refused(
 
 def test_a_host_that_comes_back_with_fewer_cores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A boot in the middle of a campaign must not change what is measured."""
-    said = iter((description_of(SAID), description_of(SAID), replace(description_of(SAID), cpus_online=2)))
+    said = iter(
+        (description_of(SAID), description_of(SAID), description_of(SAID).model_copy(update={"cpus_online": 2}))
+    )
     monkeypatch.setattr(ports, "read_host_description", lambda _run: next(said))
     monkeypatch.setattr(HostBoot, "boot", lambda _self: None)
     sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}

@@ -23,6 +23,7 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
+from gatemark.facts import EchoLoop
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.overload.report import (
     _consistency_notes,
@@ -36,7 +37,7 @@ from gatemark.procedures.overload.result import OverloadResult, OwnLoop
 from gatemark.procedures.overload.run import Load, deviations, form_of, loads_of, point_of, work
 from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable
 from gatemark.results.part import Figure
-from gatemark.results.tester_parts import EchoLoopPart, SelfTestPart
+from gatemark.results.tester_parts import SelfTestPart
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.telemetry import Level, SpanFacts, TelemetryFacts
@@ -630,15 +631,13 @@ class TestReport:
         assert "are unknown: run `gatemark selftest` with the campaign file" in own_round_trip(run_of(*TAYGA))
 
 
-def loop(clients: int, per_second: int, rate: int | None = None, mean_ns: int = 20_000, **given: Any) -> EchoLoopPart:
+def loop(clients: int, per_second: int, rate: int | None = None, mean_ns: int = 20_000, **given: Any) -> EchoLoop:
     fields: dict[str, Any] = {"family": "ipv6", "frame_octets": 122, "window": 4, "samples": 1000}
     times = dict.fromkeys(("minimum_ns", "mean_ns", "p50_ns", "p999_ns", "maximum_ns"), mean_ns)
-    return EchoLoopPart(
-        clients=clients, replies_per_second=per_second, frames_per_second=rate, **(fields | times | given)
-    )
+    return EchoLoop(clients=clients, replies_per_second=per_second, frames_per_second=rate, **(fields | times | given))
 
 
-def self_test(*loops: EchoLoopPart) -> SelfTestPart:
+def self_test(*loops: EchoLoop) -> SelfTestPart:
     return SelfTestPart(
         machine="m",
         port_kind="netns-af_packet",

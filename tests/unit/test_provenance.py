@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gatemark.facts import GatewayHostFacts
 from gatemark.results.provenance import (
     SAME_ENGINE,
     SAME_GATEWAY_HOST,
@@ -13,7 +14,6 @@ from gatemark.results.provenance import (
     SAME_MADE_PORT,
     SAME_PORT,
     EngineFacts,
-    GatewayHostFacts,
     MachineFacts,
     PortFact,
     Session,

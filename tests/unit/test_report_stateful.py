@@ -25,6 +25,7 @@ from tests.unit.stateful_documents import (
     terminal_of,
 )
 
+from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.report import observed, words
@@ -35,7 +36,7 @@ from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts
-from gatemark.results.document import ResultDocument, SettingPart
+from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
 from gatemark.stored import report_of, sections_of
 from gatemark.trial.validity import Validity
@@ -320,9 +321,9 @@ def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
 
 def test_cores_and_settings_say_how_they_came_about() -> None:
     settings = (
-        SettingPart(name="hash", value="8", read="8"),
-        SettingPart(name="rss", value="sd", read=None),
-        SettingPart(name="table.hash_size", value="1000", read="1008"),
+        SettingFact(name="hash", value="8", read="8"),
+        SettingFact(name="rss", value="sd", read=None),
+        SettingFact(name="table.hash_size", value="1000", read="1008"),
     )
     text = Words(page_of(document([run("throughput", (1,))], cores=4, cores_set_by="hot_plug", settings=settings))).text
     assert "4, the other CPUs taken offline" in text

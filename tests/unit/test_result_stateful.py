@@ -16,7 +16,8 @@ from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
-from gatemark.dut.base import GatewayDescription, SettingMade
+from gatemark.dut.base import GatewayDescription
+from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
@@ -307,7 +308,7 @@ def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> N
 
 
 def test_settings_are_told_with_what_was_read(nat_campaign: NatCampaign) -> None:
-    count = (SettingMade(name="hash", value="8", read="8"), SettingMade(name="rss", value="sd", read=None))
+    count = (SettingFact(name="hash", value="8", read="8"), SettingFact(name="rss", value="sd", read=None))
     described = GatewayDescription(name="", version="", configuration="", settings=count)
     document = build_document(nat_campaign(), described, [], (), runs_planned=0)
     assert [(setting.name, setting.value, setting.read) for setting in document.gateway.settings] == [

@@ -17,12 +17,13 @@ from gatemark.config.stateful import tuple_space
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
+from gatemark.facts import ClockFacts
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
 from gatemark.selftest.document import (
     Entry,
-    SelfLatency,
     SelfTest,
+    TimedLatency,
     load_self_test,
     port_kind_of,
     self_test_kind,
@@ -237,12 +238,12 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
 
 
 def document(
-    *, machine: str | None = None, entries: tuple[Entry, ...] = (), latency: tuple[SelfLatency, ...] = ()
+    *, machine: str | None = None, entries: tuple[Entry, ...] = (), latency: tuple[TimedLatency, ...] = ()
 ) -> SelfTest:
     return SelfTest(
         selftest=2, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
         gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, lateness_max_ns=10**6,
-        entries=entries, self_latency=latency, clock=stored.Clock(resolution_ps=10_000, read_ps=20_000),
+        entries=entries, self_latency=latency, clock=ClockFacts(resolution_ps=10_000, read_ps=20_000),
     )  # fmt: skip
 
 
@@ -282,8 +283,8 @@ def test_the_ceiling_is_never_that_of_a_smaller_frame() -> None:
     assert ceiling(64, direction="bidirectional") is None
 
 
-def latency(octets: int, rate: int) -> SelfLatency:
-    return SelfLatency(
+def latency(octets: int, rate: int) -> TimedLatency:
+    return TimedLatency(
         frame_octets=octets, family="ipv4", frames_per_second=rate, direction="forward", samples=1, negative=0,
         minimum_ns=1, p50_ns=1, p99_ns=1, p999_ns=1, maximum_ns=1, lateness_max_ns=1,
     )  # fmt: skip

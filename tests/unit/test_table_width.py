@@ -26,7 +26,7 @@ from gatemark.findings import Finding
 from gatemark.report.comparison import comparison_section
 from gatemark.report.table import Column, Table
 from gatemark.report.terminal import WIDTH_MAX, stdout_console, table_text
-from gatemark.selftest.document import EchoLoop, Entry, SelfLatency
+from gatemark.selftest.document import CountedLoop, Entry, TimedLatency
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LONG = "Other programs run on this CPU: stop them, isolate CPUs (isolcpus=), or name others in testbed.cores"
@@ -128,11 +128,11 @@ def test_the_tables_of_a_self_test_fit() -> None:
         frames_per_second=14_880_952, connections=16_000_000, limited=f"[loss] {LONG}",
     )  # fmt: skip
     times = dict.fromkeys(("minimum_ns", "p50_ns", "p99_ns", "p999_ns", "maximum_ns"), 123_456_789)
-    delay = SelfLatency(
+    delay = TimedLatency(
         frame_octets=1518, family="ipv6", frames_per_second=14_880_952, direction="reverse", samples=1, negative=0,
         lateness_max_ns=1, **times,
     )  # fmt: skip
-    loop = EchoLoop(
+    loop = CountedLoop(
         family="ipv6", frame_octets=1518, clients=4096, window=64, frames_per_second=None,
         replies_per_second=14_880_952, samples=1, requests=1, mean_ns=123_456_789,
         **{name: value for name, value in times.items() if name != "p99_ns"},

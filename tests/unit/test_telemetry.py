@@ -30,11 +30,11 @@ from gatemark.dut.base import (
     HostSample,
     InterruptSample,
     ProcessSample,
-    SamplingCost,
     TelemetryReading,
 )
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.facts import SamplingFacts
 from gatemark.results.toml_text import to_toml
 from gatemark.series.report import section
 from gatemark.series.run import measure_series
@@ -368,7 +368,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setattr(SimulatedTestBed, "telemetry", SimulatedSampler(read, asked.append))
     describe = SimulatedTestBed.describe
-    cost = SamplingCost(interval_ns=SECOND, samples=50, cpu_ns=1_500_000)
+    cost = SamplingFacts(interval_ns=SECOND, samples=50, cpu_ns=1_500_000)
     monkeypatch.setattr(SimulatedTestBed, "describe", lambda bed: replace(describe(bed), sampling=cost))
     return asked
 

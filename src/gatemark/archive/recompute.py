@@ -17,10 +17,11 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.load import document_of_text
 from gatemark.config.model import Campaign
-from gatemark.dut.base import GatewayDescription, SettingMade
+from gatemark.dut.base import GatewayDescription
 from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.engine.client import Engine
 from gatemark.errors import ResultError, TestBedError
+from gatemark.facts import SettingFact
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
@@ -131,7 +132,7 @@ def gateway_of(folder: ResultFolder) -> GatewayDescription:
         version=stored["version"],
         configuration=stored["configuration"],
         commands=tuple(stored["commands"]),
-        settings=tuple(SettingMade(**setting) for setting in stored["settings"]),
+        settings=tuple(SettingFact(**setting) for setting in stored["settings"]),
     )
 
 

@@ -27,7 +27,6 @@ from gatemark.results.document import (
     MapDomainPart,
     MapPart,
     ResultDocument,
-    SettingPart,
     TrialForm,
     Validity,
     Waits,
@@ -236,9 +235,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         zero_udp_checksum=bool(stated.zero_udp_checksum),
         cores=campaign.control.core_count,
         cores_set_by="pinning" if pinned else stated.cores_set_by,
-        settings=tuple(
-            SettingPart(name=setting.name, value=setting.value, read=setting.read) for setting in described.settings
-        ),
+        settings=described.settings,
         boots_before=campaign.control.boots_before,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),

@@ -13,6 +13,7 @@ from gatemark.compare.document import ComparedSide
 from gatemark.compare.judge import Placed, pooled
 from gatemark.config.vary import value_words
 from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
+from gatemark.facts import Facts
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import (
     SAME_ENGINE,
@@ -20,7 +21,6 @@ from gatemark.results.provenance import (
     SAME_MACHINE,
     SAME_MADE_PORT,
     SAME_PORT,
-    Facts,
     Provenance,
 )
 from gatemark.results.quantity import Coordinate, Quantity

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-if TYPE_CHECKING:
-    from gatemark.dut.host_description import HostDescription
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingMade:
-    """One setting of the gateway that the user named, as it was made."""
-
-    name: str
-    value: str
-    """What it was set to."""
-    read: str | None
-    """What the gateway said afterwards; None if it was not asked."""
+from gatemark.facts import GatewayHostFacts, SamplingFacts, SettingFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +22,11 @@ class GatewayDescription:
     """Addresses, routes, settings and daemon configuration, as text."""
     commands: tuple[str, ...] = ()
     """Every command that set the gateway up, in order, so that it can be repeated by hand."""
-    settings: tuple[SettingMade, ...] = ()
+    settings: tuple[SettingFact, ...] = ()
     """Settings that the user named."""
-    host: HostDescription | None = None
+    host: GatewayHostFacts | None = None
     """What its host says about itself; None where nobody asks it."""
-    sampling: SamplingCost | None = None
+    sampling: SamplingFacts | None = None
     """What sampling its host costs; None where it is not sampled."""
 
     def to_json(self) -> dict[str, object]:
@@ -48,7 +36,7 @@ class GatewayDescription:
             "version": self.version,
             "configuration": self.configuration,
             "commands": list(self.commands),
-            "settings": [asdict(setting) for setting in self.settings],
+            "settings": [setting.model_dump() for setting in self.settings],
         }
 
 
@@ -147,17 +135,6 @@ class TelemetryReading:
     """Samples that are not whole, whose times go backwards, or that took too long."""
     uncertainty_ns: int = 0
     """How far all of them together may lie from where our clock puts them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingCost:
-    """What sampling costs the gateway's host, measured before the first trial."""
-
-    interval_ns: int
-    samples: int
-    """Taken to learn it."""
-    cpu_ns: int | None
-    """CPU time of one of them: of the sampler and of all that it starts. None if it was not learnt."""
 
 
 class Control(Protocol):

@@ -21,10 +21,10 @@ from gatemark.config.tables import (
     LimitsModel,
     SettingModel,
 )
-from gatemark.dut.base import SettingMade
 from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Shell, attempt
 from gatemark.errors import Problem, TestBedError
+from gatemark.facts import SettingFact
 
 POLL_SECONDS = 0.05
 TABLE_KEYS: Mapping[GatewayAction, str] = {
@@ -90,7 +90,7 @@ class GatewayControl:
         self._where = where
         self._settings = settings
         self._limits = commands.limits if isinstance(commands, GatewayControlModel) else settings.limits
-        self.made: tuple[SettingMade, ...] = ()
+        self.made: tuple[SettingFact, ...] = ()
         """Settings by name as they were made and read back the last time."""
 
     def set_up(self) -> list[str]:
@@ -104,7 +104,7 @@ class GatewayControl:
                 done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(number)))
                 self._do(done[-1], "set", action)
         named = [
-            SettingMade(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
+            SettingFact(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
             for name, value in self._settings.named.items()
         ]
         table = self._read_table()
@@ -215,7 +215,7 @@ class GatewayControl:
         """Return what the gateway says that a setting is; None if it is not asked."""
         return None if setting.read is None else self._do(setting.read, "set", f"set.{name}.read").strip()
 
-    def _read_table(self) -> list[SettingMade]:
+    def _read_table(self) -> list[SettingFact]:
         """Return the settings of the table that can be read; who made them does not matter."""
         settings = []
         for action, number in table_settings(self._settings.table):
@@ -223,7 +223,7 @@ class GatewayControl:
             command: str | None = getattr(self._commands, key)
             if command is not None:
                 read = self._last_number(command, "set", key, "the value of the setting")
-                settings.append(SettingMade(name=TABLE_KEYS[action], value=str(number), read=str(read)))
+                settings.append(SettingFact(name=TABLE_KEYS[action], value=str(number), read=str(read)))
         return settings
 
     def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
@@ -245,11 +245,11 @@ def with_value(command: str, value: str) -> str:
     return f"export {VALUE}={quoted}\n" + command.replace("{value}", f'"${VALUE}"')
 
 
-def _is_as_asked(setting: SettingMade) -> bool:
+def _is_as_asked(setting: SettingFact) -> bool:
     return setting.read in (None, setting.value) or _number(setting.read) == _number(setting.value) is not None
 
 
-def _difference(where: str, setting: SettingMade) -> Problem:
+def _difference(where: str, setting: SettingFact) -> Problem:
     return Problem(
         what=f"is {setting.read!r} after it was set to {setting.value!r}",
         where=f"{where}: set.{setting.name}",
@@ -258,13 +258,13 @@ def _difference(where: str, setting: SettingMade) -> Problem:
     )
 
 
-def _is_table_as_asked(setting: SettingMade) -> bool:
+def _is_table_as_asked(setting: SettingFact) -> bool:
     """A kernel rounds the buckets up to whole pages of memory: a hundredth more changes no figure."""
     asked, read = int(setting.value), int(setting.read or 0)
     return read == asked or (setting.name == TABLE_KEYS["set_hash_size"] and asked < read <= asked + asked // 100)
 
 
-def _table_difference(where: str, setting: SettingMade) -> Problem:
+def _table_difference(where: str, setting: SettingFact) -> Problem:
     return Problem(
         what=f"is {setting.read} at the gateway, not {setting.value}",
         where=f"{where}: {setting.name}",

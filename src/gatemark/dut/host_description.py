@@ -6,10 +6,10 @@ What a host does not tell is None. Linux tells all of it, the BSDs kernel, CPUs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 from gatemark.dut.shell import Run
+from gatemark.facts import Facts, GatewayHostFacts, InterfaceFacts, InterruptFacts
 
 SCRIPT = r"""
 say() { [ -z "$2" ] || printf '%s\t%s\n' "$1" "$2"; }
@@ -63,67 +63,12 @@ INTERRUPT_KEYS = ("effective_affinity_list", "smp_affinity_list", "interrupt")
 """What is printed of each interrupt: its number, then CPUs or the rest of its line in `/proc/interrupts`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptDescription:
-    """One interrupt of a network card, as a rule that of one queue."""
-
-    number: int
-    name: str
-    """As its driver calls it, such as "eth1-TxRx-3"."""
-    cpus: str | None = None
-    """CPUs that serve it; None if the host does not say it."""
-    allowed_cpus: str | None = None
-    """CPUs that may: the kernel chooses among them."""
-    taken: Mapping[int, int] = field(default_factory=dict)
-    """How often each CPU took it since the host was started, without those that never did."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterfaceDescription:
-    """One network card of the gateway's host."""
-
-    interface: str
-    driver: str | None = None
-    numa_node: int | None = None
-    """-1 if the card has none."""
-    rx_queues: int | None = None
-    tx_queues: int | None = None
-    rss_udp4: str | None = None
-    """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
-    rss_udp6: str | None = None
-    interrupts: tuple[InterruptDescription, ...] = ()
-    """Those that the kernel has set up, in the order of their numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostDescription:
-    """The gateway's host as it says it is."""
-
-    host_name: str | None = None
-    kernel: str | None = None
-    command_line: str | None = None
-    """Of its kernel."""
-    boot_id: str | None = None
-    """Another one after each boot; on a BSD the time of the boot."""
-    cpu_model: str | None = None
-    cpus_online: int | None = None
-    cpu_list: str | None = None
-    governor: str | None = None
-    """Frequency governors of all CPUs, each once."""
-    mhz_min: int | None = None
-    mhz_max: int | None = None
-    memory_kilobytes: int | None = None
-    available_kilobytes: int | None = None
-    numa_nodes: int | None = None
-    interfaces: tuple[InterfaceDescription, ...] = ()
-
-
-def read_host_description(run: Run) -> HostDescription:
+def read_host_description(run: Run) -> GatewayHostFacts:
     """Read the description; raise TestBedError if the host cannot be asked."""
     return description_of(run(SCRIPT, where="gateway.control.host", seconds_max=SECONDS_MAX))
 
 
-def description_of(output: str) -> HostDescription:
+def description_of(output: str) -> GatewayHostFacts:
     """Return what the output of the script says."""
     about_host: dict[str, str] = {}
     cards: list[dict[str, str]] = []
@@ -142,13 +87,13 @@ def description_of(output: str) -> HostDescription:
     columns = [name.removeprefix("CPU") for name in about_host.get("interrupt_cpus", "").split()]
     cpus = [int(name) for name in columns if name.isdigit()]
     interfaces = tuple(
-        InterfaceDescription(**_typed(card, InterfaceDescription), interrupts=tuple(_interrupts(said, cpus)))
+        InterfaceFacts(**_typed(card, InterfaceFacts), interrupts=tuple(_interrupts(said, cpus)))
         for card, said in zip(cards, of_interrupts, strict=True)
     )
-    return HostDescription(**_typed(about_host, HostDescription), interfaces=interfaces)
+    return GatewayHostFacts(**_typed(about_host, GatewayHostFacts), interfaces=interfaces)
 
 
-def _interrupts(said: Mapping[str, Mapping[int, str]], cpus: Sequence[int]) -> Iterator[InterruptDescription]:
+def _interrupts(said: Mapping[str, Mapping[int, str]], cpus: Sequence[int]) -> Iterator[InterruptFacts]:
     """Yield the interrupts of a card; `cpus` are those of the columns of `/proc/interrupts`."""
     for number, line in sorted(said.get("interrupt", {}).items()):
         counts, words = line.split()[: len(cpus)], line.split()[len(cpus) :]
@@ -156,18 +101,18 @@ def _interrupts(said: Mapping[str, Mapping[int, str]], cpus: Sequence[int]) -> I
             continue
         taken = {cpu: int(count) for cpu, count in zip(cpus, counts, strict=True) if int(count)}
         serving, allowed = (said.get(key, {}).get(number) or None for key in INTERRUPT_KEYS[:2])
-        yield InterruptDescription(number=number, name=words[-1], cpus=serving, allowed_cpus=allowed, taken=taken)
+        yield InterruptFacts(number=number, name=words[-1], cpus=serving, allowed_cpus=allowed, taken=taken)
 
 
-def _typed(values: Mapping[str, str], kind: type) -> dict[str, Any]:
+def _typed(values: Mapping[str, str], kind: type[Facts]) -> dict[str, Any]:
     """Return the values that a class has fields for; one that is no number where one is wanted is left out."""
     typed: dict[str, Any] = {}
-    for known in fields(kind):
-        value = values.get(known.name)
+    for name, field in kind.model_fields.items():
+        value = values.get(name)
         if value is None:
             continue
-        if not str(known.type).startswith("int"):
-            typed[known.name] = value
+        if int not in get_args(field.annotation):
+            typed[name] = value
         elif value.removeprefix("-").isdigit():
-            typed[known.name] = int(value)
+            typed[name] = int(value)
     return typed

@@ -12,7 +12,7 @@ from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
-from gatemark.dut.host_description import HostDescription, read_host_description
+from gatemark.dut.host_description import read_host_description
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import isolate, sending_problems, wire_problems
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, parse_port
@@ -20,6 +20,7 @@ from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
 from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, Problem, TestBedError
+from gatemark.facts import GatewayHostFacts
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -56,7 +57,7 @@ class PortsTestBed:
         self._campaign = campaign
         self._commands = campaign.control.model
         self._ingress = IngressDrop(())
-        self._described: HostDescription | None = None
+        self._described: GatewayHostFacts | None = None
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
         self.control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
@@ -125,7 +126,7 @@ class PortsTestBed:
                     run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
         self.control.check_health()
 
-    def _check_cores(self, host: HostDescription) -> None:
+    def _check_cores(self, host: GatewayHostFacts) -> None:
         """Raise TestBedError if the host has another number of CPUs than the campaign states."""
         gateway = self._campaign.gateway
         counts_cpus = gateway.cores_set_by in ("kernel_command_line", "hot_plug")

@@ -21,10 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gatemark.dut.base import HostSample, InterruptSample, ProcessSample, SamplingCost, TelemetryReading
+from gatemark.dut.base import HostSample, InterruptSample, ProcessSample, TelemetryReading
 from gatemark.dut.gateway_host import IDLE_COLUMNS
 from gatemark.dut.shell import Run
 from gatemark.errors import TestBedError
+from gatemark.facts import SamplingFacts
 
 if TYPE_CHECKING:
     from gatemark.config.tables import TelemetryModel
@@ -318,14 +319,14 @@ class HostSampler:
             self._left.append(self._running.file)
         self._running = None
 
-    def cost(self) -> SamplingCost:
+    def cost(self) -> SamplingFacts:
         """Take some samples at once and return what one costs the host: CPU time of the sampler and all it starts."""
         count = COST_SAMPLES_OWN if self._asked.commands else COST_SAMPLES
         script = self._functions() + COST.replace("COUNT", str(count))
         cpu_ns = None
         with contextlib.suppress(TestBedError):
             cpu_ns = parse_cost(self._run(script, where=WHERE), count)
-        return SamplingCost(interval_ns=self._asked.interval_ns, samples=count, cpu_ns=cpu_ns)
+        return SamplingFacts(interval_ns=self._asked.interval_ns, samples=count, cpu_ns=cpu_ns)
 
     def _functions(self) -> str:
         calls = [f"own {number} {shlex.quote(text)}" for number, text in enumerate(self._asked.commands.values())]

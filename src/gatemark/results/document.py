@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import SerializeAsAny
 
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
+from gatemark.facts import SettingFact
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Document, Part, ReasonPart
 from gatemark.results.quantity import Quantity, Row
@@ -72,16 +73,6 @@ class HostPart(Part):
     """Longest time in a trial for which the hypervisor may have given a CPU of the gateway to others."""
     reasons: tuple[ReasonPart, ...]
     """Why failures are suspect."""
-
-
-class SettingPart(Part):
-    """One setting of the gateway that the user named."""
-
-    name: str
-    value: str
-    """What it was set to."""
-    read: str | None
-    """What the gateway said afterwards; null if it was not asked."""
 
 
 class MapRulePart(Part):
@@ -157,7 +148,7 @@ class Gateway(Part):
     """Number of its cores; null if the campaign file does not say."""
     cores_set_by: CoresSetBy | None = None
     """How it was given that number of cores; null if the campaign file does not say."""
-    settings: tuple[SettingPart, ...] = ()
+    settings: tuple[SettingFact, ...] = ()
     """Settings that the user named, as they were at the begin of the last session."""
     boots_before: BootOccasion = "never"
     """Before what its host is booted."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Facts(BaseModel):
-    """A frozen group of facts; an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from gatemark.facts import ClockFacts, Facts, GatewayHostFacts, SamplingFacts, SettingFact
 
 
 class MachineFacts(Facts):
@@ -33,15 +29,6 @@ class MachineFacts(Facts):
     huge_page_kilobytes: int | None
     cpus_isolated: str | None
     numa_nodes: int | None
-
-
-class ClockFacts(Facts):
-    """The clock that schedules frames and measures delays."""
-
-    resolution_ps: int
-    """Smallest step observed between two readings, picoseconds."""
-    read_ps: int
-    """What a reading costs, picoseconds."""
 
 
 class EngineFacts(Facts):
@@ -85,93 +72,6 @@ class SoftwareFacts(Facts):
     gatemark: str
     python: str
     packages: dict[str, str]
-
-
-class InterruptFacts(Facts):
-    """One interrupt of a network card of the gateway's host, as a rule that of one queue."""
-
-    number: int
-    name: str
-    """As its driver calls it, such as "eth1-TxRx-3"."""
-    cpus: str | None
-    """CPUs that serve it."""
-    allowed_cpus: str | None
-    """CPUs that may: the kernel chooses among them."""
-    taken: Mapping[int, int]
-    """How often each CPU took it since the host was started, without those that never did."""
-
-
-class InterfaceFacts(Facts):
-    """One network card of the gateway's host."""
-
-    interface: str
-    driver: str | None
-    numa_node: int | None
-    """-1 if the card has none."""
-    rx_queues: int | None
-    tx_queues: int | None
-    rss_udp4: str | None
-    """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
-    rss_udp6: str | None
-    interrupts: tuple[InterruptFacts, ...] = ()
-    """Those that the kernel has set up, in the order of their numbers."""
-
-    @property
-    def interrupt_words(self) -> str:
-        """Which CPUs serve which interrupt; empty if the host does not tell."""
-        return "; ".join(
-            f"{interrupt.name} by CPU {interrupt.cpus}"
-            if interrupt.cpus is not None
-            else f"{interrupt.name} by one of CPU {interrupt.allowed_cpus or 'not shown'}"
-            for interrupt in self.interrupts
-        )
-
-
-class GatewayHostFacts(Facts):
-    """The gateway's host as it described itself at the begin of a session; null is what it does not tell."""
-
-    host_name: str | None
-    kernel: str | None
-    command_line: str | None
-    """Of its kernel."""
-    boot_id: str | None
-    """Another one after each boot; on a BSD the time of the boot."""
-    cpu_model: str | None
-    cpus_online: int | None
-    cpu_list: str | None
-    """Those that are online."""
-    governor: str | None
-    """Frequency governors of all CPUs, each once."""
-    mhz_min: int | None
-    mhz_max: int | None
-    memory_kilobytes: int | None
-    available_kilobytes: int | None
-    numa_nodes: int | None
-    interfaces: tuple[InterfaceFacts, ...]
-
-
-class SamplingFacts(Facts):
-    """What sampling the gateway's host cost it, measured at the begin of a session with no frames under way."""
-
-    interval_ns: int
-    samples: int
-    """Taken to learn it."""
-    cpu_ns: int | None
-    """CPU time of one sample: of the sampler and of all that it starts. Null if the host did not tell."""
-
-    @property
-    def share_of_core(self) -> float | None:
-        """What share of one core it takes; None if that is not known."""
-        return None if self.cpu_ns is None else self.cpu_ns / self.interval_ns
-
-
-class SettingFact(Facts):
-    """One setting of the gateway that the user named, as it was made at the begin of a session."""
-
-    name: str
-    value: str
-    read: str | None
-    """What the gateway said afterwards; null if it was not asked."""
 
 
 class Session(Facts):

@@ -5,71 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
 from gatemark.results.part import Part
 from gatemark.results.provenance import Provenance
 
 SELF_TEST_FILE = "selftest.json"
 
 
-class ClockPart(Part):
+class ClockPart(ClockFacts):
     """The clock that delays are measured with."""
 
-    resolution_ps: int
-    """Smallest step observed between two readings, picoseconds."""
-    read_ps: int
-    """What a reading costs, picoseconds."""
     timestamps: Literal["software", "hardware", "mixed"]
     """Who reads it when a frame arrives: the engine, the port, or one of them on each side."""
 
 
-class CeilingPart(Part):
-    """What the Tester alone reaches in one mode of traffic."""
+class CeilingPart(Ceiling):
+    """What the Tester alone reaches in one mode of traffic, for readers of results."""
 
-    family: Literal["ipv4", "ipv6"]
-    frame_octets: int
-    direction: Literal["forward", "reverse", "bidirectional"]
-    mode: str
-    frames_per_second: int
-    """Highest rate of each direction; connections/s for the kind ``connections``."""
-    kind: Literal["frames", "connections"]
-    connections: int | None = None
-    """Number of connections of the kind ``connections``."""
     is_line_rate: bool = False
     """Whether that is all that the line carries, so that the Tester may do more."""
-
-
-class SelfLatencyPart(Part):
-    """Delays through the ports alone, of one direction, nanoseconds."""
-
-    family: Literal["ipv4", "ipv6"]
-    frame_octets: int
-    frames_per_second: int
-    direction: Literal["forward", "reverse"]
-    samples: int
-    negative: int
-    minimum_ns: int | None
-    p50_ns: int | None
-    p99_ns: int | None
-    p999_ns: int | None
-    maximum_ns: int | None
-
-
-class EchoLoopPart(Part):
-    """Echo requests of the Tester's own clients to its own host that answers, without a gateway. Times: nanoseconds."""
-
-    family: Literal["ipv4", "ipv6"]
-    frame_octets: int
-    clients: int
-    window: int
-    frames_per_second: int | None
-    """Rate of all requests; null in a closed loop, which is as fast as the Tester."""
-    replies_per_second: int
-    samples: int
-    minimum_ns: int | None
-    mean_ns: int | None
-    p50_ns: int | None
-    p999_ns: int | None
-    maximum_ns: int | None
 
 
 class SelfTestPart(Part):
@@ -81,10 +35,10 @@ class SelfTestPart(Part):
     lateness_max_ns: int
     """A trial of the self-test in which a burst was sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
-    self_latency: tuple[SelfLatencyPart, ...]
-    echo_loops: tuple[EchoLoopPart, ...] = ()
+    self_latency: tuple[SelfLatency, ...]
+    echo_loops: tuple[EchoLoop, ...] = ()
 
-    def echo_loops_of(self, family: str, frame_octets: int) -> tuple[EchoLoopPart, ...]:
+    def echo_loops_of(self, family: str, frame_octets: int) -> tuple[EchoLoop, ...]:
         """Return the echo requests to itself of one size."""
         return tuple(loop for loop in self.echo_loops if (loop.family, loop.frame_octets) == (family, frame_octets))
 
@@ -117,7 +71,7 @@ class SelfTestPart(Part):
                     slowest.append(min(tested, key=lambda entry: _distance(entry, octets, connections)))
         return min(slowest, key=lambda entry: entry.frames_per_second, default=None)
 
-    def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatencyPart | None:
+    def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatency | None:
         """Return the delays of the Tester's own path in one direction that are nearest to a load, frames/s.
 
         Of the sizes by family the larger one counts. The nearest size is chosen first, then the lowest load that is not
@@ -162,10 +116,10 @@ def self_test_part(data: dict[str, Any]) -> SelfTestPart:
             CeilingPart(**_own(CeilingPart, {**entry, "is_line_rate": not entry["limited"]}))
             for entry in data["entries"]
         ),
-        self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, delays)) for delays in data["self_latency"]),
-        echo_loops=tuple(EchoLoopPart(**_own(EchoLoopPart, loop)) for loop in data.get("echo_loops", ())),
+        self_latency=tuple(SelfLatency(**_own(SelfLatency, delays)) for delays in data["self_latency"]),
+        echo_loops=tuple(EchoLoop(**_own(EchoLoop, loop)) for loop in data.get("echo_loops", ())),
     )
 
 
-def _own(part: type[Part], data: dict[str, Any]) -> dict[str, Any]:
+def _own(part: type[Facts], data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in part.model_fields}

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from gatemark.dut.port_name import parse_port
 from gatemark.errors import ResultError
+from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
 from gatemark.results.this_machine import machine_facts
 
 if TYPE_CHECKING:
@@ -18,82 +19,27 @@ if TYPE_CHECKING:
 SELF_TEST_FORMAT: Final = 2
 
 
-class _Part(BaseModel):
-    """A frozen part of the document; an unknown key is an error."""
+class Entry(Ceiling):
+    """What the Tester alone reaches in one mode, and why not more."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Entry(_Part):
-    """What the Tester alone reaches in one mode."""
-
-    family: Literal["ipv4", "ipv6"]
-    frame_octets: int
-    """With FCS."""
-    direction: Literal["forward", "bidirectional"]
-    mode: str
-    """fixed, random_ports, random_hosts, random_both, mixed, translated, edges; stateful_ports, stateful_hosts,
-    stateful_both."""
-    frames_per_second: int
-    """Highest rate of each direction that it offered and received without loss, several times; connections/s for the
-    kind connections."""
-    kind: Literal["frames", "connections"]
-    connections: int | None
-    """Number of connections of the kind connections."""
     limited: str
     """What happened at the next higher rate; empty if the highest rate passed."""
 
 
-class SelfLatency(_Part):
-    """Delays through the ports alone, of one direction, nanoseconds."""
+class TimedLatency(SelfLatency):
+    """Delays through the ports alone, and how well the Tester sent."""
 
-    frame_octets: int
-    family: Literal["ipv4", "ipv6"]
-    frames_per_second: int
-    direction: Literal["forward", "reverse"]
-    """Both directions were sent at once."""
-    samples: int
-    negative: int
-    """Frames that seem to have arrived before they were sent: an error of the clock."""
-    minimum_ns: int | None
-    p50_ns: int | None
-    p99_ns: int | None
-    p999_ns: int | None
-    maximum_ns: int | None
     lateness_max_ns: int
     """How late the Tester sent a burst at most."""
 
 
-class EchoLoop(_Part):
-    """Echo requests of the Tester's own clients to its own host that answers, without a gateway. Times: nanoseconds."""
+class CountedLoop(EchoLoop):
+    """Echo requests to its own host, and how many there were."""
 
-    family: Literal["ipv4", "ipv6"]
-    frame_octets: int
-    clients: int
-    window: int
-    frames_per_second: int | None
-    """Rate of all requests; null in a closed loop, which is as fast as the Tester."""
-    replies_per_second: int
-    samples: int
-    """Correct replies in time."""
     requests: int
-    minimum_ns: int | None
-    mean_ns: int | None
-    p50_ns: int | None
-    p999_ns: int | None
-    maximum_ns: int | None
 
 
-class Clock(_Part):
-    """The Tester's clock."""
-
-    resolution_ps: int
-    """Smallest step that was seen, picoseconds."""
-    read_ps: int
-    """What a reading costs, picoseconds."""
-
-
-class SelfTest(_Part):
+class SelfTest(Facts):
     """All of a self-test."""
 
     selftest: Literal[2]
@@ -113,10 +59,10 @@ class SelfTest(_Part):
     lateness_max_ns: int
     """A trial with a burst sent later than this did not count."""
     entries: tuple[Entry, ...]
-    self_latency: tuple[SelfLatency, ...]
-    echo_loops: tuple[EchoLoop, ...] = ()
+    self_latency: tuple[TimedLatency, ...]
+    echo_loops: tuple[CountedLoop, ...] = ()
     """Those that a campaign of echo requests needs; a self-test without such a campaign has none."""
-    clock: Clock
+    clock: ClockFacts
 
     def to_text(self) -> str:
         """The file's text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign, EchoAsked
 from gatemark.errors import GatemarkError, Interrupted
-from gatemark.selftest.document import EchoLoop, SelfTest, load_self_test, self_test_kind
+from gatemark.selftest.document import CountedLoop, SelfTest, load_self_test, self_test_kind
 from gatemark.selftest.modes import Case
 from gatemark.selftest.run import Effort, Step, echo_asked, open_self_tester, subject_of
 from gatemark.technology import Family
@@ -51,7 +51,7 @@ def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
     first = Case(family=family, frame_octets=octets, direction="bidirectional", mode="fixed")
     with open_self_tester(subject, first, effort, _say_nothing) as tester:
         latencies = [latency for family, octets in sizes for latency in tester.delays(family, octets, RATES)]
-        loops: list[EchoLoop] = [] if echo is None else list(tester.echo_loops(echo))
+        loops: list[CountedLoop] = [] if echo is None else list(tester.echo_loops(echo))
         if stored is None:
             return tester.document((), latencies, loops, quick=True)
         return stored.model_copy(

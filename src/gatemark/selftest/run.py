@@ -20,16 +20,16 @@ from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
+from gatemark.facts import ClockFacts
 from gatemark.procedures.loads import line_maximum
 from gatemark.results.this_machine import gatemark_version, now_iso
 from gatemark.search.goal import Measure, bounds_of, sending_ns
 from gatemark.selftest.document import (
     SELF_TEST_FORMAT,
-    Clock,
-    EchoLoop,
+    CountedLoop,
     Entry,
-    SelfLatency,
     SelfTest,
+    TimedLatency,
     port_kind_of,
     self_test_kind,
     this_machine,
@@ -231,18 +231,23 @@ class SelfTester:
         for number, case in enumerate(planned, start=1):
             self._say(number, count, case.words)
             entries.append(self._entry(case))
-        latencies: list[SelfLatency] = []
+        latencies: list[TimedLatency] = []
         for number, (family, octets) in enumerate(delayed, start=len(planned) + 1):
             self._say(number, count, f"self-latency, {family}, {octets} octets")
             latencies += self._latencies(family, octets, entries)
-        loops: list[EchoLoop] = []
+        loops: list[CountedLoop] = []
         if self._subject.echo is not None:
             self._say(count, count, "echo requests")
             loops += self.echo_loops(self._subject.echo)
         return self.document(entries, latencies, loops, quick=quick)
 
     def document(
-        self, entries: Sequence[Entry], latencies: Sequence[SelfLatency], loops: Sequence[EchoLoop] = (), *, quick: bool
+        self,
+        entries: Sequence[Entry],
+        latencies: Sequence[TimedLatency],
+        loops: Sequence[CountedLoop] = (),
+        *,
+        quick: bool,
     ) -> SelfTest:
         """Return what was found, with what was tested."""
         hello = self._tester.hello
@@ -260,7 +265,7 @@ class SelfTester:
             entries=tuple(entries),
             self_latency=tuple(latencies),
             echo_loops=tuple(loops),
-            clock=Clock.model_validate(hello["clock"]),
+            clock=ClockFacts.model_validate(hello["clock"]),
         )
 
     def _say(self, number: int, count: int, words: str) -> None:
@@ -293,7 +298,7 @@ class SelfTester:
             limited=reached.limited,
         )
 
-    def _latencies(self, family: Family, octets: int, entries: Sequence[Entry]) -> Iterator[SelfLatency]:
+    def _latencies(self, family: Family, octets: int, entries: Sequence[Entry]) -> Iterator[TimedLatency]:
         """Measure the delays of both directions at shares of the throughput."""
         fixed = [
             entry for entry in entries if (entry.family, entry.frame_octets, entry.mode) == (family, octets, "fixed")
@@ -303,7 +308,7 @@ class SelfTester:
             family, octets, [max(1000, most * percent // 100) for percent in LATENCY_PERCENT if most]
         )
 
-    def delays(self, family: Family, octets: int, rates: Sequence[int]) -> Iterator[SelfLatency]:
+    def delays(self, family: Family, octets: int, rates: Sequence[int]) -> Iterator[TimedLatency]:
         """Measure the delays of both directions at these loads; one that the Tester cannot offer is left out."""
         case = Case(family=family, frame_octets=octets, direction="bidirectional", mode="fixed")
         campaign = self._campaign(case)
@@ -314,7 +319,7 @@ class SelfTester:
             for way in record.report.directions:
                 yield _latency(case, rate, way.direction, way.foreground.delay, way.lateness_max_ns)
 
-    def echo_loops(self, asked: EchoAsked) -> Iterator[EchoLoop]:
+    def echo_loops(self, asked: EchoAsked) -> Iterator[CountedLoop]:
         """Let the Tester's clients ask its own host that answers: each shape as fast as it goes, the last at rates.
 
         Of a shape the fastest of a few trials counts: in the others somebody took the CPU. A trial that is not valid is
@@ -334,7 +339,7 @@ class SelfTester:
             if (loop := self._echo_loop(case, clients, window, max(1, most * percent // 100))) is not None:
                 yield loop
 
-    def _echo_loop(self, case: Case, clients: int, window: int, rate: int | None) -> EchoLoop | None:
+    def _echo_loop(self, case: Case, clients: int, window: int, rate: int | None) -> CountedLoop | None:
         echo = EchoForm(
             clients=clients,
             window=window,
@@ -349,7 +354,7 @@ class SelfTester:
         per_second = None if facts is None or facts.steady is None else facts.steady.replies_per_second
         if not record.validity.valid or facts is None or per_second is None:
             return None
-        return EchoLoop(
+        return CountedLoop(
             family=case.family,
             frame_octets=case.frame_octets,
             clients=clients,
@@ -452,8 +457,8 @@ def judged(record: TrialRecord) -> Tried:
     return Tried(passed=True)
 
 
-def _latency(case: Case, rate: int, direction: str, delay: DelayFacts, lateness_max_ns: int) -> SelfLatency:
-    return SelfLatency(
+def _latency(case: Case, rate: int, direction: str, delay: DelayFacts, lateness_max_ns: int) -> TimedLatency:
+    return TimedLatency(
         frame_octets=case.frame_octets,
         family=case.family,
         frames_per_second=rate,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from gatemark import facts
 from gatemark.errors import EngineError
 
 
-class Facts(BaseModel):
-    """Facts that never change, written as JSON and read again. A key that no field has is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Facts(facts.Facts):
+    """Facts of a trial, as the engine tells them."""
 
     @classmethod
     def read(cls, values: Mapping[str, Any], what: str) -> Self:

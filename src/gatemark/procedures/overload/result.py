@@ -11,10 +11,11 @@ from typing import Literal, Self
 
 from pydantic import computed_field
 
+from gatemark.facts import EchoLoop
 from gatemark.results.part import Figure, LimitedBy, Part, Ratio
 from gatemark.results.quantity import Better, Quantity
 from gatemark.results.run import RunResult
-from gatemark.results.tester_parts import EchoLoopPart, SelfTestPart
+from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.percentiles import percent_words
 from gatemark.stats.series import degradation_percent
 from gatemark.stats.summary import Number
@@ -279,7 +280,7 @@ class OverloadResult(RunResult):
             )
 
 
-def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoopPart], window: int) -> OwnLoop | None:
+def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoop], window: int) -> OwnLoop | None:
     """Return what the self-test says about a column; None if it says nothing."""
     closed = [loop for loop in loops if loop.frames_per_second is None and loop.clients >= point.clients]
     if point.frames_per_second is None:
