@@ -26,6 +26,7 @@ from gatemark.results.new_file import write_files
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ResultFolder, samples_name
 from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, DirectionResult
 
@@ -149,14 +150,15 @@ def trial_row(record: TrialRecord) -> TrialRow:
         for _, counts in direction.classes:
             faults.update(counts.faults)
     order, facts = record.order, record.connections
+    kind = kind_of(order)
     return TrialRow(
         trial_number=order.trial_number,
         run=order.run.number,
         repetition=order.repetition + 1,
         attempt=order.attempt + 1,
-        purpose=_purpose(record),
+        purpose=kind.purpose(record),
         frames_per_second=order.step.frames_per_second,
-        duration_ns=_sending_ns(record),
+        duration_ns=kind.sending_ns(record),
         outcome=outcome,
         validity=record.validity,
         reasons=record.reasons,
@@ -170,38 +172,10 @@ def trial_row(record: TrialRecord) -> TrialRow:
         boot=record.boot,
         telemetry=tuple(record.telemetries()),
         memory=memory_around_filling(record),
-        phase=_phase(record),
+        phase=kind.phase(record),
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),
     )
-
-
-def _purpose(record: TrialRecord) -> str:
-    """Why it was made; of echo requests for how many clients."""
-    echo = record.order.form.echo
-    if echo is None:
-        return record.order.step.purpose
-    return f"{echo.clients} client{'s' if echo.clients > 1 else ''}"
-
-
-def _sending_ns(record: TrialRecord) -> int:
-    """How long frames were to be sent; in a closed loop, which may end before that, how long they were."""
-    echo, ways = record.order.form.echo, record.report.directions
-    if echo is None or not echo.is_closed_loop or not ways:
-        return record.order.step.duration_ns
-    return max(way.sending_ns for way in ways)
-
-
-def _phase(record: TrialRecord) -> str:
-    """What the report of a record is about, if the gateway is stateful (RFC 9693): the last phase that was made."""
-    facts = record.connections
-    if facts is None:
-        return ""
-    if record.order.step.tears_down:
-        return "tear-down" if record.order.connections else "tear-down, empty table"
-    if not facts.phase_one or record.report == facts.phase_one[-1].report:
-        return "phase 1 only"
-    return "phase 2" if record.order.step.alpha is None else "validation"
 
 
 def _direction_row(direction: DirectionResult) -> DirectionRow:

@@ -21,7 +21,8 @@ from gatemark.procedures.connection_tracking_table_capacity.result import Capaci
 from gatemark.search.goal import Measure, bounds_of
 from gatemark.session import measure
 from gatemark.trial.form import TrialForm
-from gatemark.trial.judgement import Rules, is_judged_alike
+from gatemark.trial.judgement import Rules
+from gatemark.trial.kinds import is_judged_alike
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 

@@ -21,7 +21,8 @@ from gatemark.trial.echo import EchoForm, sums_of
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts, ThreadFacts
-from gatemark.trial.judgement import Evidence, Rules, is_judged_alike, judged, suspicion_of
+from gatemark.trial.judgement import Evidence, Rules
+from gatemark.trial.kinds import is_judged_alike, judged, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport, read_report

@@ -79,7 +79,7 @@ class Bench:
         order = TrialOrder(
             run=self.run, trial_number=number, repetition=0, attempt=0, step=step, connections_per_second=rate
         )
-        return self.stateful.make(order, loss_tolerance=Fraction(0), needs_link=False)
+        return self.stateful.make(order, Fraction(0), needs_link=False)
 
     def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> Judged:
         return self.make(measure(load, purpose="load"), rate=rate, number=number)

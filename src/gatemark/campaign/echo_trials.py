@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
 from gatemark.campaign.reach import reach_gateway
@@ -21,7 +23,7 @@ class EchoTrials:
         self._trials = trials
         self._stateful = stateful
 
-    def make(self, order: TrialOrder, *, needs_link: bool) -> Judged:
+    def make(self, order: TrialOrder, _loss_tolerance: Fraction, needs_link: bool) -> Judged:
         """Make one trial; what was lost is no failure, but a gateway that stops working while it is asked is one.
 
         Raises TestBedError if the table cannot be cleared, if the gateway does not work before the first request or

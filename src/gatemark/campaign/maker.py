@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -15,8 +16,8 @@ from gatemark.dut.base import Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
-from gatemark.trial.exchange import Exchange
-from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of, verdict_of_values
+from gatemark.trial.judgement import Evidence, Rules, verdict_of_values
+from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -33,6 +34,12 @@ class TrialMaker:
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
         self._echoes = EchoTrials(self._trials, self._stateful)
+        self._makers: Mapping[RateTrial, Callable[[TrialOrder, Fraction, bool], Judged]] = {
+            RATE: self._make_one_phase,
+            STATEFUL: self._stateful.make,
+            ECHO: self._echoes.make,
+            EXCHANGE: self._make_exchange,
+        }
         self._booted_for: tuple[int, int] | None = None
         """Run and repetition before which the gateway's host was booted the last time."""
 
@@ -56,20 +63,11 @@ class TrialMaker:
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        sends_udp = order.form.exchange is None and order.form.echo is None
-        fills_table = self.campaign.technology.is_stateful and order.run.cell.mix.has_foreground and sends_udp
-        empties_table = fills_table or (self.campaign.technology.is_stateful and order.form.echo is not None)
-        self._boot_if_due(order, empties_table=empties_table)
+        kind = kind_of(order)
+        self._boot_if_due(order, empties_table=kind.empties_table and self.campaign.technology.is_stateful)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
-            if order.form.exchange is not None:
-                trial = self._make_exchange(order, order.form.exchange)
-            elif order.form.echo is not None:
-                trial = self._echoes.make(order, needs_link=needs_link)
-            elif fills_table:
-                trial = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
-            else:
-                trial = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
+            trial = self._makers[kind](order, loss_tolerance, needs_link)
         except HostBootError:
             raise
         except TestBedError as error:
@@ -126,11 +124,11 @@ class TrialMaker:
         observed = Observed(report=evidence.report, validity=validity)
         return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
 
-    def _make_exchange(self, order: TrialOrder, exchange: Exchange) -> Judged:
-        observed = self._trials.exchange(exchange, order.trial_number)
+    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, _needs_link: bool) -> Judged:
+        observed = self._trials.exchange(order.form.of_exchange, order.trial_number)
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
-    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
+    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:
         body = trial_request(
             self.campaign,
             order.run.cell,

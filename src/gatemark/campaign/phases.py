@@ -21,7 +21,8 @@ from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, OutsideGatewayError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
+from gatemark.trial.judgement import Evidence, Rules, judged_phase_one, suspicion_of_phase_one
+from gatemark.trial.kinds import judged
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne
 from gatemark.trial.report import TrialReport
@@ -69,7 +70,7 @@ class StatefulTrials:
         self._observed_runs: set[int] = set()
         self._largest = 0
 
-    def make(self, order: TrialOrder, *, loss_tolerance: Fraction, needs_link: bool) -> Judged:
+    def make(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:
         """Make one trial and judge it.
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError

@@ -34,13 +34,12 @@ from gatemark.campaign.events import (
 )
 from gatemark.campaign.plan import Plan
 from gatemark.results.run import RunResult
-from gatemark.search.goal import Bounds, Measure, Purpose
+from gatemark.search.goal import Bounds, Purpose
 from gatemark.trial.cell import Run
-from gatemark.trial.echo import EchoForm
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.order import TrialOrder
-from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.units import format_duration_ns, format_rate, format_ratio, frames_in
+from gatemark.units import format_duration_ns, format_rate, format_ratio
 
 REMIND_S = 30.0
 
@@ -222,29 +221,6 @@ def done_words(result: RunResult) -> str:
     return f"done, limited by {result.limited_by}"
 
 
-def load_words(order: TrialOrder) -> str:
-    """The load of a trial and how long it lasts."""
-    step = order.step
-    if order.form.exchange is not None:
-        return f"{len(order.form.exchange.left) + len(order.form.exchange.right)} packets"
-    if order.form.echo is not None:
-        return _echo_load_words(order.form.echo, step)
-    unit = "frames/s" if step.connections is None or step.drawn_frames else "connections/s"
-    if step.is_burst:
-        frames = frames_in(step.frames_per_second, step.duration_ns)
-        return f"burst of {frames:,} frames at {format_rate(step.frames_per_second)} {unit}"
-    return f"{format_rate(step.frames_per_second)} {unit} for {format_duration_ns(step.duration_ns)}"
-
-
-def _echo_load_words(echo: EchoForm, step: Measure) -> str:
-    clients = f"{echo.clients} client{'s' if echo.clients > 1 else ''}"
-    if echo.is_closed_loop:
-        return f"{clients}, {echo.requests:,} echo requests, {echo.outstanding_max} at once"
-    return (
-        f"{clients}, {format_rate(step.frames_per_second)} echo requests/s for {format_duration_ns(step.duration_ns)}"
-    )
-
-
 def phase_words(phase: PhaseStarted) -> str:
     """A part of a stateful trial and how many connections it has."""
     rate = ""
@@ -260,21 +236,14 @@ def phase_words(phase: PhaseStarted) -> str:
 def trial_line(event: TrialFinished) -> str:
     """One finished trial in one line."""
     record, step = event.record, event.record.order.step
+    kind = kind_of(record.order)
     if not record.validity.valid:
         outcome, why = "invalid", record.validity.reasons
     elif record.suspicion is not None:
         outcome, why = "suspect", record.reasons
-    elif record.exchange is not None:
-        outcome, why = f"{len(record.exchange.arrived)} frames arrived", ()
-    elif record.order.form.expects_loss:
-        outcome, why = "done", event_words(record)
-    elif record.report.echo is not None:
-        outcome, why = "done", echo_words(record.report)
-    elif record.verdict is not None and record.verdict.passed:
-        outcome, why = "passed", ()
     else:
-        outcome, why = "failed", record.verdict.reasons if record.verdict is not None else ()
-    words = f"  trial {record.order.trial_number}: {_trial_words(record)}: {outcome}"
+        outcome, why = kind.told(record)
+    words = f"  trial {record.order.trial_number}: {kind.subject(record)}: {outcome}"
     if why:
         words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
     if event.replayed:
@@ -283,23 +252,6 @@ def trial_line(event: TrialFinished) -> str:
         return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
     has_bounds = step.purpose in WITH_BOUNDS and not step.is_burst
     return f"{words}; bounds {bounds_words(event.bounds)}" if has_bounds else words
-
-
-def event_words(record: TrialRecord) -> tuple[str, ...]:
-    """When the gateway was reset, and how many frames were not delivered."""
-    undelivered = sum(counts.undelivered for _, _, counts in record.report.counts())
-    lost = f"{undelivered:,} frames not delivered"
-    return (lost,) if record.reset is None else (f"reset after {format_duration_ns(record.reset.began_ns)}, {lost}",)
-
-
-def echo_words(report: TrialReport) -> tuple[str, ...]:
-    """How many replies came, and after what time."""
-    facts = report.echo
-    if facts is None:
-        return ()
-    mean_ns = facts.all.mean_ns
-    after = "" if mean_ns is None else f" after {format_duration_ns(mean_ns)} in the mean"
-    return (f"{facts.total('replies'):,} of {facts.total('requests'):,} replies in time{after}",)
 
 
 def delay_words(report: TrialReport) -> str:
@@ -315,17 +267,6 @@ def delay_words(report: TrialReport) -> str:
         ("delays below 0", sum(delay.negative for _, delay in delays)),
     )
     return ", ".join(["delay " + parts[0], parts[1], *(f"{count:,} {what}" for what, count in missing if count)])
-
-
-def _trial_words(record: TrialRecord) -> str:
-    """What a finished trial was about."""
-    order, facts = record.order, record.connections
-    if facts is not None and facts.tear_down_ns is not None:
-        return f"tear-down of {order.connections:,} connections in {format_duration_ns(facts.tear_down_ns)}"
-    words = load_words(order)
-    if facts is not None:
-        words += f", {order.connections:,} connections"
-    return f"{words} ({order.step.purpose})"
 
 
 def bounds_words(bounds: Bounds | None) -> str:
@@ -353,7 +294,7 @@ def live_view(state: ProgressState) -> RenderableType:
         attempt = f", attempt {trial.attempt + 1}" if trial.attempt else ""
         rows.add_row(
             "trial",
-            f"{trial.trial_number}: {load_words(trial)} ({step.purpose}{attempt}), {state.phase}",
+            f"{trial.trial_number}: {kind_of(trial).load_words(trial)} ({step.purpose}{attempt}), {state.phase}",
         )
         if state.stateful is not None:
             rows.add_row("phase", phase_words(state.stateful))

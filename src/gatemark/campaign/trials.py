@@ -25,7 +25,8 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.search.goal import Measure, Observation, bounds_of
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.judgement import Rules, is_judged_alike
+from gatemark.trial.judgement import Rules
+from gatemark.trial.kinds import is_judged_alike
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 

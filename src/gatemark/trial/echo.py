@@ -34,6 +34,11 @@ class EchoForm:
     """A reply that comes later than this is late."""
 
     @property
+    def client_words(self) -> str:
+        """Number of clients, in words."""
+        return f"{self.clients} client{'s' if self.clients > 1 else ''}"
+
+    @property
     def is_closed_loop(self) -> bool:
         """Whether the gateway sets the pace of the requests."""
         return self.pace_without_reply_ns is not None

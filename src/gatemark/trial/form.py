@@ -106,6 +106,18 @@ class TrialForm:
     """Echo requests and their replies, in place of UDP."""
 
     @property
+    def of_echo(self) -> EchoForm:
+        """The form of a trial of echo requests."""
+        assert self.echo is not None, "it is a trial of echo requests"
+        return self.echo
+
+    @property
+    def of_exchange(self) -> Exchange:
+        """The packets of a trial that sends them as they are."""
+        assert self.exchange is not None, "it is a trial of single packets"
+        return self.exchange
+
+    @property
     def expects_loss(self) -> bool:
         """Whether the gateway has to lose frames: it is overloaded or reset."""
         return self.step is not None or self.reset_after_ns is not None

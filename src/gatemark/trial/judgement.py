@@ -1,6 +1,6 @@
-"""Validity, verdict and suspicion of a whole trial: pure functions of what was asked and what was observed.
+"""What validity, verdict and suspicion of a trial are made of: functions of what was asked and what was observed. Pure.
 
-The same functions judge a trial when it is made and again when it is replayed from the journal.
+The same functions judge a trial when it is made and again when it is replayed from the journal (`trial.kinds`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect, suspect_echo
-from gatemark.trial.validity import Validity, ValidityPolicy, judge_exchange, judge_validity
+from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
+from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
 from gatemark.trial.verdict import Verdict, judge
 
 Judgement = tuple[Validity, Verdict | None]
@@ -104,50 +104,15 @@ def verdict_of_phase_one(
     return Verdict(passed=not reasons, reasons=reasons)
 
 
-def judged(trial: Evidence, rules: Rules) -> Judgement:
-    """Judge a trial by its order, its reports and what was counted."""
-    facts = trial.connections
-    if facts is not None and facts.collapse is not None:
-        reason = f"the gateway collapsed with {trial.order.connections} connections: {facts.collapse}"
-        return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
-    if trial.collapse is not None:
-        return Validity(valid=True), verdict_of_collapse(trial.collapse)
-    if trial.boot is not None:  # the load may not have been offered
-        return Validity(valid=False, reasons=(f"{trial.boot.why}; its host was booted",)), None
-    if trial.exchange is not None:
-        return _judged_exchange(trial, trial.exchange)
-    if trial.order.form.echo is not None:
-        validity = _validity(trial, rules, trial.order.form)
-        return validity, verdict_of_values(validity)
-    if facts is None:
-        return _judged_frames(trial, rules)
-    if trial.order.step.connections is None:
-        return _unfilled(trial, facts, rules) or _judged_frames(trial, rules)
-    judge_connections = _judged_establishment if trial.order.step.establishes else _judged_tear_down
-    return judge_connections(trial, facts, rules)
-
-
-def suspicion_of(trial: Evidence, verdict: Verdict | None, rules: Rules, *, asks_for_pattern: bool) -> Suspicion | None:
-    """Say why a failure may not be the gateway's; None if it is, or if there is none (`asks_for_pattern` as there)."""
-    facts = trial.connections
-    if facts is not None and (facts.collapse is not None or _misses(trial.report, facts.counted_after_phase_one)):
-        return None
-    policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=asks_for_pattern)
-    if trial.order.form.echo is not None:
-        is_measured = verdict is not None and trial.collapse is None
-        return suspect_echo(trial.report, trial.host, policy, trial.order.form.echo) if is_measured else None
-    return _suspicion(trial.report, trial.host, verdict, rules.loss_tolerance, policy, trial.order.form)
-
-
 def suspicion_of_phase_one(attempt: PhaseOne, rules: Rules) -> Suspicion | None:
     """Say why an attempt at test phase 1 may not have failed by the gateway; its own suspicion is not looked at."""
-    if _misses(attempt.report, attempt.counted):
+    if misses_connections(attempt.report, attempt.counted):
         return None
     policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=False)
-    return _suspicion(attempt.report, attempt.host, attempt.verdict, Fraction(0), policy)
+    return suspicion_of_failure(attempt.report, attempt.host, attempt.verdict, Fraction(0), policy)
 
 
-def _suspicion(
+def suspicion_of_failure(
     report: TrialReport,
     host: HostFacts | None,
     verdict: Verdict | None,
@@ -155,43 +120,17 @@ def _suspicion(
     policy: SuspicionPolicy,
     form: TrialForm = PLAIN,
 ) -> Suspicion | None:
+    """Say why lost frames may not be the gateway's; None if they are, or if the trial did not fail."""
     if verdict is None or verdict.passed:
         return None
     return suspect(report, host, loss_tolerance, policy, form)
 
 
-def _misses(report: TrialReport, counted: int | None) -> bool:
+def misses_connections(report: TrialReport, counted: int | None) -> bool:
     """Whether a trial failed by something else than lost frames: the gateway forgot connections, or none were used."""
     if report.connections is None:
         return True
     return counted is not None and counted < report.connections.established
-
-
-def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool) -> bool:
-    """Whether a record, each attempt at test phase 1 included, would be judged today as it was when it was made."""
-    trial = Evidence.of(record)
-    attempts = () if record.connections is None else record.connections.phase_one
-    return (
-        judged(trial, rules) == (record.validity, record.verdict)
-        and suspicion_of(trial, record.verdict, rules, asks_for_pattern=asks_for_pattern) == record.suspicion
-        and all(
-            judged_phase_one(record.order, attempt, rules) == (attempt.validity, attempt.verdict)
-            and suspicion_of_phase_one(attempt, rules) == attempt.suspicion
-            for attempt in attempts
-        )
-    )
-
-
-def _judged_frames(trial: Evidence, rules: Rules) -> Judgement:
-    validity = _validity(trial, rules, trial.order.form)
-    return validity, judge(trial.report, rules.loss_tolerance) if validity.valid else None
-
-
-def _judged_exchange(trial: Evidence, facts: ExchangeFacts) -> Judgement:
-    asked = trial.order.form.exchange
-    assert asked is not None, "only a trial that asks for an exchange has one"
-    validity = judge_exchange(asked, facts, testbed_drops=trial.testbed_drops, testbed_faults=trial.testbed_faults)
-    return validity, verdict_of_values(validity)
 
 
 def verdict_of_values(validity: Validity) -> Verdict | None:
@@ -218,45 +157,8 @@ def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judg
     return validity, verdict_of_phase_one(order, attempt.report, counted)
 
 
-def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
-    """Judge a trial that got no further than test phase 1; None if an attempt filled the table."""
-    last = facts.phase_one[-1]
-    validity, verdict = judged_phase_one(trial.order, last, rules)
-    if verdict is not None and verdict.passed:
-        return None
-    reasons = (verdict or validity).reasons if last.suspicion is None else (last.suspicion.reason,)
-    return Validity(valid=False, reasons=_in("phase 1", reasons)), None
-
-
-def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
-    """Judge connections that were established at the rate under test (RFC 9693 sections 4.5 and 4.6)."""
-    if trial.order.step.alpha is None:
-        validity = _validity(trial, rules)
-        if not validity.valid:
-            return validity, None
-        counted = facts.counted_after_phase_one
-        return validity, verdict_of_phase_one(trial.order, trial.report, counted, rules.loss_tolerance)
-    validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
-    if verdict is None or not verdict.passed:
-        return validity, verdict
-    validity = _validity(trial, rules)
-    named = Validity(valid=validity.valid, reasons=_in("validation", validity.reasons))
-    if not validity.valid:
-        return named, None
-    verdict = judge(trial.report, Fraction(0))
-    return named, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons))
-
-
-def _judged_tear_down(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
-    """Judge the deletion of all connections, or of none (RFC 9693 section 4.8)."""
-    if trial.order.connections and (unfilled := _unfilled(trial, facts, rules)) is not None:
-        return unfilled
-    left = facts.counted_after_tear_down
-    reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
-    return Validity(valid=True), Verdict(passed=not reasons, reasons=reasons)
-
-
-def _validity(trial: Evidence, rules: Rules, form: TrialForm = PLAIN) -> Validity:
+def validity_of_trial(trial: Evidence, rules: Rules, form: TrialForm = PLAIN) -> Validity:
+    """Judge the report of a trial; `form` is that of the phase that it is about."""
     return validity_of(
         trial.report,
         lateness_max_ns=rules.lateness_max_ns,
@@ -264,7 +166,3 @@ def _validity(trial: Evidence, rules: Rules, form: TrialForm = PLAIN) -> Validit
         testbed_faults=trial.testbed_faults,
         form=form,
     )
-
-
-def _in(phase: str, reasons: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{phase}: {reason}" for reason in reasons)
