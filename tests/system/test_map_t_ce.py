@@ -10,8 +10,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from tests.journals import read_journal
-from tests.system.beds import faults
-from tests.system.machine import missing
+from tests.system.beds import PATIENT, faults
+from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_map_bed import framed
 from tests.system.test_netns import exchange
@@ -22,6 +22,7 @@ from gatemark.dut.open import open_testbed
 from gatemark.errors import TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.store import ResultFolder
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", "conntrack", root=True)
@@ -48,6 +49,8 @@ EDGES: dict[str, tuple[dict[str, Any], int, range, int]] = {
 }
 """Customer edges of 192.0.2.18, with so many connections to one destination as their ports allow."""
 FULL = {"rate": "2k", "timeout": "200ms", "gap": "100ms", "destination_ports": "80"}
+UNHURRIED = {**PATIENT, "retries": 30}
+"""A trial of a tenth of a second is invalid if its last frame leaves 0.6 ms late, which a busy machine often does."""
 SIDES: dict[str, Any] = {"right": {"ipv6": {"address": SERVER}}}
 
 
@@ -96,11 +99,15 @@ def test_rates_are_measured_as_of_any_stateful_gateway(tmp_path: Path) -> None:
         connections={"count": 250, "timeout": "100ms", "gap": "50ms", "rate": "50%"},
         connection_establishment_rate={"maximum": "2k", "minimum": "500", "resolution": "500"},
         throughput={"maximum": "4k", "minimum": "1k", "resolution": "1k"},
+        validity=UNHURRIED,
     )
     result, _ = measured(campaign, tmp_path / "result")
     establishment, throughput = result.runs
-    assert isinstance(establishment, EstablishmentResult)
-    assert establishment.rate is not None and throughput.limited_by in ("gateway", "maximum")
+    assert isinstance(establishment, EstablishmentResult) and isinstance(throughput, ThroughputResult)
+    for run, rate in ((establishment, establishment.rate), (throughput, throughput.rate)):
+        assert (rate is None) == (run.limited_by == "tester"), run
+        if rate is None:
+            nothing_compared(f"{run.procedure} was limited by the Tester")
     document = (Path(result.folder) / "result.json").read_text(encoding="utf-8")
     assert '"address": "2001:2:0:4012:3400:c612:8012:34"' in document
     assert '"ports": 252' in document
@@ -129,8 +136,9 @@ def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None
         (load, f'"nft -f {{dir}}/planted.nft",\n    {load}'),
     )  # fmt: skip
     few = {"count": 100, "rate": "1k", "timeout": "200ms", "gap": "100ms", "retries": 0}
+    campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=UNHURRIED)
     with pytest.raises(TestBedError, match="test phase 1 failed in every attempt"):
-        measured(stateful_campaign(recipe, repetitions=1, connections=few), tmp_path / "result")
+        measured(campaign, tmp_path / "result")
     (record, *_) = read_journal(ResultFolder.open(tmp_path / "result").journal_file)
     assert record.connections is not None
     ((_, _, counts),) = record.connections.phase_one[-1].report.counts()
