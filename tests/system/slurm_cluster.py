@@ -107,6 +107,14 @@ class Cluster:
         """Start the daemon of a node."""
         self._start("slurmd", "-D", "-N", name, name=name)
 
+    def is_back(self, name: str) -> bool:
+        """Whether a node that was down is idle again; it is asked to be, unless it has come back by itself."""
+        if self.ask("sinfo", "-h", "-n", name, "-o", "%T").strip() == "idle":
+            return True
+        resume = self.inside("scontrol", "update", f"nodename={name}", "state=resume")
+        subprocess.run(resume, env=self.environment, capture_output=True, check=False, timeout=60)
+        return False
+
     def _start(self, *command: str, name: str | None = None) -> None:
         with (self._folder / f"{name or command[0]}.out").open("ab") as log:
             self._daemons[name or command[0]] = subprocess.Popen(

@@ -149,7 +149,7 @@ def test_a_job_whose_node_died_goes_on(cluster: Cluster, laboratory: Path, tmp_p
     cluster.ask("scontrol", "update", "nodename=beda", "state=down", "reason=killed")
     cluster.wait_for(lambda: states_of(cluster, [measuring]) == ["PENDING"])
     cluster.start_node("beda")
-    cluster.ask("scontrol", "update", "nodename=beda", "state=resume")
+    cluster.wait_for(lambda: cluster.is_back("beda"))
     cluster.ask(
         "scontrol", "update", f"jobid={measuring['number']}", "starttime=now+5"
     )  # the killing of its last run is over then
