@@ -81,7 +81,7 @@ PURE = (
     "config.complete_stateful", "config.control", "config.keys", "config.vary", "config.views", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.report", "compare.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
-    "results.ceiling", "results.connections", "results.document", "results.part",
+    "results.ceiling", "results.connections", "results.coordinates", "results.document", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
     "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",

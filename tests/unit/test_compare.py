@@ -20,7 +20,8 @@ from gatemark.compare.judge import Placed, compared, matched, pooled
 from gatemark.compare.run import compare_folders
 from gatemark.errors import ConfigError
 from gatemark.report.terminal import WIDTH_MAX
-from gatemark.results.quantity import Better, Coordinate, Quantity
+from gatemark.results.coordinates import Coordinate
+from gatemark.results.quantity import Better, Quantity
 from gatemark.results.store import ResultFolder
 from gatemark.series.run import measure_series
 from gatemark.session import measure

@@ -39,9 +39,10 @@ from gatemark.report.comparison import comparison_plots, comparison_section, sca
 from gatemark.report.headline import headlines
 from gatemark.report.table import Section
 from gatemark.results.ceiling import ceiling_of
+from gatemark.results.coordinates import COORDINATES
 from gatemark.results.document import ResultDocument, rows_of
 from gatemark.results.part import Figure
-from gatemark.results.quantity import COLUMNS, COORDINATES, Quantity, Row, to_csv, varying
+from gatemark.results.quantity import COLUMNS, Quantity, Row, to_csv, varying
 from gatemark.results.run import Mix, RunResult
 from gatemark.results.search import RateResult
 from gatemark.results.tester_parts import CeilingPart, SelfTestPart

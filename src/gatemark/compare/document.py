@@ -9,8 +9,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Document, LimitedBy, Part
-from gatemark.results.quantity import Better, Coordinate
+from gatemark.results.quantity import Better
 from gatemark.stats.summary import Number
 
 COMPARISON_SCHEMA = 1

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.compare.document import ComparedQuantity, Comparison, Judgement, SideFigure
+from gatemark.results.coordinates import LOAD, Coordinate, ordered
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import COORDINATES, Coordinate, Quantity
+from gatemark.results.quantity import Quantity
 from gatemark.stats.ranks import Interval, difference_interval, ratio_interval, repetitions_needed
 from gatemark.stats.summary import Summary, number
-
-LOAD = "load_frames_per_second"
 
 Key = tuple[str, str, str, frozenset[tuple[str, Coordinate]]]
 """Procedure, name and unit of a quantity, and what it was measured with apart from its load."""
@@ -203,7 +202,6 @@ def compared(
     for row, of_row in zip(rows, figures, strict=True):
         known = row.known.quantity
         place = row.known.place
-        order = [*(name for name in COORDINATES if name in place), *(name for name in place if name not in COORDINATES)]
         quantities.append(
             ComparedQuantity(
                 procedure=known.procedure,
@@ -211,7 +209,7 @@ def compared(
                 unit=known.unit,
                 better=known.better,
                 headline=row.is_headline,
-                where={name: place[name] for name in order},
+                where={name: place[name] for name in ordered(place)},
                 figures=of_row,
                 comparisons=tuple(_comparison(known, of_row[0], other, each) for other in of_row[1:]),
             )

@@ -19,7 +19,6 @@ from gatemark.compare.document import (
 )
 from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
-from gatemark.report.plots import place_words
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
@@ -28,7 +27,7 @@ from gatemark.report.words import (
     format_percent,
     unit_of_times,
 )
-from gatemark.results.quantity import Coordinate, Quantity, Row
+from gatemark.results.coordinates import place_words, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,18 +199,8 @@ def _reasons(document: ComparisonDocument) -> Iterator[str]:
 def quantity_words(quantity: ComparedQuantity) -> str:
     """Return a quantity with unit and what it was measured with."""
     unit = _unit(quantity)[0]
-    named = ", ".join(place(quantity.where, quantity))
+    named = ", ".join(place_words(quantity.where, telling(quantity.where)))
     return f"{quantity.quantity}, {unit}" + (f"\n{named}" if named else "")
-
-
-def place(where: Mapping[str, Coordinate], quantity: ComparedQuantity) -> list[str]:
-    """Return what a quantity was measured with, in words."""
-    mix = [where.get(name) for name in ("foreground_m", "foreground_n")]
-    names = [name for name in where if mix[0] != mix[1] or not name.startswith("foreground")]
-    row = Quantity(
-        run=0, procedure=quantity.procedure, name=quantity.quantity, unit=quantity.unit, better=None, coordinates=where
-    )
-    return place_words(Row(campaign="", gateway="", quantity=row), names)
 
 
 def _unit(quantity: ComparedQuantity) -> tuple[str, int]:
@@ -337,7 +326,7 @@ def _intervals_plot(document: ComparisonDocument) -> Drawing | None:
 
 
 def _label(quantity: ComparedQuantity, side: str) -> str:
-    named = ", ".join(place(quantity.where, quantity))
+    named = ", ".join(place_words(quantity.where, telling(quantity.where)))
     words = f"{quantity.quantity}{f' ({side})' if side else ''}"
     return f"{words}\n{named}" if named else words
 

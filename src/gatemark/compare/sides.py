@@ -14,6 +14,7 @@ from gatemark.compare.judge import Placed, pooled
 from gatemark.config.vary import value_words
 from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
 from gatemark.facts import Facts
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import (
     SAME_ENGINE,
@@ -23,7 +24,7 @@ from gatemark.results.provenance import (
     SAME_PORT,
     Provenance,
 )
-from gatemark.results.quantity import Coordinate, Quantity
+from gatemark.results.quantity import Quantity
 from gatemark.results.store import ResultFolder
 from gatemark.series.store import SeriesFolder, is_series
 from gatemark.stored import provenance_of, read_document

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from gatemark.report.plots import overview_plot, place_words, plot_against
+from gatemark.report.plots import overview_plot, plot_against
 from gatemark.report.rates import rate_tables
 from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
+    capital,
     format_count,
     format_in,
     format_percent,
     format_spread_in,
-    mix_words,
-    size_words,
     unit_of_times,
 )
+from gatemark.results.coordinates import (
+    CONNECTIONS,
+    COORDINATES,
+    LOAD,
+    MIX,
+    SIZES,
+    dimension,
+    is_mixed,
+    place_words,
+    telling,
+)
 from gatemark.results.document import ResultDocument, rows_of
-from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row, varying
+from gatemark.results.quantity import Quantity, Row, varying
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.technology import TECHNOLOGIES
 
@@ -32,10 +42,7 @@ SCALE_UP_NOTE = (
     " column before."
 )
 
-WHAT = (
-    "direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n", "connections", "alpha",
-    "loss_tolerance", "frame_timeout_ns",
-)  # fmt: skip
+WHAT = tuple(name for name in COORDINATES if name != LOAD)
 """Coordinates that must be equal for two figures to be the same measurement."""
 
 
@@ -57,7 +64,7 @@ def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
     for (name, unit), rows in headline_rows(documents).items():
         if unit == "%" or len({row.campaign for row in rows}) < 2:
             continue
-        title = f"{name[:1].upper()}{name[1:]}"
+        title = capital(name)
         caption = (
             f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile. A hollow bar is a lower"
             " bound: what passed in every repetition."
@@ -94,11 +101,10 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
             continue
         words, unit_ns = unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
         others = [name for name in varying(rows) if name not in COORDINATES]
-        headings = (*_TRAFFIC, *(name.replace("_", "\n") for name in others))
-        traffic = [heading for heading in headings if any(_traffic_cell(heading, row) for row in rows)]
+        traffic = [name for name in (*_TRAFFIC, *others) if any(_traffic_cell(name, row) for row in rows)]
         columns = (
             Column(heading="campaign", numeric=False),
-            *(Column(heading=heading, numeric=heading not in ("direction", "class")) for heading in traffic),
+            *(Column(heading=dimension(name).heading, numeric=dimension(name).numeric) for name in traffic),
             Column(heading=words, strong=True),
             Column(heading=f"p1 {DASH} p99\ndispersion"),
             REPETITIONS,
@@ -107,7 +113,7 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
         cells = tuple(
             (
                 row.campaign,
-                *(_traffic_cell(heading, row) or DASH for heading in traffic),
+                *(_traffic_cell(name, row) or DASH for name in traffic),
                 "not measured" if row.quantity.value is None else format_in(row.quantity.value, unit_ns),
                 _spread_cell(row.quantity, unit_ns),
                 str(row.quantity.repetitions),
@@ -115,34 +121,17 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
             )
             for row in rows
         )
-        yield Table(title=f"{name[:1].upper()}{name[1:]}, {words}", columns=columns, rows=cells, names=1 + len(traffic))
+        yield Table(title=f"{capital(name)}, {words}", columns=columns, rows=cells, names=1 + len(traffic))
 
 
-_TRAFFIC = ("connec-\ntions", "IPv4 / IPv6\noctets", "direction", "class", "fore:back-\nground", "load,\nframes/s")
-"""Headings of what a delay or time was measured with; those of empty columns are left out."""
+_TRAFFIC = (CONNECTIONS, SIZES[0], "direction", "class", MIX[0], LOAD)
+"""What a delay or time was measured with, in the order of the columns; empty columns are left out."""
 
 
-def _traffic_cell(heading: str, row: Row) -> str:
-    place = row.place
-    m, n = int(place.get("foreground_m") or 1), int(place.get("foreground_n") or 1)
-    match heading:
-        case "connec-\ntions":
-            return _count(place.get("connections"))
-        case "IPv4 / IPv6\noctets":
-            return size_words(place.get("frame_size_ipv4"), place.get("frame_size_ipv6"))
-        case "direction":
-            return str(place.get("direction") or "")
-        case "class":
-            return str(place.get("class") or "") if m != n else ""
-        case "fore:back-\nground":
-            return mix_words(m, n) if m != n else ""
-        case "load,\nframes/s":
-            return _count(place.get("load_frames_per_second"))
-    return _count(place.get(heading.replace("\n", "_")))
-
-
-def _count(value: Coordinate) -> str:
-    return "" if value is None else format_count(int(value))
+def _traffic_cell(name: str, row: Row) -> str:
+    if name in ("class", *MIX) and not is_mixed(row.place):
+        return ""
+    return dimension(name).words(row.place)
 
 
 def _spread_cell(quantity: Quantity, unit_ns: int) -> str:
@@ -257,16 +246,14 @@ def _is_rate(quantity: Quantity) -> bool:
 
 def _connections_match(reference: Row, row: Row) -> bool:
     """Whether the numbers of connections are equal; a router has none."""
-    return reference.place.get("connections") in (None, row.place.get("connections"))
+    return reference.place.get(CONNECTIONS) in (None, row.place.get(CONNECTIONS))
 
 
 def _key(row: Row) -> tuple[object, ...]:
     """What must be equal for two figures to be the same measurement; connections are compared separately."""
-    return (row.quantity.name, *(row.place.get(name) for name in WHAT if name != "connections"))
+    return (row.quantity.name, *(row.place.get(name) for name in WHAT if name != CONNECTIONS))
 
 
 def _what(row: Row) -> tuple[str, ...]:
-    names = [name for name in WHAT if name != "direction" or row.quantity.unit == "frames/s"]
-    mixed = row.place.get("foreground_m") != row.place.get("foreground_n")
-    names = [name for name in names if mixed or not name.startswith("foreground")]
-    return (row.quantity.name, *place_words(row, names))
+    names = [name for name in telling(row.place) if name != "direction" or row.quantity.unit == "frames/s"]
+    return (row.quantity.name, *place_words(row.place, [name for name in names if name in WHAT]))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gatemark.report.words import (
+    capital,
     direction_label,
     format_count,
     format_in,
@@ -116,4 +117,4 @@ def refusal(document: ResultDocument, run: RunResult) -> str:
     assert run.refused is not None, "only of a run that was refused"
     what = run.procedure_words
     context = f"{context_of(document, run)}, {direction_label(run)}"
-    return f"{what[:1].upper()}{what[1:]} not measured: {run.refused.rstrip('.')}; {context}."
+    return f"{capital(what)} not measured: {run.refused.rstrip('.')}; {context}."

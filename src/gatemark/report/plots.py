@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gatemark.report.plot_style import (
@@ -22,10 +21,10 @@ from gatemark.report.plot_style import (
     from_zero_or_log,
     log_counts,
 )
-from gatemark.report.words import format_count, format_in, format_share, mix_words, size_words, unit_of_times
+from gatemark.report.words import format_count, format_in, unit_of_times
+from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, dimension, place_words
 from gatemark.results.quantity import Quantity, Row, varying
 from gatemark.stats.summary import Number
-from gatemark.units import format_duration_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +42,7 @@ def frame_size(row: Row) -> int:
 
 def _size_label(rows: Sequence[Row], at: int) -> str:
     row = next(row for row in rows if frame_size(row) == at)
-    return size_words(row.place.get("frame_size_ipv4"), row.place.get("frame_size_ipv6"))
+    return dimension(SIZES[0]).words(row.place)
 
 
 def coordinate(name: str) -> Place:
@@ -72,26 +71,26 @@ AXES: Mapping[str, Axis] = {
     "frame_size": Axis(
         heading="frame size IPv4 / IPv6, octets with FCS",
         place=frame_size,
-        apart=("frame_size_ipv4", "frame_size_ipv6", "load_frames_per_second"),
+        apart=(*SIZES, LOAD),
         log_base=2,
         label=_size_label,
     ),
     "connections": Axis(
         heading="number of connections",
-        place=coordinate("connections"),
-        apart=("connections", "alpha", "load_frames_per_second"),
+        place=coordinate(CONNECTIONS),
+        apart=(CONNECTIONS, "alpha", LOAD),
     ),
     "load": Axis(
         heading="load, frames/s in one direction",
-        place=coordinate("load_frames_per_second"),
-        apart=("load_frames_per_second",),
+        place=coordinate(LOAD),
+        apart=(LOAD,),
         log_base=None,
         names_places=False,
     ),
     "cores": Axis(
         heading="cores of the gateway",
         place=coordinate("cores"),
-        apart=("cores", "load_frames_per_second"),
+        apart=("cores", LOAD),
         log_base=2,
     ),
 }
@@ -104,7 +103,7 @@ def axis_of(name: str, heading: str, places: Sequence[int], *, never_log: bool =
     return Axis(
         heading=heading,
         place=coordinate(name),
-        apart=(name, "load_frames_per_second"),
+        apart=(name, LOAD),
         log_base=10 if spans_decade else None,
     )
 
@@ -272,38 +271,9 @@ def _lines(rows: Sequence[Row], axis: Axis) -> dict[str, list[Row]]:
         words = [row.gateway] if gateways and "cores" not in apart else []
         if names or not apart:
             words.append(f"{row.quantity.name}, {row.quantity.unit}" if units else row.quantity.name)
-        words += place_words(row, apart)
+        words += place_words(row.place, apart)
         lines.setdefault(", ".join(words), []).append(row)
     return lines
-
-
-def place_words(row: Row, names: Sequence[str]) -> list[str]:
-    """Return some coordinates of a row in words."""
-    place, words = row.place, []
-    if "direction" in names:
-        words.append(str(place.get("direction")))
-    if "class" in names and place.get("class"):
-        words.append(str(place["class"]))
-    if "frame_size_ipv4" in names or "frame_size_ipv6" in names:
-        words.append(f"{size_words(place.get('frame_size_ipv4'), place.get('frame_size_ipv6'))} octets")
-    if "foreground_m" in names or "foreground_n" in names:
-        words.append(mix_words(int(place.get("foreground_m") or 1), int(place.get("foreground_n") or 1)))
-    if "connections" in names and place.get("connections"):
-        words.append(f"{format_count(int(place['connections'] or 0))} connections")
-    if "load_frames_per_second" in names and place.get("load_frames_per_second"):
-        words.append(f"at {format_count(int(place['load_frames_per_second'] or 0))} frames/s")
-    if "loss_tolerance" in names and place.get("loss_tolerance"):
-        words.append(f"loss tolerance {format_share(Fraction(str(place['loss_tolerance'])))}")
-    if "frame_timeout_ns" in names and place.get("frame_timeout_ns"):
-        words.append(f"frames later than {format_duration_ns(int(place['frame_timeout_ns'] or 0))} lost")
-    if "title" in names and place.get("title"):
-        words.append(str(place["title"]))
-    known = {"title", "direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n"}
-    known |= {"connections", "loss_tolerance", "frame_timeout_ns", "load_frames_per_second"}
-    words += [
-        f"{name.replace('_', ' ')} {place[name]}" for name in names if name not in known and place.get(name) is not None
-    ]
-    return words
 
 
 def _bar_labels(rows: Sequence[Row]) -> list[str]:
@@ -311,7 +281,7 @@ def _bar_labels(rows: Sequence[Row]) -> list[str]:
     labels = []
     for row in rows:
         apart = varying([other for other in rows if other.campaign == row.campaign])
-        words = place_words(row, [name for name in apart if name != "load_frames_per_second"])
+        words = place_words(row.place, [name for name in apart if name != LOAD])
         labels.append(", ".join([row.campaign, *words]))
     return labels
 

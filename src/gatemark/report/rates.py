@@ -10,6 +10,7 @@ from gatemark.report.table import REPETITIONS, Column, Table
 from gatemark.report.words import (
     DASH,
     bounds_cell,
+    capital,
     direction_label,
     format_count,
     format_mix,
@@ -57,7 +58,7 @@ def rate_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
     """
     for (name, unit), rows in searched(documents).items():
         labels = {direction_label(run) for _, run, _ in rows}
-        title, left_out = f"{name[:1].upper()}{name[1:]}, {unit}", ONE_CAMPAIGN
+        title, left_out = f"{capital(name)}, {unit}", ONE_CAMPAIGN
         if len(documents) > 1:
             left_out = ("direction", *_NOT_COMPARED) if len(labels) == 1 else _NOT_COMPARED
         if unit == "frames/s":

@@ -11,6 +11,7 @@ from fractions import Fraction
 from gatemark.report.table import Column, Section, Table
 from gatemark.report.words import (
     DASH,
+    capital,
     direction_label,
     format_count,
     format_mix,
@@ -21,9 +22,10 @@ from gatemark.report.words import (
     rate_cell,
 )
 from gatemark.results.connections import GatewayTable
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import Coordinate, Quantity
+from gatemark.results.quantity import Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.series import ratios_to_previous
 from gatemark.units import format_duration_ns
@@ -141,7 +143,7 @@ def _rate_block(rates: Sequence[RunRate | None]) -> Iterator[tuple[str, ...]]:
 
 def _block_title(run: RateResult, quantity: Quantity) -> str:
     """What is measured, and its unit."""
-    name = f"{quantity.name[:1].upper()}{quantity.name[1:]}"
+    name = capital(quantity.name)
     if quantity.unit != "frames/s":
         return f"{name}, {quantity.unit}"
     comma = "" if run.direction == "bidirectional" else ","

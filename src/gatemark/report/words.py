@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from gatemark.results.coordinates import DASH as DASH
+from gatemark.results.coordinates import mix_words, size_words
 from gatemark.results.document import Gateway
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
@@ -12,14 +14,16 @@ from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
 from gatemark.technology import TECHNOLOGIES
 
-DASH = "\u2013"
-"""En dash: from ... to, and nothing measured."""
-
 SIGNIFICANT_FIGURES = 4
 """Significant figures of delays: percentiles are known within 0.1 %."""
 
 TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
 """Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
+
+
+def capital(text: str) -> str:
+    """A heading or a sentence: its first letter as a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def technology_words(gateway: Gateway) -> str:
@@ -131,11 +135,6 @@ def format_sizes(run: RunResult) -> str:
     return size_words(run.frame_sizes.ipv4, run.frame_sizes.ipv6)
 
 
-def size_words(ipv4: object, ipv6: object) -> str:
-    """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
-    return f"{ipv4 or DASH} / {ipv6 or DASH}"
-
-
 def name_sizes(run: RunResult) -> str:
     """Frame size with family in words: "64-octet IPv4 / 84-octet IPv6"."""
     named = ((run.frame_sizes.ipv4, "IPv4"), (run.frame_sizes.ipv6, "IPv6"))
@@ -153,12 +152,6 @@ def direction_label(run: RunResult) -> str:
 def format_mix(run: RunResult) -> str:
     """Foreground to background in hundredths: 90:10."""
     return mix_words(run.mix.m, run.mix.n)
-
-
-def mix_words(m: int, n: int) -> str:
-    """Foreground to background in hundredths: 90:10."""
-    share = Fraction(100 * m, n)
-    return f"{float(share):g}:{float(100 - share):g}"
 
 
 def run_name(run: RunResult) -> str:

@@ -7,30 +7,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gatemark.results.coordinates import COORDINATES, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
 
 Better = Literal["higher", "lower"]
-Coordinate = int | str | None
-
-COORDINATES = (
-    "direction",
-    "class",
-    "frame_size_ipv4",
-    "frame_size_ipv6",
-    "foreground_m",
-    "foreground_n",
-    "connections",
-    "alpha",
-    "loss_tolerance",
-    "frame_timeout_ns",
-    "load_frames_per_second",
-)
-"""What a quantity was measured with, in column order. `direction` and `class` are those of the figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +29,7 @@ class Quantity:
     unit: str
     better: Better | None
     """Whether a higher or a lower value is better; None where neither is."""
-    coordinates: Mapping[str, Coordinate]
+    coordinates: Place
     """Some of `COORDINATES`, and anything else that the campaign varies."""
     values: tuple[Number | None, ...] = ()
     """One for each valid repetition; None where it could not be measured. Empty where the figure has none."""
@@ -109,7 +94,7 @@ class Row:
     campaign: str
     gateway: str
     quantity: Quantity
-    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
+    coordinates: Place = field(default_factory=dict)
     """What distinguishes this campaign from others of a series, such as the number of cores of its gateway."""
 
     @property
@@ -119,8 +104,8 @@ class Row:
 
 
 def varying(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the coordinates in which rows differ, in the order of `COORDINATES`, others last."""
-    names = dict.fromkeys((*COORDINATES, *(name for row in rows for name in row.place)))
+    """Return the coordinates in which rows differ, in the order of the list, others last."""
+    names = ordered(name for row in rows for name in row.place)
     return tuple(name for name in names if len({row.place.get(name) for row in rows}) > 1)
 
 

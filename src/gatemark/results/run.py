@@ -9,8 +9,9 @@ from typing import Any, Literal, Self
 from pydantic import computed_field
 
 from gatemark.results.connections import Connections
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import LimitedBy, OneWay, Part
-from gatemark.results.quantity import Better, Coordinate, Quantity, summarised
+from gatemark.results.quantity import Better, Quantity, summarised
 from gatemark.results.telemetry import HostLevel
 from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary

@@ -6,14 +6,14 @@ RFC 8219 section 10.2.1; nothing here knows a procedure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gatemark.report.plots import axis_of, place_words, plot_against
+from gatemark.report.plots import axis_of, plot_against
 from gatemark.report.table import Column, Plot, Section, Table, plot
-from gatemark.report.words import DASH, format_count, size_words
-from gatemark.results.quantity import Coordinate, Quantity, Row
+from gatemark.report.words import DASH, format_count
+from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, Coordinate, dimension, place_words, telling
+from gatemark.results.quantity import Quantity, Row
 from gatemark.series.document import ColumnFigure, Degradation, Metric, SeriesDocument
-from gatemark.series.join import CONNECTIONS, LOAD, SIZES
 from gatemark.series.report import COLUMNS_MAX, FigureWords
 
 MEANING = (
@@ -84,7 +84,7 @@ def _cells(document: SeriesDocument) -> Iterator[tuple[_Benchmark, _Cell]]:
                 interval_ns=many.degradation.interval_ns,
             )
             place = {**metric.where, **many.where}
-            size = f"{size_words(*(place.get(key) for key in SIZES))} octets"
+            size = dimension(SIZES[0]).said(place)
             value = metric.quantity.removeprefix(first).strip() if has_values else ""
             cell = _Cell(
                 heading="\n".join(filter(None, (size, value))),
@@ -120,7 +120,7 @@ def _tables(benchmark: _Benchmark, cells: Sequence[_Cell]) -> Iterator[Table]:
         shown = headings[at : at + COLUMNS_MAX]
         rows, strong = _rows([cell for cell in cells if cell.heading in shown], shown, words)
         yield Table(
-            title=_title(benchmark, cells[0], words),
+            title=_title(benchmark, words),
             columns=(Column(heading="flows", numeric=False), *(Column(heading=heading) for heading in shown)),
             rows=tuple(rows),
             strong_rows=frozenset(strong),
@@ -128,13 +128,12 @@ def _tables(benchmark: _Benchmark, cells: Sequence[_Cell]) -> Iterator[Table]:
         )
 
 
-def _title(benchmark: _Benchmark, cell: _Cell, words: FigureWords) -> str:
-    quantity = replace(cell.metric.row(cell.many), coordinates=dict(benchmark.where))
-    row = Row(campaign="", gateway="", quantity=quantity)
+def _title(benchmark: _Benchmark, words: FigureWords) -> str:
+    where = dict(benchmark.where)
     named = [
         f"Degradation: {benchmark.name}",
         "frames/s in one direction" if words.unit == "frames/s" else words.unit,
-        *place_words(row, [key for key, _ in benchmark.where if not key.startswith("foreground")]),
+        *place_words(where, telling(where)),
         *benchmark.titles,
         "" if benchmark.interval_ns is None else f"a flow started every {benchmark.interval_ns / 1e9:g} s",
     ]

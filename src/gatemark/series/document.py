@@ -11,8 +11,9 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from gatemark.results.connections import PortRange
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Document, LimitedBy, Part
-from gatemark.results.quantity import Better, Coordinate, Quantity
+from gatemark.results.quantity import Better, Quantity
 from gatemark.stats.summary import Number
 from gatemark.technology import TechnologyName
 

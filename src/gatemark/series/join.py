@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.config.vary import value_words
+from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, Coordinate, ordered
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import LimitedBy
-from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row
+from gatemark.results.quantity import Quantity, Row
 from gatemark.series.document import (
     ENDED,
     ColumnFigure,
@@ -32,13 +33,6 @@ from gatemark.stats.series import (
 )
 from gatemark.stats.summary import Number
 from gatemark.technology import TECHNOLOGIES
-
-LOAD = "load_frames_per_second"
-"""The one coordinate that is itself measured where the file says it as a share."""
-
-CONNECTIONS = "connections"
-
-SIZES = ("frame_size_ipv4", "frame_size_ipv6")
 
 Name = tuple[str, str, str]
 """Procedure, name and unit of a quantity."""
@@ -168,8 +162,8 @@ def metrics_of(columns: Sequence[ColumnRows]) -> tuple[Metric, ...]:
         for quantity in column.quantities:
             if quantity.unit:
                 name, where = _name(quantity), quantity.coordinates
-                fixed = tuple((key, where[key]) for key in _ordered(where) if key not in of_column[name])
-                apart = {key: where[key] for key in _ordered(where) if key in of_column[name] and key != LOAD}
+                fixed = tuple((key, where[key]) for key in ordered(where) if key not in of_column[name])
+                apart = {key: where[key] for key in ordered(where) if key in of_column[name] and key != LOAD}
                 member = _Member(column=column, quantity=quantity, where=apart)
                 groups.setdefault((name, fixed), []).append(member)
     joined = [whole for (name, fixed), members in groups.items() for whole in _by_load(name, dict(fixed), members)]
@@ -182,11 +176,6 @@ def _names(columns: Iterable[ColumnRows]) -> dict[Name, None]:
 
 def _name(quantity: Quantity) -> Name:
     return quantity.procedure, quantity.name, quantity.unit
-
-
-def _ordered(where: Iterable[str]) -> list[str]:
-    known = [*COORDINATES]
-    return sorted(where, key=lambda key: known.index(key) if key in known else len(known))
 
 
 def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:

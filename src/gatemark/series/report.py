@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from gatemark.config.vary import value_words
-from gatemark.report.plots import Axis, axis_of, overview_plot, place_words, plot_against
+from gatemark.report.plots import Axis, axis_of, overview_plot, plot_against
 from gatemark.report.series import ports_row
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
+    capital,
     format_count,
     format_in,
     format_percent,
-    format_share,
     limit_text,
     limited,
     rate_cell,
-    size_words,
     unit_of_times,
 )
+from gatemark.results.coordinates import CONNECTIONS, DIMENSIONS, Coordinate, Dimension, place_words, telling
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import Coordinate, Quantity, Row
+from gatemark.results.quantity import Quantity, Row
 from gatemark.series.document import ColumnFigure, Metric, Outcome, SeriesColumn, SeriesDocument
 from gatemark.series.join import ColumnRows, comparable, core_groups
 from gatemark.series.memory import TRIALS_MIN
@@ -224,11 +223,9 @@ def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesCol
             *(DASH if figure is None or figure.refused else cell(figure, metric.row(figure)) for figure in figures),
         )
 
-    for key, label, write in _WHERE:
-        if any(figure is not None and figure.where.get(key) is not None for figure in figures):
-            yield row(label, _coordinate_cell(key, write))
-    if any(figure is not None and any(figure.where.get(key) for key in _SIZES) for figure in figures):
-        yield row("Frame size IPv4 / IPv6", lambda _, rate: size_words(*(rate.coordinates.get(key) for key in _SIZES)))
+    for known in DIMENSIONS:
+        if CONNECTIONS not in known.names and any(figure and known.said(figure.where) for figure in figures):
+            yield row(capital(known.label), _written(known))
     yield row("Number of experiments", lambda figure, _: str(figure.repetitions))
     if any(figure is not None and figure.resolution is not None for figure in figures):
         yield row("Error", lambda figure, _: words.write(figure.resolution))
@@ -292,38 +289,20 @@ def _percent(share: float | None) -> str:
     return DASH if share is None else f"{100 * share:.2f} %"
 
 
-def _coordinate_cell(key: str, write: Callable[[Coordinate], str]) -> Callable[[ColumnFigure, Quantity], str]:
-    return lambda figure, _: DASH if figure.where.get(key) is None else write(figure.where[key])
-
-
-def _share(value: Coordinate) -> Fraction:
-    return Fraction(str(value))
-
-
-_SIZES = ("frame_size_ipv4", "frame_size_ipv6")
-_WHERE: tuple[tuple[str, str, Callable[[Coordinate], str]], ...] = (
-    ("direction", "Direction", str),
-    ("alpha", "Alpha", lambda value: f"{float(_share(value)):g}"),
-    ("loss_tolerance", "Loss tolerance", lambda value: format_share(_share(value))),
-    ("frame_timeout_ns", "Frame timeout", lambda value: format_duration_ns(int(value or 0))),
-    ("load_frames_per_second", "Load, frames/s", lambda value: format_count(int(value or 0))),
-)
-"""Coordinates that may depend on the column: key, label, and how a value is written."""
+def _written(known: Dimension) -> Callable[[ColumnFigure, Quantity], str]:
+    return lambda _, quantity: known.words(quantity.coordinates) or DASH
 
 
 def _title(metric: Metric) -> str:
     """What is measured, its unit, and with what in all columns."""
     where = metric.where
-    left_out = set()
-    mix = [where.get(key) for key in ("foreground_m", "foreground_n")]
-    if mix[0] == mix[1] or None in mix:  # of mixes that vary, one of both numbers may be the same
-        left_out = {"foreground_m", "foreground_n"}
-    if metric.unit == "connections/s" or (metric.unit != "frames/s" and where.get("direction") == "bidirectional"):
-        left_out.add("direction")
-    place = Row(campaign="", gateway="", quantity=metric.row(metric.figures[0]), coordinates={})
-    named = place_words(place, [key for key in where if key not in left_out])
+    says_nothing = metric.unit == "connections/s" or (
+        metric.unit != "frames/s" and where.get("direction") == "bidirectional"
+    )
+    place = metric.row(metric.figures[0]).coordinates
+    named = place_words(place, [key for key in telling(where) if key != "direction" or not says_nothing])
     unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else FigureWords.of(metric).unit
-    words = [f"{metric.quantity[:1].upper()}{metric.quantity[1:]}", unit, *named]
+    words = [capital(metric.quantity), unit, *named]
     return ", ".join(word for word in words if word)
 
 
@@ -379,7 +358,7 @@ def plots(document: SeriesDocument) -> Iterator[Plot]:
         if metric.headline and metric.unit and metric.unit != "%":
             by_name.setdefault((metric.quantity, metric.unit), []).append(metric)
     for (name, _), metrics in by_name.items():
-        title = f"{name[:1].upper()}{name[1:]}"
+        title = capital(name)
         drawn = [over for part in range(len(document.varied)) if (over := _over(document, metrics, part, title))]
         if not drawn:
             rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]

@@ -14,6 +14,7 @@ from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import (
     DASH,
+    capital,
     format_count,
     format_mix,
     format_ratio,
@@ -37,7 +38,7 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
     """Return the table of all runs of one of the two procedures."""
     numbers = {run.number for run in runs}
     tables = tuple(
-        rate_table(f"{name[:1].upper()}{name[1:]}", chosen)
+        rate_table(capital(name), chosen)
         for (name, _), rows in searched([document]).items()
         if (chosen := [row for row in rows if row[1].number in numbers])
     )
@@ -45,9 +46,7 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
         tables += tuple(_validation_tables(document, runs))
     title = runs[0].procedure_words
     notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *_queue_notes(runs), *not_made(runs))
-    return Section(
-        title=f"{title[:1].upper()}{title[1:]}", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True
-    )
+    return Section(title=capital(title), lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True)
 
 
 def _validation_tables(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Iterator[Table]:

@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import computed_field
 
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Part, Ratio
-from gatemark.results.quantity import Coordinate, Quantity
+from gatemark.results.quantity import Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 

@@ -13,7 +13,7 @@ from gatemark.report.rates import rate_table, searched
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.table import Plot, Section, plot
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import direction_label, run_name
+from gatemark.report.words import capital, direction_label, run_name
 from gatemark.results.document import ResultDocument
 
 MEANING = (
@@ -32,7 +32,7 @@ def section(document: ResultDocument, runs: Sequence[ThroughputResult]) -> Secti
     """Return the table of all runs."""
     numbers = {run.number for run in runs}
     tables = tuple(
-        rate_table(f"{name[:1].upper()}{name[1:]}", [row for row in rows if row[1].number in numbers])
+        rate_table(capital(name), [row for row in rows if row[1].number in numbers])
         for (name, unit), rows in searched([document]).items()
         if unit == ThroughputResult.unit
     )

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import computed_field
 
-from gatemark.results.quantity import Coordinate, Quantity
+from gatemark.results.coordinates import Coordinate
+from gatemark.results.quantity import Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 

@@ -1,0 +1,155 @@
+"""What figures are measured with: one list, with the names in the tidy table, units and words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gatemark.units import format_duration_ns
+
+DASH = "\u2013"
+"""En dash: from ... to, and nothing there."""
+
+Coordinate = int | str | None
+Place = Mapping[str, Coordinate]
+"""Coordinates of a figure, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One thing that figures are measured with."""
+
+    names: tuple[str, ...]
+    """Its coordinates: columns of `result.csv`."""
+    label: str
+    """What it is, with its unit."""
+    heading: str
+    """The same, above a column of a table."""
+    write: Callable[..., str]
+    """Its values in words, one argument for each of its names."""
+    phrase: str = "{}"
+    """What is said of a figure that was measured with it; `{}` stands for the words."""
+    numeric: bool = True
+
+    def words(self, place: Place) -> str:
+        """Return the values of a place in words; empty where it has none."""
+        values = [place.get(name) for name in self.names]
+        return "" if all(value in (None, "") for value in values) else self.write(*values)
+
+    def said(self, place: Place) -> str:
+        """Return the phrase about a place; empty where it has no value."""
+        words = self.words(place)
+        return self.phrase.format(words) if words else ""
+
+
+def size_words(ipv4: object, ipv6: object) -> str:
+    """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
+    return f"{ipv4 or DASH} / {ipv6 or DASH}"
+
+
+def mix_words(m: int, n: int) -> str:
+    """Foreground to background in hundredths: 90:10."""
+    share = Fraction(100 * m, n)
+    return f"{float(share):g}:{float(100 - share):g}"
+
+
+def _percent(ratio: str) -> str:
+    return f"{float(100 * Fraction(ratio)):g} %"
+
+
+SIZES = ("frame_size_ipv4", "frame_size_ipv6")
+MIX = ("foreground_m", "foreground_n")
+CONNECTIONS = "connections"
+LOAD = "load_frames_per_second"
+"""The one coordinate that is itself measured where the file says it as a share."""
+
+DIMENSIONS = (
+    Dimension(names=("direction",), label="direction", heading="direction", write=str, numeric=False),
+    Dimension(names=("class",), label="class", heading="class", write=str, numeric=False),
+    Dimension(
+        names=SIZES,
+        label="frame size IPv4 / IPv6",
+        heading="IPv4 / IPv6\noctets",
+        write=size_words,
+        phrase="{} octets",
+    ),
+    Dimension(
+        names=MIX,
+        label="foreground:background",
+        heading="fore:back-\nground",
+        write=lambda m, n: mix_words(m, n) if m and n else "",
+    ),
+    Dimension(
+        names=(CONNECTIONS,),
+        label="connections",
+        heading="connec-\ntions",
+        write="{:,}".format,
+        phrase="{} connections",
+    ),
+    Dimension(
+        names=("alpha",),
+        label="alpha",
+        heading="alpha",
+        write=lambda alpha: f"{float(Fraction(alpha)):g}",
+        phrase="alpha {}",
+    ),
+    Dimension(
+        names=("loss_tolerance",),
+        label="loss tolerance",
+        heading="loss\ntolerance",
+        write=_percent,
+        phrase="loss tolerance {}",
+    ),
+    Dimension(
+        names=("frame_timeout_ns",),
+        label="frame timeout",
+        heading="frame\ntimeout",
+        write=format_duration_ns,
+        phrase="frames later than {} lost",
+    ),
+    Dimension(
+        names=(LOAD,),
+        label="load, frames/s",
+        heading="load,\nframes/s",
+        write="{:,}".format,
+        phrase="at {} frames/s",
+    ),
+)
+"""What a quantity may be measured with, in the order of the columns. Direction and class are those of the figure."""
+
+COORDINATES = tuple(name for dimension in DIMENSIONS for name in dimension.names)
+"""Names of all of them. A campaign may vary other things, whose names are keys of its file."""
+
+
+def dimension(name: str) -> Dimension:
+    """Return the dimension that a coordinate belongs to; one that is not in the list is written as it is."""
+    words = name.replace("_", " ")
+    phrase = "{}" if name == "title" else f"{words} {{}}"
+    other = Dimension(names=(name,), label=words, heading=words.replace(" ", "\n"), write=str, phrase=phrase)
+    return next((known for known in DIMENSIONS if name in known.names), other)
+
+
+def ordered(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of coordinates in the order of the list, others last, each once."""
+    unordered = dict.fromkeys(names)
+    return (*(name for name in COORDINATES if name in unordered), *(n for n in unordered if n not in COORDINATES))
+
+
+def is_mixed(place: Place) -> bool:
+    """Whether there is background traffic beside the foreground."""
+    m, n = (place.get(name) for name in MIX)
+    return None not in (m, n) and m != n
+
+
+def telling(place: Place) -> list[str]:
+    """Return the coordinates of a place that say something: without the mix if there is no background."""
+    return [name for name in place if name not in MIX or is_mixed(place)]
+
+
+def place_words(place: Place, names: Iterable[str]) -> list[str]:
+    """Return some coordinates of a place in words, in the order of the list, others last."""
+    chosen = [*names]
+    others = (dimension(name) for name in chosen if name not in COORDINATES)
+    listed = (known for known in DIMENSIONS if not {*known.names}.isdisjoint(chosen))
+    return [said for known in (*listed, *others) if (said := known.said(place))]
