@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from gatemark.archive.read import unpacked
 from gatemark.errors import ResultError
 from gatemark.report.summary import shown_sections
-from gatemark.report.table import Column, Section, Table
+from gatemark.report.table import Column, Section, table_of
 from gatemark.report.text_tables import tables_text
 from gatemark.series.report import section
 from gatemark.series.run import open_series
@@ -38,9 +39,8 @@ def compiled(tables: str, folder: Path) -> str:
 
 
 def test_special_characters(tmp_path: Path) -> None:
-    columns = (Column(heading=SPECIAL), Column(heading="two\nlines", strong=True))
-    rows = ((SPECIAL, "1\n[2]"), ("[a group]",), ("[3]", SPECIAL))
-    table = Table(title=SPECIAL, columns=columns, rows=rows, notes=(SPECIAL,))
+    columns = (Column(SPECIAL, itemgetter(0)), Column("two\nlines", itemgetter(1), strong=True))
+    table = table_of(SPECIAL, columns, [(SPECIAL, "1\n[2]"), "[a group]", ("[3]", SPECIAL)], notes=(SPECIAL,))
     compiled(tables_text([Section(title="", tables=(table,))], "latex"), tmp_path)
 
 

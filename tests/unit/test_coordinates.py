@@ -23,7 +23,7 @@ PLACE: Place = {
 
 
 def test_a_place_is_told_in_the_order_of_the_list_and_others_last() -> None:
-    assert place_words(PLACE, reversed(PLACE)) == [
+    assert place_words(PLACE, reversed([*PLACE])) == [
         "forward",
         "64 / \u2013 octets",
         "90:10",

@@ -33,7 +33,7 @@ from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.delay.result import DelayResult, DelaySeries
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.report import words
-from gatemark.report.comparison import scale_up_tables, share_rows
+from gatemark.report.comparison import scale_up_tables, share_table
 from gatemark.report.headline import headlines
 from gatemark.report.table import Table
 from gatemark.results.document import ResultDocument
@@ -171,7 +171,7 @@ def test_dispersion(table: Vector) -> None:
 @tables("rates", "relative")
 def test_share_of_the_first_column(table: Vector) -> None:
     documents = rate_documents(table)
-    rows = list(share_rows(documents))
+    rows = share_table(documents).rows
     assert [(campaign, reference) for campaign, *_, reference in rows] == [
         (str(column), str(table["columns"][0])) for column in table["columns"][1:]
     ]
@@ -185,7 +185,7 @@ def test_share_of_the_first_column(table: Vector) -> None:
 def test_share_of_plain_forwarding_by_as_many_cores(table: Vector) -> None:
     by_source = {rate["source"]: rate for rate in PUBLISHED["rates"]}
     routers, gateways = (rate_documents(by_source[table[name]]) for name in ("of", "what"))
-    rows = [row for row in share_rows([*gateways, *routers]) if row[0].isdecimal()]
+    rows = [row for row in share_table([*gateways, *routers]).rows if row[0].isdecimal()]
     assert len(rows) == len(gateways)
     slack = [
         float(printed) * (share + other)
@@ -201,7 +201,7 @@ def test_connections_for_each_place_of_the_hash_table(table: Vector) -> None:
     shown: list[str] = []
     for place, column in enumerate(table["columns"]):
         result = column_document(table, place)
-        shown += cells(result, "Sessions per hash size")
+        shown += cells(result, "Connections per hash size")
         if "destination_ports" in table:
             destinations = table["destination_ports"][place]
             assert cells(result, "Destination ports from 1") == (f"{destinations:,}",)
@@ -356,7 +356,7 @@ def named(name: str, *runs: RunResult, **of_gateway: Any) -> ResultDocument:
 
 def shares(*documents: ResultDocument) -> list[tuple[str, str, str]]:
     """Campaign, share and reference of each row."""
-    return [(row[0], row[4], row[5]) for row in share_rows(documents)]
+    return [(row[0], row[4], row[5]) for row in share_table(documents).rows]
 
 
 def test_only_equal_measurements_that_the_gateway_limited_are_compared() -> None:

@@ -35,7 +35,7 @@ from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.procedures.reset.result import ResetSeries
 from gatemark.procedures.system_recovery.result import RecoverySeries
-from gatemark.report.comparison import comparison_plots, comparison_section, scale_up_tables, share_rows
+from gatemark.report.comparison import comparison_plots, comparison_section, scale_up_tables, share_table
 from gatemark.report.headline import headlines
 from gatemark.report.table import Section
 from gatemark.results.ceiling import ceiling_of
@@ -599,7 +599,7 @@ class TestMaximumReached:
         if mixed.procedure != "connection_tracking_table_capacity":
             assert f"≥ {least:,}" in terminal_of(whole)
         assert "median of" not in sentence(whole)
-        assert list(share_rows([whole, whole.model_copy(update={"name": "again"})])) == []
+        assert share_table([whole, whole.model_copy(update={"name": "again"})]).rows == ()
         published = mixed.model_dump(mode="json")
         for name in ("rate_per_direction", "rate_sum_of_directions", "connections_per_second", "capacity"):
             assert published.get(name) is None
@@ -684,7 +684,7 @@ class TestComparison:
             gateway(f"translator {cores}", stateless("throughput", (rate,)), cores=cores)
             for cores, rate in ((1, 500), (2, 450), (4, 2000))
         ]
-        compared = {row[0]: (row[1], row[4], row[5]) for row in share_rows([*translators, *routers])}
+        compared = {row[0]: (row[1], row[4], row[5]) for row in share_table([*translators, *routers]).rows}
         what = "throughput, bidirectional, 64 / 84 octets, frames/s"
         assert compared == {
             "translator 1": (what, "50.00 %", "router 1"),

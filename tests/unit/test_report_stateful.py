@@ -29,7 +29,7 @@ from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.report import observed, words
-from gatemark.report.comparison import share_rows
+from gatemark.report.comparison import share_table
 from gatemark.report.headline import headlines
 from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.report.plot_style import Drawing
@@ -77,9 +77,9 @@ def test_rates_of_all_alphas_stand_side_by_side() -> None:
     (table,) = (
         table for section in sections_of(published) for table in section.tables if table.title.startswith("Validation")
     )
-    headings = [column.heading for column in table.columns[3:]]
+    headings = [column.heading for column in table.columns[2:]]
     assert headings == ["not\nvalidated", "alpha\n1", "alpha\n0.6", "alpha\n0.5"]
-    assert [[cell.split("\n")[0] for cell in row[3:]] for row in table.rows] == [
+    assert [[cell.split("\n")[0] for cell in row[2:]] for row in table.rows] == [
         ["484,864", "323,535", "429,492", "483,001"]
     ]
     medians = [row for table in series_tables(published) for row in table.rows if row[0] == "Median"]
@@ -164,7 +164,7 @@ def test_a_tester_limit_is_no_rate_of_connections() -> None:
     limited = search(250_000, "tester_limited", tester_limited_at=300_000)
     changes = {"limited_by": "tester", "repetitions": (limited,)}
     published = document([run("connection_establishment_rate", changes=changes)])
-    assert cells(published, "Median") == ("not measured",)
+    assert cells(published, "Median") == ("Tester-limited",)
     assert cells(published, "Limited by") == ("Tester-limited at 300,000 (gateway ≥ 250,000)",)
     assert headline(published) == ("Tester-limited", "")
     assert "250,000" not in [word.strip(".,") for word in sentence(published).split(" (gateway ≥ ")[0].split()]
@@ -414,5 +414,5 @@ def test_an_uncertain_rate_is_shown_large_in_parentheses_and_not_compared() -> N
     assert plot_against(rates, "connections", name="", places_min=1) is None
     certain = document([tear_down_run(400_000, (4450, 4450, 4450), (300, 300, 300))])
     assert headline(certain) == ("96,386", "connections/s")
-    assert list(share_rows([certain, published])) == []
-    assert len(list(share_rows([certain, certain.model_copy(update={"name": "again"})]))) == 1
+    assert share_table([certain, published]).rows == ()
+    assert len(share_table([certain, certain.model_copy(update={"name": "again"})]).rows) == 1

@@ -364,7 +364,7 @@ class TestCommand:
         text = self.shown(tmp_path, capsys)
         rows = [re.split(" {2,}", line.strip()) for line in text.splitlines()]
         assert ["1", "connection establishment rate", "forward", "64", "1/1", "10,000"] in rows
-        assert ["11", "connection tracking table capacity", "forward", "64", "1/1", "-"] in rows
+        assert ["11", "connection tracking table capacity", "forward", "64", "1/1", "\u2013"] in rows
         assert "an upper bound if the gateway establishes 100.0k connections/s; a slower gateway takes longer" in text
 
     def test_json_has_the_number_of_each_run(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

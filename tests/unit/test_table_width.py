@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from gatemark.cli.selftest import tables_of
 from gatemark.dut.recipe import complete_campaign
 from gatemark.findings import Finding
 from gatemark.report.comparison import comparison_section
-from gatemark.report.table import Column, Table
+from gatemark.report.table import Column, Table, table_of
 from gatemark.report.terminal import WIDTH_MAX, stdout_console, table_text
 from gatemark.selftest.document import CountedLoop, Entry, TimedLatency
 
@@ -58,23 +60,22 @@ def test_a_wider_terminal_gets_no_wider_tables(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("width", [50, 60, 80, 100])
 @pytest.mark.parametrize("figures", [1, 4, 9, 15])
 def test_words_are_wrapped_and_figures_are_not(width: int, figures: int) -> None:
-    columns = (
-        Column(heading="gateway", numeric=False),
-        *(Column(heading=f"figure {number},\nframes/s") for number in range(figures)),
-        Column(heading="limited by", numeric=False),
+    columns: tuple[Column[Sequence[str]], ...] = (
+        Column("gateway", itemgetter(0), numeric=False),
+        *(Column(f"figure {number},\nframes/s", itemgetter(1 + number)) for number in range(figures)),
+        Column("limited by", itemgetter(-1), numeric=False),
     )
     rows = tuple(
         ("tayga with nftables masquerade", *[f"{row}48,809,{number}95" for number in range(figures)], "host not quiet")
         for row in (1, 2)
     )
-    printed(Table(title="Long", columns=columns, rows=(*rows, ("Heading of the rows below it",), rows[0])), width)
+    printed(table_of("Long", columns, (*rows, "Heading of the rows below it", rows[0])), width)
 
 
 def test_what_all_rows_have_in_common_is_said_once_if_the_table_is_too_wide() -> None:
-    words = [Column(heading=heading, numeric=False) for heading in ("direction", "limited by")]
-    figures = [Column(heading=f"figure {number}") for number in range(4)]
-    rows = tuple((way, "the gateway", "1", "2", "2", "2") for way in ("forward", "reverse"))
-    table = Table(title="T", columns=(*words, *figures), rows=rows)
+    headings = ("direction", "limited by", *(f"figure {number}" for number in range(4)))
+    columns = (Column(words, itemgetter(at), numeric=at > 1) for at, words in enumerate(headings))
+    table = table_of("T", columns, [(way, "the gateway", "1", "2", "2", "2") for way in ("forward", "reverse")])
     assert "In every row" not in printed(table)
     narrow = printed(table, 60)
     assert narrow.splitlines()[1] == "In every row: limited by: the gateway"

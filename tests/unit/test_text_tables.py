@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,20 @@ from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
 from gatemark.cli.main import main
-from gatemark.report.table import Column, Section, Table
+from gatemark.report.table import Column, Section, table_of
 from gatemark.report.text_tables import latex_table, markdown_table, tables_text
 from gatemark.series.run import measure_series
 from gatemark.session import measure
 
-TABLE = Table(
-    title="Rates & shares, 50 %",
-    columns=(Column(heading="gate-\nway", numeric=False), Column(heading="median\nspread", strong=True)),
-    rows=(("a|b_c", "1,000"), ("several",), ("~x\nof <y>", "\u2265 2\n1 \u2013 3")),
+COLUMNS: tuple[Column[tuple[str, str]], ...] = (
+    Column("gate-\nway", itemgetter(0), numeric=False),
+    Column("median\nspread", itemgetter(1), strong=True),
+)
+ROWS: list[tuple[str, str] | str] = [("a|b_c", "1,000"), "several", ("~x\nof <y>", "\u2265 2\n1 \u2013 3")]
+TABLE = table_of(
+    "Rates & shares, 50 %",
+    COLUMNS,
+    ROWS,
     notes=("100 % of {it}.",),
 )
 
@@ -65,7 +71,7 @@ a\textbar{}b\_c & \textbf{1,000} \\
 
 @given(cells=st.lists(st.text(st.sampled_from("ab1 \\&%$#_{}~^|<\n\u2013\u2265"), max_size=8), min_size=2, max_size=2))
 def test_a_cell_stays_a_cell(cells: list[str]) -> None:
-    table = Table(title="", columns=TABLE.columns, rows=(("x", *cells[1:]), (cells[0], "y")))
+    table = table_of("", COLUMNS, [("x", cells[1]), (cells[0], "y")])
     rows = [line for line in latex_table(table).splitlines() if line.endswith(r" \\")]
     assert len(rows) == 3
     assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +20,7 @@ from gatemark.calibrate.table import HEADINGS, rows_of, self_error_lines, summar
 from gatemark.campaign.events import Event
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError, Interrupted
-from gatemark.report.table import Column, Table
+from gatemark.report.table import Column, Table, table_of
 from gatemark.report.terminal import print_table
 from gatemark.tester import stop_signals
 
@@ -151,11 +152,11 @@ def _print_list(checks: list[Check], *, as_json: bool) -> None:
 
 def results_table(results: Sequence[CheckResult]) -> Table:
     """Return a row for each figure, and one for each check without any, below what the check is about."""
-    columns = tuple(Column(heading=title, numeric=title in HEADINGS[3:7]) for title in HEADINGS[2:])
-    rows: list[tuple[str, ...]] = []
-    for (check, truth), members in groupby(rows_of(results), key=lambda row: row[:2]):
-        rows += [(f"{check}: {truth}",), *(row[2:] for row in members)]
-    return Table(title="", columns=columns, rows=tuple(rows))
+    rows: list[tuple[str, ...] | str] = []
+    for (check, truth), members in groupby(rows_of(results), key=itemgetter(0, 1)):
+        rows += [f"{check}: {truth}", *members]
+    headings = [*enumerate(HEADINGS)][2:]
+    return table_of("", (Column(words, itemgetter(at), numeric=at in range(3, 7)) for at, words in headings), rows)
 
 
 def _print_results(results: list[CheckResult], self_error: SelfError | None, folder: Path) -> None:

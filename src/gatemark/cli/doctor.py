@@ -14,7 +14,7 @@ from gatemark.cli.common import named_bed, one_campaign
 from gatemark.doctor import run_checks
 from gatemark.errors import ConfigError
 from gatemark.findings import Finding
-from gatemark.report.table import Column, Table
+from gatemark.report.table import Column, Table, table_of
 from gatemark.report.terminal import print_table
 
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
@@ -59,6 +59,10 @@ def doctor(
 
 def findings_table(findings: Sequence[Finding]) -> Table:
     """Return a row for each finding."""
-    columns = tuple(Column(heading=heading, numeric=False) for heading in ("check", "status", "observed", "remedy"))
-    rows = tuple((finding.check, finding.status, finding.observed, finding.remedy) for finding in findings)
-    return Table(title="", columns=columns, rows=rows, names=2)
+    columns: tuple[Column[Finding], ...] = (
+        Column("check", lambda finding: finding.check, names=True, numeric=False),
+        Column("status", lambda finding: finding.status, names=True, numeric=False),
+        Column("observed", lambda finding: finding.observed, numeric=False),
+        Column("remedy", lambda finding: finding.remedy, numeric=False),
+    )
+    return table_of("", columns, findings)

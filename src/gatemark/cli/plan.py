@@ -28,9 +28,10 @@ from gatemark.errors import ConfigError, GatemarkError
 from gatemark.map_domains.describe import describe_domains, describe_gateway
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.report.table import Column as TableColumn
-from gatemark.report.table import Table
+from gatemark.report.table import Table, table_of
 from gatemark.report.terminal import print_table
 from gatemark.results.toml_text import to_toml, toml_value
+from gatemark.trial.cell import Run
 from gatemark.trial.request import layout_request
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate, format_ratio
 
@@ -276,28 +277,26 @@ def _layout_text(layout: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(f"- {reason}" for reason in layout["why"])])
 
 
+def _connections(run: Run) -> str:
+    return "" if run.cell.connections is None else f"{run.cell.connections:,}"
+
+
 def runs_table(runs: Plan) -> Table:
     """Return the table of the runs; a column that says nothing of any run is left out."""
-    columns = (
-        TableColumn(heading="run"),
-        TableColumn(heading="procedure", numeric=False),
-        TableColumn(heading="direction", numeric=False),
-        TableColumn(heading="octets"),
-        TableColumn(heading="foreground"),
-        TableColumn(heading="connections"),
-        TableColumn(heading="alpha"),
+    columns: tuple[TableColumn[Run], ...] = (
+        TableColumn("run", lambda run: str(run.number), names=True),
+        TableColumn("procedure", lambda run: run.procedure.replace("_", " "), names=True, numeric=False),
+        TableColumn("direction", lambda run: run.cell.direction, numeric=False),
+        TableColumn("octets", lambda run: run.cell.frame_sizes.label()),
+        TableColumn("foreground", lambda run: str(run.cell.mix)),
+        TableColumn(
+            "connections",
+            lambda run: "" if run.cell.connections is None else f"{run.cell.connections:,}",
+            optional=True,
+        ),
+        TableColumn("alpha", lambda run: "" if run.cell.alpha is None else format_ratio(run.cell.alpha), optional=True),
     )
-    rows = [
-        (
-            *(str(run.number), run.procedure.replace("_", " "), run.cell.direction, run.cell.frame_sizes.label()),
-            *(str(run.cell.mix), "" if run.cell.connections is None else f"{run.cell.connections:,}"),
-            "" if run.cell.alpha is None else format_ratio(run.cell.alpha),
-        )
-        for run in runs.runs
-    ]
-    shown = [number for number in range(len(columns)) if any(row[number] for row in rows)]
-    cells = tuple(tuple(row[number] or "-" for number in shown) for row in rows)
-    return Table(title="", columns=tuple(columns[number] for number in shown), rows=cells, names=2)
+    return table_of("", columns, runs.runs)
 
 
 def _repetitions_text(campaign: Campaign) -> str:

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
 from gatemark.dut.recipe import complete_campaign
-from gatemark.report.table import Column, Table
+from gatemark.report.table import Column, Table, table_of
 from gatemark.report.terminal import print_table
-from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
+from gatemark.selftest.document import EchoLoop, Entry, SelfLatency, SelfTest, self_test_file, store_self_test
 from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
 from gatemark.tester import stop_signals
 from gatemark.units import format_duration_ns, format_rate
@@ -107,64 +107,52 @@ def _print(document: SelfTest, path: Path) -> None:
 
 def tables_of(document: SelfTest) -> Iterator[Table]:
     """Yield the tables of a self-test; that of echo requests only if there are any."""
-    yield _rates(document)
-    yield _delays(document)
+    yield table_of("Rates of the Tester alone", RATES, document.entries)
+    yield table_of("Delays of the Tester's own path, sending in both directions", DELAYS, document.self_latency)
     if document.echo_loops:
-        yield _echo_loops(document)
+        yield table_of("Echo requests of the Tester's clients to its own host", ECHO_LOOPS, document.echo_loops)
 
 
-def _columns(*headings: str) -> tuple[Column, ...]:
-    words = ("family", "direction", "mode", "limited by")
-    return tuple(Column(heading=heading, numeric=heading not in words) for heading in headings)
-
-
-def _rates(document: SelfTest) -> Table:
-    rows = tuple(
-        (
-            entry.family,
-            str(entry.frame_octets),
-            entry.direction,
-            entry.mode.replace("_", " ")
-            + ("" if entry.connections is None else f", {entry.connections:,} connections"),
-            format_rate(entry.frames_per_second),
-            entry.limited or "nothing up to the highest rate",
-        )
-        for entry in document.entries
-    )
-    columns = _columns("family", "octets", "direction", "mode", "rate/s", "limited by")
-    return Table(title="Rates of the Tester alone", columns=columns, rows=rows, names=4)
-
-
-def _delays(document: SelfTest) -> Table:
-    rows = tuple(
-        (
-            *(delay.family, str(delay.frame_octets), format_rate(delay.frames_per_second), delay.direction),
-            *map(_microseconds, (delay.minimum_ns, delay.p50_ns, delay.p99_ns, delay.p999_ns, delay.maximum_ns)),
-        )
-        for delay in document.self_latency
-    )
-    figures = ("shortest,\nµs", "median,\nµs", "99 %,\nµs", "99.9 %,\nµs", "longest,\nµs")
-    columns = _columns("family", "octets", "frames/s", "direction", *figures)
-    return Table(
-        title="Delays of the Tester's own path, sending in both directions", columns=columns, rows=rows, names=4
-    )
-
-
-def _echo_loops(document: SelfTest) -> Table:
-    rows = tuple(
-        (
-            *(loop.family, str(loop.frame_octets), str(loop.clients), str(loop.clients * loop.window)),
-            "on reply" if loop.frames_per_second is None else format_rate(loop.frames_per_second),
-            format_rate(loop.replies_per_second),
-            *map(_microseconds, (loop.mean_ns, loop.p999_ns, loop.maximum_ns)),
-        )
-        for loop in document.echo_loops
-    )
-    figures = ("mean,\nµs", "99.9 %,\nµs", "longest,\nµs")
-    columns = _columns("family", "octets", "clients", "slots", "requests/s", "replies/s", *figures)
-    title = "Echo requests of the Tester's clients to its own host"
-    return Table(title=title, columns=columns, rows=rows, names=5)
+def _mode(entry: Entry) -> str:
+    connections = "" if entry.connections is None else f", {entry.connections:,} connections"
+    return f"{entry.mode.replace('_', ' ')}{connections}"
 
 
 def _microseconds(value_ns: float | None) -> str:
     return "-" if value_ns is None else f"{value_ns / 1000:,.2f}"
+
+
+RATES: tuple[Column[Entry], ...] = (
+    Column("family", lambda entry: entry.family, names=True, numeric=False),
+    Column("octets", lambda entry: str(entry.frame_octets), names=True),
+    Column("direction", lambda entry: entry.direction, names=True, numeric=False),
+    Column("mode", _mode, names=True, numeric=False),
+    Column("rate/s", lambda entry: format_rate(entry.frames_per_second)),
+    Column("limited by", lambda entry: entry.limited or "nothing up to the highest rate", numeric=False),
+)
+DELAYS: tuple[Column[SelfLatency], ...] = (
+    Column("family", lambda delay: delay.family, names=True, numeric=False),
+    Column("octets", lambda delay: str(delay.frame_octets), names=True),
+    Column("frames/s", lambda delay: format_rate(delay.frames_per_second), names=True),
+    Column("direction", lambda delay: delay.direction, names=True, numeric=False),
+    Column("shortest,\nµs", lambda delay: _microseconds(delay.minimum_ns)),
+    Column("median,\nµs", lambda delay: _microseconds(delay.p50_ns)),
+    Column("99 %,\nµs", lambda delay: _microseconds(delay.p99_ns)),
+    Column("99.9 %,\nµs", lambda delay: _microseconds(delay.p999_ns)),
+    Column("longest,\nµs", lambda delay: _microseconds(delay.maximum_ns)),
+)
+ECHO_LOOPS: tuple[Column[EchoLoop], ...] = (
+    Column("family", lambda loop: loop.family, names=True, numeric=False),
+    Column("octets", lambda loop: str(loop.frame_octets), names=True),
+    Column("clients", lambda loop: str(loop.clients), names=True),
+    Column("slots", lambda loop: str(loop.clients * loop.window), names=True),
+    Column(
+        "requests/s",
+        lambda loop: "on reply" if loop.frames_per_second is None else format_rate(loop.frames_per_second),
+        names=True,
+    ),
+    Column("replies/s", lambda loop: format_rate(loop.replies_per_second)),
+    Column("mean,\nµs", lambda loop: _microseconds(loop.mean_ns)),
+    Column("99.9 %,\nµs", lambda loop: _microseconds(loop.p999_ns)),
+    Column("longest,\nµs", lambda loop: _microseconds(loop.maximum_ns)),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from gatemark.compare.document import (
@@ -19,7 +20,7 @@ from gatemark.compare.document import (
 )
 from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.words import (
     DASH,
     format_count,
@@ -86,33 +87,28 @@ def render_comparison(document: ComparisonDocument, configurations: Sequence[str
 
 def sides_section(document: ComparisonDocument) -> Section:
     """Return which folder is which side, and in what their set-up differs."""
-    headings = ("side", "folder", "gateway", "measured at", "gatemark", "trials, invalid ones")
-    rows = tuple(
-        (
-            side.label,
-            _folder_words(side),
-            "\n".join(side.gateways),
-            side.measured_at or DASH,
-            ", ".join(side.gatemark),
-            f"{side.trials:,}, {side.invalid_trials:,}",
-        )
-        for side in document.sides
+    labels = ("set-up", *(side.label for side in document.sides))
+    columns = (Column(label, itemgetter(place), numeric=False) for place, label in enumerate(labels))
+    words = [_difference(difference) for difference in document.differences]
+    why = "A difference of figures may be due to any of them."
+    return Section(
+        title="Set-up",
+        tables=(
+            table_of("What is compared", SIDES, document.sides),
+            table_of("Differences of set-up", columns, words, notes=(why,)),
+        ),
+        notes=() if document.differences else ("The set-up is the same as far as it is recorded.",),
     )
-    columns = tuple(Column(heading=heading, numeric=False) for heading in headings)
-    tables = [Table(title="What is compared", columns=columns, rows=rows, names=2)]
-    if document.differences:
-        labels = [side.label for side in document.sides]
-        columns = tuple(Column(heading=heading, numeric=False) for heading in ("set-up", *labels))
-        tables.append(
-            Table(
-                title="Differences of set-up",
-                columns=columns,
-                rows=tuple(_difference(difference) for difference in document.differences),
-                notes=("A difference of figures may be due to any of them.",),
-            )
-        )
-    notes = () if document.differences else ("The set-up is the same as far as it is recorded.",)
-    return Section(title="Set-up", tables=tuple(tables), notes=notes)
+
+
+SIDES: tuple[Column[ComparedSide], ...] = (
+    Column("side", lambda side: side.label, names=True, numeric=False),
+    Column("folder", lambda side: _folder_words(side), names=True, numeric=False),
+    Column("gateway", lambda side: "\n".join(side.gateways), numeric=False),
+    Column("measured at", lambda side: side.measured_at or DASH, numeric=False),
+    Column("gatemark", lambda side: ", ".join(side.gatemark), numeric=False),
+    Column("trials, invalid ones", lambda side: f"{side.trials:,}, {side.invalid_trials:,}", numeric=False),
+)
 
 
 def _folder_words(side: ComparedSide) -> str:
@@ -148,25 +144,24 @@ def _apart(word: str, words: Sequence[str]) -> str:
 
 def quantities_section(document: ComparisonDocument) -> Section:
     """Return every quantity with the figures of all sides, ratio, interval and judgement."""
-    labels = [side.label for side in document.sides]
+    first, *others = (side.label for side in document.sides)
     columns = (
-        Column(heading="quantity", numeric=False),
-        *(Column(heading=f"{label}\np1 {DASH} p99\nvalues") for label in labels),
-        *(
-            Column(heading=f"{label} / {labels[0]}\ninterval\njudgement", strong=True)
-            for label in labels[1:]
-        ),
-    )  # fmt: skip
-    rows = tuple(
-        (
-            quantity_words(quantity),
-            *(figure_cell(quantity, figure) for figure in quantity.figures),
-            *(comparison_cell(quantity, comparison) for comparison in quantity.comparisons),
-        )
-        for quantity in document.quantities
+        Column("quantity", quantity_words, numeric=False),
+        *(_figure_column(place, label) for place, label in enumerate((first, *others))),
+        *(_comparison_column(place, f"{label} / {first}") for place, label in enumerate(others)),
     )
-    table = Table(title="Quantities", columns=columns, rows=rows)
-    return Section(title="Figures", tables=(table,), notes=tuple(_notes(document)))
+    figures = table_of("Quantities", columns, document.quantities)
+    return Section(title="Figures", tables=(figures,), notes=tuple(_notes(document)))
+
+
+def _figure_column(place: int, label: str) -> Column[ComparedQuantity]:
+    heading = f"{label}\np1 {DASH} p99\nvalues"
+    return Column(heading, lambda quantity: figure_cell(quantity, quantity.figures[place]))
+
+
+def _comparison_column(place: int, label: str) -> Column[ComparedQuantity]:
+    heading = f"{label}\ninterval\njudgement"
+    return Column(heading, lambda quantity: comparison_cell(quantity, quantity.comparisons[place]), strong=True)
 
 
 def _notes(document: ComparisonDocument) -> Iterator[str]:

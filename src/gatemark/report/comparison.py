@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from operator import itemgetter
+from typing import NamedTuple
 
+from gatemark.report.figure_tables import headline_rows, rate_tables, time_tables
 from gatemark.report.plots import overview_plot, plot_against
-from gatemark.report.rates import rate_tables
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.words import (
     DASH,
     capital,
     format_count,
-    format_in,
     format_percent,
-    format_spread_in,
-    unit_of_times,
 )
 from gatemark.results.coordinates import (
     CONNECTIONS,
     COORDINATES,
     LOAD,
-    MIX,
-    SIZES,
-    dimension,
-    is_mixed,
     place_words,
     telling,
 )
-from gatemark.results.document import ResultDocument, rows_of
-from gatemark.results.quantity import Quantity, Row, varying
+from gatemark.results.document import ResultDocument
+from gatemark.results.quantity import Quantity, Row
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.technology import TECHNOLOGIES
 
@@ -50,19 +45,11 @@ _Rates = tuple[ResultDocument, Sequence[Row]]
 """A campaign with its rates that the gateway limits."""
 
 
-def headline_rows(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[Row]]:
-    """Return the headline quantities of the runs, by name and unit of the quantity."""
-    tables: dict[tuple[str, str], list[Row]] = {}
-    for row in rows_of(documents):
-        if row.quantity.is_headline and row.quantity.unit:
-            tables.setdefault((row.quantity.name, row.quantity.unit), []).append(row)
-    return tables
-
-
 def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
     """Yield a plot for each quantity that several campaigns have; over cores where they differ in these."""
-    for (name, unit), rows in headline_rows(documents).items():
-        if unit == "%" or len({row.campaign for row in rows}) < 2:
+    for (name, unit), figures in headline_rows(documents).items():
+        rows = [figure.row for figure in figures]
+        if unit in ("", "%") or len({row.campaign for row in rows}) < 2:
             continue
         title = capital(name)
         caption = (
@@ -82,61 +69,21 @@ def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:
     """Return the tables of several campaigns; None for a single one."""
     if len(documents) < 2:
         return None
-    tables = (*rate_tables(documents), *_time_tables(documents), *scale_up_tables(documents), *_shares(documents))
+    tables = (*rate_tables(documents), *time_tables(documents), *scale_up_tables(documents), share_table(documents))
     return Section(title="All gateways", tables=(*tables, *_gateways(documents)))
 
 
 def _gateways(documents: Sequence[ResultDocument]) -> Iterator[Table]:
     """Yield a table of the gateways; the tables above it name the campaigns alone."""
-    rows = tuple(dict.fromkeys((document.name, document.gateway.name) for document in documents))
-    if any(campaign != gateway for campaign, gateway in rows):
-        columns = (Column(heading="campaign", numeric=False), Column(heading="gateway", numeric=False))
-        yield Table(title="Gateways", columns=columns, rows=rows)
+    named = {(document.name, document.gateway.name): document for document in documents}
+    if any(campaign != gateway for campaign, gateway in named):
+        yield table_of("Gateways", GATEWAYS, named.values())
 
 
-def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
-    """Yield a table of each delay or time that is a headline quantity."""
-    for (name, unit), rows in headline_rows(documents).items():
-        if unit != "ns":
-            continue
-        words, unit_ns = unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
-        others = [name for name in varying(rows) if name not in COORDINATES]
-        traffic = [name for name in (*_TRAFFIC, *others) if any(_traffic_cell(name, row) for row in rows)]
-        columns = (
-            Column(heading="campaign", numeric=False),
-            *(Column(heading=dimension(name).heading, numeric=dimension(name).numeric) for name in traffic),
-            Column(heading=words, strong=True),
-            Column(heading=f"p1 {DASH} p99\ndispersion"),
-            REPETITIONS,
-            Column(heading="limited by", numeric=False),
-        )
-        cells = tuple(
-            (
-                row.campaign,
-                *(_traffic_cell(name, row) or DASH for name in traffic),
-                "not measured" if row.quantity.value is None else format_in(row.quantity.value, unit_ns),
-                _spread_cell(row.quantity, unit_ns),
-                str(row.quantity.repetitions),
-                row.quantity.limited_by or "",
-            )
-            for row in rows
-        )
-        yield Table(title=f"{capital(name)}, {words}", columns=columns, rows=cells, names=1 + len(traffic))
-
-
-_TRAFFIC = (CONNECTIONS, SIZES[0], "direction", "class", MIX[0], LOAD)
-"""What a delay or time was measured with, in the order of the columns; empty columns are left out."""
-
-
-def _traffic_cell(name: str, row: Row) -> str:
-    if name in ("class", *MIX) and not is_mixed(row.place):
-        return ""
-    return dimension(name).words(row.place)
-
-
-def _spread_cell(quantity: Quantity, unit_ns: int) -> str:
-    spread = format_spread_in(quantity.p1, quantity.p99, unit_ns)
-    return f"{spread}\n{format_percent(quantity.dispersion_percent)}" if spread else DASH
+GATEWAYS: tuple[Column[ResultDocument], ...] = (
+    Column("campaign", lambda document: document.name, numeric=False),
+    Column("gateway", lambda document: document.gateway.name, numeric=False),
+)
 
 
 def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
@@ -158,14 +105,15 @@ def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
             for row in by_cores[count].rows():
                 if _is_rate(row.quantity):
                     medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.median or 0)
-        rows = tuple(
+        rows = [
             (", ".join(what), *_scale_up_cells(rates, counts))
             for what, rates in medians.items()
             if 1 in rates and len(rates) > 1
-        )
+        ]
+        figures = (Column(str(count), itemgetter(place)) for place, count in enumerate(counts, start=1))
+        columns = (Column("cores", itemgetter(0), numeric=False), *figures)
         if rows:
-            columns = (Column(heading="cores", numeric=False), *(Column(heading=str(count)) for count in counts))
-            yield Table(title=f"{gateway} over its cores", columns=columns, rows=rows, notes=(SCALE_UP_NOTE,))
+            yield table_of(f"{gateway} over its cores", columns, rows, notes=(SCALE_UP_NOTE,))
 
 
 def _scale_up_cells(rates: dict[int, Fraction], counts: Sequence[int]) -> Iterator[str]:
@@ -179,42 +127,48 @@ def _scale_up_cells(rates: dict[int, Fraction], counts: Sequence[int]) -> Iterat
         yield f"{format_count(float(rates[count]))}\n{float(relative[count]):.3f}\n{ratio}"
 
 
-def _shares(documents: Sequence[ResultDocument]) -> Iterator[Table]:
-    rows = tuple(share_rows(documents))
-    if rows:
-        columns = (
-            Column(heading="campaign", numeric=False),
-            Column(heading="measured", numeric=False),
-            Column(heading="median", strong=True),
-            Column(heading="dispersion"),
-            Column(heading="share"),
-            Column(heading="of campaign", numeric=False),
-        )
-        yield Table(title="Campaigns compared", columns=columns, rows=rows, names=2, notes=(SHARE_NOTE,))
+class Share(NamedTuple):
+    """A rate, and the one that it is a part of."""
+
+    row: Row
+    reference: Row
+
+    @property
+    def measured(self) -> str:
+        """What was measured, and with what."""
+        return ", ".join((*_what(self.row), self.row.quantity.unit))
+
+    @property
+    def percent(self) -> Fraction:
+        """The median as a part of that of the reference."""
+        return 100 * Fraction(self.row.quantity.median or 0) / Fraction(self.reference.quantity.median or 1)
 
 
-def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each rate that another campaign measured with the same traffic.
+SHARES: tuple[Column[Share], ...] = (
+    Column("campaign", lambda share: share.row.campaign, names=True, numeric=False),
+    Column("measured", lambda share: share.measured, names=True, numeric=False),
+    Column("median", lambda share: format_count(share.row.quantity.median), strong=True),
+    Column("dispersion", lambda share: format_percent(share.row.quantity.dispersion_percent)),
+    Column("share", lambda share: f"{float(share.percent):.2f} %"),
+    Column("of campaign", lambda share: share.reference.campaign, numeric=False),
+)
+
+
+def share_table(documents: Sequence[ResultDocument]) -> Table:
+    """Return a row for each rate that another campaign measured with the same traffic.
 
     The reference of a translator or NAT is a router with the same number of cores, if one was measured: the share shows
     the cost of translation. Otherwise it is the first campaign of the same technology with the same number of cores.
     Rates that the gateway did not limit have no share.
     """
     rates = [(document, [row for row in document.rows() if _is_rate(row.quantity)]) for document in documents]
-    for document, rows in rates:
-        for row in rows:
-            reference = _reference(rates, document, row)
-            if reference is None:
-                continue
-            share = 100 * Fraction(row.quantity.median or 0) / Fraction(reference.quantity.median or 1)
-            yield (
-                document.name,
-                ", ".join((*_what(row), row.quantity.unit)),
-                format_count(row.quantity.median),
-                format_percent(row.quantity.dispersion_percent),
-                f"{float(share):.2f} %",
-                reference.campaign,
-            )
+    shares = (
+        Share(row, reference)
+        for document, rows in rates
+        for row in rows
+        if (reference := _reference(rates, document, row)) is not None
+    )
+    return table_of("Campaigns compared", SHARES, shares, notes=(SHARE_NOTE,))
 
 
 def _reference(rates: Sequence[_Rates], document: ResultDocument, row: Row) -> Row | None:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gatemark.report.model import TrialRow
-from gatemark.report.table import Column, Section, Table
+from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import format_count
 from gatemark.trial.report import TrialReport
 
@@ -22,17 +22,18 @@ class Counter:
     words: str
     whose: Literal["gateway", "Tester", "test network", "test bed"]
     """Whose fault it is, if it is one."""
-    total: Literal["sum", "largest"] = "sum"
+    total: Callable[[Iterable[int]], int] = sum
+    """Over all trials."""
 
 
 COUNTERS: Mapping[str, Counter] = {
     "counts.duplicate": Counter(words="frames that arrived again", whose="gateway"),
     "counts.late": Counter(words="correct frames that arrived too late", whose="gateway"),
     "counts.reordered": Counter(words="frames that arrived after one sent later", whose="gateway"),
-    "counts.reordering_extent_max": Counter(words="largest reordering extent", whose="gateway", total="largest"),
+    "counts.reordering_extent_max": Counter(words="largest reordering extent", whose="gateway", total=max),
     "counts.zero_checksum": Counter(words="frames with UDP checksum 0 that counts as correct", whose="gateway"),
     "loss.runs": Counter(words="runs of successive lost frames", whose="gateway"),
-    "loss.longest_run": Counter(words="longest run of lost frames", whose="gateway", total="largest"),
+    "loss.longest_run": Counter(words="longest run of lost frames", whose="gateway", total=max),
     "delay.negative": Counter(words="delays below 0, in no figure", whose="Tester"),
     "direction.refused": Counter(words="times a port took fewer frames than it was given", whose="Tester"),
     "direction.gave_up": Counter(words="trials that the Tester ended because it was too late", whose="Tester"),
@@ -59,8 +60,7 @@ def count(reports: Iterable[TrialReport], **of_the_record: Mapping[str, int]) ->
     drops = [(f"record.{name}", by_place) for name, by_place in of_the_record.items()]
     for place, value in (*(counter for report in reports for counter in _counters(report)), *drops):
         for key, number in _named(place, value):
-            largest = COUNTERS[place].total == "largest"
-            totals[key] = max(totals.get(key, 0), number) if largest else totals.get(key, 0) + number
+            totals[key] = COUNTERS[place].total((totals.get(key, 0), number))
     return {key: number for key, number in totals.items() if number}
 
 
@@ -70,25 +70,39 @@ def counter_section(trials: Sequence[TrialRow]) -> Section:
     rows = tuple(_rows(counted))
     if not rows:
         return Section(title="", lead=("Nothing else was counted: every counter is 0 in all valid trials.",))
-    columns = (
-        Column(heading="counted", numeric=False),
-        Column(heading="whose", numeric=False),
-        Column(heading="in all valid trials"),
-        Column(heading="trials"),
-    )
     note = "Counters that are 0 in every valid trial are left out; the journal holds all of them for each trial."
-    return Section(title="", tables=(Table(title="", columns=columns, rows=rows, notes=(note,)),))
+    return Section(title="", tables=(table_of("", COLUMNS, rows, notes=(note,)),))
 
 
-def _rows(trials: Sequence[TrialRow]) -> Iterator[tuple[str, ...]]:
+class _Row(NamedTuple):
+    """A counter over all trials."""
+
+    counter: Counter
+    name: str
+    """Which of several it is; empty if there is one."""
+    numbers: Sequence[int]
+    """In the trials that have it."""
+
+    @property
+    def words(self) -> str:
+        """What was counted."""
+        return f"{self.counter.words} ({self.name})" if self.name else self.counter.words
+
+
+COLUMNS: tuple[Column[_Row], ...] = (
+    Column("counted", lambda row: row.words, numeric=False),
+    Column("whose", lambda row: row.counter.whose, numeric=False),
+    Column("in all valid trials", lambda row: format_count(row.counter.total(row.numbers))),
+    Column("trials", lambda row: format_count(len(row.numbers))),
+)
+
+
+def _rows(trials: Sequence[TrialRow]) -> Iterator[_Row]:
     keys = {key for trial in trials for key in trial.counters}
     for place, counter in COUNTERS.items():
         for key in sorted(key for key in keys if key.partition(" ")[0] == place):
             numbers = [trial.counters[key] for trial in trials if key in trial.counters]
-            name = key.partition(" ")[2]
-            total = max(numbers) if counter.total == "largest" else sum(numbers)
-            words = f"{counter.words} ({name})" if name else counter.words
-            yield words, counter.whose, format_count(total), format_count(len(numbers))
+            yield _Row(counter, key.partition(" ")[2], numbers)
 
 
 def _counters(report: TrialReport) -> Iterator[tuple[str, object]]:

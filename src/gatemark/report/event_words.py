@@ -1,12 +1,11 @@
-"""Words and columns that tables of bursts, recovery and reset share. Pure."""
+"""Words that tables of bursts, recovery and reset share. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from gatemark.report.table import Column
-from gatemark.report.words import DASH, format_count, format_in, format_mix, format_sizes
+from gatemark.report.words import DASH, format_count, format_in
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Number
@@ -49,34 +48,11 @@ def tester_limited_notes(runs: Sequence[RunResult]) -> tuple[str, ...]:
     )
 
 
-def traffic_columns(runs: Sequence[RunResult]) -> tuple[Column, ...]:
-    """Columns of what was set: connections and mix only where there are any."""
-    counted = any(run.connection_count is not None for run in runs)
-    mixed = any(run.mix.is_mixed for run in runs)
-    return (
-        *((Column(heading="connec-\ntions"),) if counted else ()),
-        Column(heading="IPv4 / IPv6\noctets"),
-        *((Column(heading="fore:back-\nground"),) if mixed else ()),
-    )
-
-
-def traffic_cells(run: RunResult, runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """One cell for each of `traffic_columns`."""
-    counted = any(other.connection_count is not None for other in runs)
-    mixed = any(other.mix.is_mixed for other in runs)
-    return (
-        *((format_count(run.connection_count),) if counted else ()),
-        format_sizes(run),
-        *((format_mix(run),) if mixed else ()),
-    )
-
-
-def way_cell(run: RunResult, direction: str, class_: str) -> str:
-    """Direction, and class where there are two."""
-    way = run.way_word(direction)
-    return f"{way},\n{class_}" if run.mix.is_mixed else way
-
-
 def of_all(measured: int, tester_limited: int) -> str:
     """Number of valid repetitions, and the total if the Tester could not make all of them."""
     return f"{measured} of {measured + tester_limited}" if tester_limited else str(measured)
+
+
+def stated(rate: int | None, *, measured: bool) -> str:
+    """A rate, and a remark if the campaign file states it."""
+    return f"{format_count(rate)}{'' if measured else ' (stated)'}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.report.table import Column, Section, Table
+from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import DASH, direction_label, format_count
 from gatemark.results.connections import Behaviour, PhaseOne
 from gatemark.results.document import ResultDocument
@@ -45,32 +45,28 @@ def suspect_words(document: ResultDocument) -> str:
 
 def behaviour_section(document: ResultDocument) -> Section:
     """What the state table shows in one trial of each run; no table if nothing was examined."""
-    rows = tuple(
-        (
-            str(run.number),
-            *(format_count(getattr(behaviour, name)) for name, _ in _BEHAVIOUR),
-            f"{behaviour.public_port_minimum} {DASH} {behaviour.public_port_maximum}",
-        )
+    rows = (
+        (run, behaviour)
         for run in document.runs
         if run.connections is not None and (behaviour := run.connections.behaviour) is not None
     )
-    columns = (Column(heading="run"), *(Column(heading=heading) for _, heading in _BEHAVIOUR), Column(heading="ports"))
     title = "What the Tester's state table shows, one trial of each run"
-    return Section(title="", tables=(Table(title=title, columns=columns, rows=rows),) if rows else ())
+    return Section(title="", tables=(table_of(title, BEHAVIOUR, rows),))
 
 
-_BEHAVIOUR = (
-    ("established", "established"),
-    ("examined", "examined"),
-    ("port_preserved", "port\nkept"),
-    ("parity_preserved", "parity\nkept"),
-    ("port_class_preserved", "side of 1024\nkept"),
-    ("public_addresses", "public\naddresses"),
-    ("public_ports", "public\nports"),
-    ("sources_compared", "endpoints\ncompared"),
-    ("sources_endpoint_independent", "with one public\nendpoint"),
+BEHAVIOUR: tuple[Column[tuple[RunResult, Behaviour]], ...] = (
+    Column("run", lambda row: str(row[0].number)),
+    Column("established", lambda row: format_count(row[1].established)),
+    Column("examined", lambda row: format_count(row[1].examined)),
+    Column("port\nkept", lambda row: format_count(row[1].port_preserved)),
+    Column("parity\nkept", lambda row: format_count(row[1].parity_preserved)),
+    Column("side of 1024\nkept", lambda row: format_count(row[1].port_class_preserved)),
+    Column("public\naddresses", lambda row: format_count(row[1].public_addresses)),
+    Column("public\nports", lambda row: format_count(row[1].public_ports)),
+    Column("endpoints\ncompared", lambda row: format_count(row[1].sources_compared)),
+    Column("with one public\nendpoint", lambda row: format_count(row[1].sources_endpoint_independent)),
+    Column("ports", lambda row: f"{row[1].public_port_minimum} {DASH} {row[1].public_port_maximum}"),
 )
-"""Columns of the table: key and heading."""
 
 
 def mapping_sentence(behaviour: Behaviour) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gatemark.report.table import Column
 from gatemark.report.words import direction_label, format_count, format_in, format_time
@@ -10,33 +11,38 @@ from gatemark.results import ceiling
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
-from gatemark.results.tester_parts import CeilingPart
+from gatemark.results.tester_parts import CeilingPart, SelfTestPart
 
 HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
 
 
-def error_columns(document: ResultDocument, unit: str) -> tuple[Column, ...]:
-    """Columns shown next to every delay; self-latency only if it was measured."""
-    lateness = Column(heading="Tester late,\nmaximum")
-    if document.self_test is None or not document.self_test.self_latency:
-        return (lateness,)
-    return Column(heading=f"self-latency, {unit}\np50 / p99.9"), lateness
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Frames of one direction at one load, as the Tester sent them."""
+
+    run: RunResult
+    direction: str
+    frames_per_second: int
+    lateness_ns: int
+    """Of the latest burst."""
 
 
-def error_cells(
-    document: ResultDocument, run: RunResult, *, direction: str, load: int, lateness_ns: int, unit_ns: int
-) -> tuple[str, ...]:
-    """One cell for each of `error_columns`."""
-    lateness = format_time(lateness_ns)
-    if document.self_test is None or not document.self_test.self_latency:
-        return (lateness,)
-    self_latency = document.self_test.latency_at(run.frame_sizes.model_dump(), direction, load)
-    if self_latency is None:
-        return "not measured", lateness
-    figures = f"{format_in(self_latency.p50_ns, unit_ns)} / {format_in(self_latency.p999_ns, unit_ns)}"
-    same = self_latency.frame_octets in (run.frame_sizes.ipv4, run.frame_sizes.ipv6)
-    size = "" if same else f"\nof {self_latency.frame_octets} octets"
-    return f"{figures}\nat {format_count(self_latency.frames_per_second)}/s{size}", lateness
+def error_columns(document: ResultDocument, unit: str, unit_ns: int) -> Iterator[Column[Sent]]:
+    """Yield the columns shown next to every delay; self-latency only if it was measured."""
+    self_test = document.self_test
+    if self_test is not None and self_test.self_latency:
+        yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(self_test, sent, unit_ns))
+    yield Column("Tester late,\nmaximum", lambda sent: format_time(sent.lateness_ns))
+
+
+def _self_latency(self_test: SelfTestPart, sent: Sent, unit_ns: int) -> str:
+    sizes = sent.run.frame_sizes
+    known = self_test.latency_at(sizes.model_dump(), sent.direction, sent.frames_per_second)
+    if known is None:
+        return "not measured"
+    figures = f"{format_in(known.p50_ns, unit_ns)} / {format_in(known.p999_ns, unit_ns)}"
+    size = "" if known.frame_octets in (sizes.ipv4, sizes.ipv6) else f"\nof {known.frame_octets} octets"
+    return f"{figures}\nat {format_count(known.frames_per_second)}/s{size}"
 
 
 def error_notes(document: ResultDocument) -> Iterator[str]:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from gatemark.report.comparison import comparison_section
+from gatemark.report.figure_tables import rate_tables
 from gatemark.report.observed import observations, phase_one_failures, suspect_words
-from gatemark.report.rates import rate_tables
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.series import series_section
 from gatemark.report.table import Section

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.plot_style import BLUE, GRID, LINES, SERIES, Drawing, add_legend
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.words import DASH, format_count, run_name
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
@@ -58,160 +60,71 @@ def sampled_trials(document: ResultDocument, trials: Sequence[TrialRow]) -> tupl
     return tuple(shown)
 
 
+class Shown(NamedTuple):
+    """A trial whose samples are shown, or a test phase of it."""
+
+    run: RunResult
+    trial: TrialRow
+    phase: str
+    facts: TelemetryFacts
+
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        """Series while frames were sent; none where no time between samples lies in it."""
+        span = self.facts.span(_shown_span(self.facts))
+        return {} if span is None else span.levels
+
+
+class Other(NamedTuple):
+    """A series of a process or command in a trial."""
+
+    shown: Shown
+    series: str
+
+    @property
+    def level(self) -> Level | None:
+        """The series while frames were sent."""
+        return self.shown.levels.get(self.series)
+
+
 def telemetry_section(part: ReportPart) -> Section | None:
     """Return what was sampled, as tables and sentences; None if the host was not to be sampled."""
     if part.document.telemetry is None:
         return None
     runs = {run.number: run for run in part.document.runs}
     shown = [
-        (runs[trial.run], trial, phase, facts)
+        Shown(runs[trial.run], trial, phase, facts)
         for trial in sampled_trials(part.document, part.trials)
         for phase, facts in trial.telemetry
         if facts.reason is None
     ]
-    tables = (_busy_table(shown), _interrupt_table(shown), _memory_table(shown), _other_table(shown))
     return Section(
         title=TITLE,
         lead=tuple(_lead(part)),
-        tables=tuple(table for table in tables if table.rows),
+        tables=(
+            table_of(
+                "Busy share of its cores while frames were sent, %",
+                BUSY_COLUMNS,
+                (row for row in shown if BUSY in row.levels),
+            ),
+            table_of(
+                "Interrupts of its network cards while frames were sent",
+                INTERRUPT_COLUMNS,
+                (row for row in shown if _interrupt_rates(row.facts)),
+            ),
+            table_of(
+                "Its memory, and connections that its kernel tracks",
+                MEMORY_COLUMNS,
+                (row for row in shown if AVAILABLE in row.facts.first or _counts(row.facts)),
+            ),
+            table_of(
+                "Processes and commands that the campaign names",
+                OTHER_COLUMNS,
+                (Other(row, name) for row in shown for name in row.levels if name.startswith(("process.", "command."))),
+            ),
+        ),
         notes=tuple(_notes(part, shown)),
     )
-
-
-Shown = tuple[RunResult, TrialRow, str, TelemetryFacts]
-WHICH = (
-    Column(heading="run", numeric=False),
-    Column(heading="phase", numeric=False),
-    Column(heading="trial"),
-    Column(heading="load"),
-)
-
-
-def _which(row: Shown) -> tuple[str, ...]:
-    run, trial, phase, _ = row
-    return run_name(run), phase, str(trial.trial_number), format_count(trial.frames_per_second)
-
-
-def _busy_table(shown: Sequence[Shown]) -> Table:
-    columns = (
-        *WHICH,
-        Column(heading="before,\nmean"),
-        Column(heading="all cores:\nmean", strong=True),
-        Column(heading="sd"),
-        Column(heading="max."),
-        Column(heading="busiest core"),
-        Column(heading="mean", strong=True),
-        Column(heading="sd"),
-        Column(heading="max."),
-        Column(heading="after,\nmean"),
-        Column(heading="time covered"),
-        Column(heading="each core, mean", numeric=False),
-    )
-    rows = []
-    for row in shown:
-        facts = row[3]
-        name = _shown_span(facts)
-        span = facts.span(name)
-        if span is None or BUSY not in span.levels:
-            continue
-        covered = format_duration_ns(span.covered_ns) + ("" if name == "sending" else "\nwaits included")
-        rows.append(
-            (
-                *_which(row),
-                _mean(facts.level("before", BUSY)),
-                *_cells(span.levels[BUSY]),
-                "" if span.busiest_cpu is None else str(span.busiest_cpu),
-                *_cells(span.levels[BUSIEST]),
-                _mean(facts.level("after", BUSY)),
-                covered,
-                _by_core(span.levels),
-            )
-        )
-    return Table(title="Busy share of its cores while frames were sent, %", columns=columns, rows=tuple(rows), names=4)
-
-
-def _interrupt_table(shown: Sequence[Shown]) -> Table:
-    columns = (
-        *WHICH,
-        Column(heading="of all cores,\na second", strong=True),
-        Column(heading="cores that\ntook any"),
-        Column(heading="share of each core, %", numeric=False),
-    )
-    rows = []
-    for row in shown:
-        rates = _interrupt_rates(row[3])
-        total = sum(rates.values())
-        if not rates:
-            continue
-        taking = f"{sum(rate > 0 for rate in rates.values())} of {len(rates)}"
-        shares = {cpu: f"{100 * rate / total:.1f}" for cpu, rate in rates.items()} if total else {}
-        rows.append((*_which(row), _value(total), taking, _listed(shares) or DASH))
-    title = "Interrupts of its network cards while frames were sent"
-    return Table(title=title, columns=columns, rows=tuple(rows), names=4)
-
-
-def _memory_table(shown: Sequence[Shown]) -> Table:
-    columns = (
-        *WHICH,
-        Column(heading="memory available,\nfirst sample, kB"),
-        Column(heading="lowest while\nsending, kB"),
-        Column(heading="last\nsample, kB"),
-        Column(heading="connections,\nfirst sample"),
-        Column(heading="highest while\nsending"),
-        Column(heading="last\nsample"),
-    )
-    rows = []
-    for row in shown:
-        facts = row[3]
-        span = _shown_span(facts)
-        available, connections = facts.level(span, AVAILABLE), facts.level(span, CONNECTIONS)
-        if AVAILABLE not in facts.first and not _counts(facts):
-            continue
-        rows.append(
-            (
-                *_which(row),
-                _value(facts.first.get(AVAILABLE)),
-                _value(None if available is None else available.minimum),
-                _value(facts.last.get(AVAILABLE)),
-                *(
-                    (
-                        _value(facts.first.get(CONNECTIONS)),
-                        _value(None if connections is None else connections.maximum),
-                        _value(facts.last.get(CONNECTIONS)),
-                    )
-                    if _counts(facts)
-                    else (DASH, DASH, DASH)
-                ),
-            )
-        )
-    title = "Its memory, and connections that its kernel tracks"
-    return Table(title=title, columns=columns, rows=tuple(rows), names=4)
-
-
-def _other_table(shown: Sequence[Shown]) -> Table:
-    columns = (
-        *WHICH,
-        Column(heading="what", numeric=False),
-        Column(heading="unit", numeric=False),
-        Column(heading="before,\nmean"),
-        Column(heading="mean", strong=True),
-        Column(heading="sd"),
-        Column(heading="max."),
-        Column(heading="after,\nmean"),
-    )
-    rows = []
-    for row in shown:
-        facts = row[3]
-        name = _shown_span(facts)
-        span = facts.span(name)
-        for series, level in {} if span is None else span.levels.items():
-            if not series.startswith(("process.", "command.")):
-                continue
-            before, after = facts.level("before", series), facts.level("after", series)
-            cells = (words_of(series), unit_of(series), _mean(before), *_cells(level), _mean(after))
-            rows.append((*_which(row), *cells))
-    title = "Processes and commands that the campaign names"
-    return Table(title=title, columns=columns, rows=tuple(rows), names=5)
 
 
 def _lead(part: ReportPart) -> Iterator[str]:
@@ -429,10 +342,6 @@ def _listed(cells: Mapping[int, str]) -> str:
     return "\n".join(", ".join(words[at : at + CORES_IN_LINE]) for at in range(0, len(words), CORES_IN_LINE))
 
 
-def _cells(level: Level) -> tuple[str, str, str]:
-    return _value(level.mean), _value(level.sd), _value(level.maximum)
-
-
 def _mean(level: Level | None) -> str:
     return _value(None if level is None else level.mean)
 
@@ -442,3 +351,93 @@ def _value(value: float | None) -> str:
     if value is None:
         return DASH
     return f"{value:.1f}" if abs(value) < 1000 and value % 1 else format_count(round(value))
+
+
+def _taking(row: Shown) -> str:
+    rates = _interrupt_rates(row.facts)
+    return f"{sum(rate > 0 for rate in rates.values())} of {len(rates)}"
+
+
+def _shares(row: Shown) -> str:
+    rates = _interrupt_rates(row.facts)
+    total = sum(rates.values())
+    return _listed({cpu: f"{100 * rate / total:.1f}" for cpu, rate in rates.items()}) if total else DASH
+
+
+def _busiest(row: Shown) -> str:
+    span = row.facts.span(_shown_span(row.facts))
+    return "" if span is None or span.busiest_cpu is None else str(span.busiest_cpu)
+
+
+def _level(series: str) -> Callable[[Shown], Level | None]:
+    return lambda row: row.levels.get(series)
+
+
+def _extreme(row: Shown, series: str, name: Literal["minimum", "maximum"]) -> str:
+    level = row.levels.get(series)
+    return _value(None if level is None else getattr(level, name))
+
+
+def _first(series: str) -> Callable[[Shown], str]:
+    return lambda row: _value(row.facts.first.get(series))
+
+
+def _last(series: str) -> Callable[[Shown], str]:
+    return lambda row: _value(row.facts.last.get(series))
+
+
+def _if_counted(cell: Callable[[Shown], str]) -> Callable[[Shown], str]:
+    return lambda row: cell(row) if _counts(row.facts) else DASH
+
+
+def _covered(row: Shown) -> str:
+    span = row.facts.span(_shown_span(row.facts))
+    covered_ns, waits = (0, "") if span is None else (span.covered_ns, "\nwaits included" * (span.span == "whole"))
+    return f"{format_duration_ns(covered_ns)}{waits}"
+
+
+WHICH: tuple[Column[Shown], ...] = (
+    Column("run", lambda row: run_name(row.run), names=True, numeric=False),
+    Column("phase", lambda row: row.phase, names=True, numeric=False),
+    Column("trial", lambda row: str(row.trial.trial_number), names=True),
+    Column("load", lambda row: format_count(row.trial.frames_per_second), names=True),
+)
+MEAN: Column[Level] = Column("mean", lambda level: _value(level.mean), strong=True)
+DEVIATION: tuple[Column[Level], ...] = (
+    Column("sd", lambda level: _value(level.sd)),
+    Column("max.", lambda level: _value(level.maximum)),
+)
+BUSY_COLUMNS: tuple[Column[Shown], ...] = (
+    *WHICH,
+    Column("before,\nmean", lambda row: _mean(row.facts.level("before", BUSY))),
+    replace(MEAN, heading="all cores:\nmean").of(_level(BUSY)),
+    *(column.of(_level(BUSY)) for column in DEVIATION),
+    Column("busiest core", _busiest),
+    *(column.of(_level(BUSIEST)) for column in (MEAN, *DEVIATION)),
+    Column("after,\nmean", lambda row: _mean(row.facts.level("after", BUSY))),
+    Column("time covered", _covered),
+    Column("each core, mean", lambda row: _by_core(row.levels), numeric=False),
+)
+INTERRUPT_COLUMNS: tuple[Column[Shown], ...] = (
+    *WHICH,
+    Column("of all cores,\na second", lambda row: _value(sum(_interrupt_rates(row.facts).values())), strong=True),
+    Column("cores that\ntook any", _taking),
+    Column("share of each core, %", _shares, numeric=False),
+)
+MEMORY_COLUMNS: tuple[Column[Shown], ...] = (
+    *WHICH,
+    Column("memory available,\nfirst sample, kB", _first(AVAILABLE)),
+    Column("lowest while\nsending, kB", lambda row: _extreme(row, AVAILABLE, "minimum")),
+    Column("last\nsample, kB", _last(AVAILABLE)),
+    Column("connections,\nfirst sample", _if_counted(_first(CONNECTIONS))),
+    Column("highest while\nsending", _if_counted(lambda row: _extreme(row, CONNECTIONS, "maximum"))),
+    Column("last\nsample", _if_counted(_last(CONNECTIONS))),
+)
+OTHER_COLUMNS: tuple[Column[Other], ...] = (
+    *(column.of(attrgetter("shown")) for column in WHICH),
+    Column("what", lambda row: words_of(row.series), names=True, numeric=False),
+    Column("unit", lambda row: unit_of(row.series), numeric=False),
+    Column("before,\nmean", lambda row: _mean(row.shown.facts.level("before", row.series))),
+    *(column.of(attrgetter("level")) for column in (MEAN, *DEVIATION)),
+    Column("after,\nmean", lambda row: _mean(row.shown.facts.level("after", row.series))),
+)

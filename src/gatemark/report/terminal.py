@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -131,8 +132,7 @@ def _in_form(table: Table, form: _Form) -> tuple[str, Table]:
         heading = table.columns[number].heading
         width = max([form.cell_width, *(_longest(row[place]) for row in shaped_rows if len(row) > 1)])
         columns.append(replace(table.columns[number], heading=_filled(heading, width)))
-    names = sum(number < table.names for number in kept)
-    shaped = replace(table, columns=tuple(columns), rows=shaped_rows, names=names)
+    shaped = replace(table, columns=tuple(columns), rows=shaped_rows)
     return f"In every row: {common}" if common and len(rows) > 1 else common, shaped
 
 
@@ -174,11 +174,12 @@ def _longest(cell: str) -> int:
 def _lines(table: Table, numbers: Sequence[int], width: int, styles: Mapping[str, str]) -> Iterator[Text]:
     """Yield the lines of a table with some of its columns."""
     columns = [table.columns[number] for number in numbers]
+    numeric = [column.numeric for column in columns]
     widths = [_width(table, number) for number in numbers]
     headings = [column.heading.split("\n") for column in columns]
     height = max(map(len, headings))
     yield from _row(
-        [[""] * (height - len(lines)) + lines for lines in headings], columns, widths, ["bold"] * len(columns)
+        [[""] * (height - len(lines)) + lines for lines in headings], numeric, widths, ["bold"] * len(columns)
     )
     yield Text("\u2500" * (sum(widths) + COLUMN_GAP * (len(widths) - 1)))
     for place, row in enumerate(table.rows):
@@ -189,19 +190,19 @@ def _lines(table: Table, numbers: Sequence[int], width: int, styles: Mapping[str
         style = "bold" if place in table.strong_rows else ""
         cells = [row[number] for number in numbers]
         yield from _row(
-            [cell.split("\n") for cell in cells], columns, widths, [styles.get(cell, style) for cell in cells]
+            [cell.split("\n") for cell in cells], numeric, widths, [styles.get(cell, style) for cell in cells]
         )
 
 
 def _row(
-    cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int], styles: Sequence[str]
+    cells: Sequence[Sequence[str]], numeric: Sequence[bool], widths: Sequence[int], styles: Sequence[str]
 ) -> Iterator[Text]:
     """Yield the lines of a row; `cells` has those of each cell."""
     for lines in zip_longest(*cells, fillvalue=""):
         text = Text()
-        for line, column, width, style in zip(lines, columns, widths, styles, strict=True):
-            text.append(" " * COLUMN_GAP if column is not columns[0] else "")
-            text.append(line.rjust(width) if column.numeric else line.ljust(width), style=style)
+        for place, (line, figures, width, style) in enumerate(zip(lines, numeric, widths, styles, strict=True)):
+            text.append(" " * COLUMN_GAP if place else "")
+            text.append(line.rjust(width) if figures else line.ljust(width), style=style)
         text.rstrip()
         yield text
 
@@ -210,7 +211,6 @@ def _listed(table: Table, width: int) -> Iterator[Text]:
     """Yield a line for each cell that says something, with its heading."""
     headings = [_one_line(column.heading) for column in table.columns]
     name_width = min(max(map(len, headings)), width // 2 - COLUMN_GAP)
-    pair = (Column(heading="figure", numeric=False), Column(heading="value", numeric=False))
     widths = (name_width, width - name_width - COLUMN_GAP)
     for place, row in enumerate(table.rows):
         yield from (Text(""),) if place else ()
@@ -224,7 +224,7 @@ def _listed(table: Table, width: int) -> Iterator[Text]:
                     _filled(text, room, break_long_words=True).split("\n")
                     for text, room in zip(texts, widths, strict=True)
                 ]
-                yield from _row(cells, pair, widths, ("", ""))
+                yield from _row(cells, (False, False), widths, ("", ""))
 
 
 def _one_line(heading: str, *, several: bool = False) -> str:
@@ -236,7 +236,7 @@ def _joined(cell: str, separator: str) -> str:
     return separator.join(cell.split("\n"))
 
 
-def _broken(cell: str, column: Column, form: _Form, *, is_first: bool) -> str:
+def _broken(cell: str, column: Column[Any], form: _Form, *, is_first: bool) -> str:
     """A cell in lines as short as the form asks; figures are not broken."""
     if cell[:1].isalpha() or not column.numeric:
         return _filled(cell, min(NAME_WIDTH_MAX, 2 * form.cell_width) if is_first else form.cell_width)

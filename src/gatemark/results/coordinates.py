@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gatemark.units import format_duration_ns
@@ -16,7 +16,7 @@ Place = Mapping[str, Coordinate]
 """Coordinates of a figure, by name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dimension:
     """One thing that figures are measured with."""
 
@@ -30,7 +30,7 @@ class Dimension:
     """Its values in words, one argument for each of its names."""
     phrase: str = "{}"
     """What is said of a figure that was measured with it; `{}` stands for the words."""
-    numeric: bool = True
+    numeric: bool = field(default=True, kw_only=True)
 
     def words(self, place: Place) -> str:
         """Return the values of a place in words; empty where it has none."""
@@ -65,56 +65,17 @@ LOAD = "load_frames_per_second"
 """The one coordinate that is itself measured where the file says it as a share."""
 
 DIMENSIONS = (
-    Dimension(names=("direction",), label="direction", heading="direction", write=str, numeric=False),
-    Dimension(names=("class",), label="class", heading="class", write=str, numeric=False),
+    Dimension(("direction",), "direction", "direction", str, numeric=False),
+    Dimension(("class",), "class", "class", str, numeric=False),
+    Dimension(SIZES, "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, "{} octets"),
+    Dimension(MIX, "foreground:background", "fore:back-\nground", lambda m, n: mix_words(m, n) if m and n else ""),
+    Dimension((CONNECTIONS,), "connections", "connec-\ntions", "{:,}".format, "{} connections"),
+    Dimension(("alpha",), "alpha", "alpha", lambda alpha: f"{float(Fraction(alpha)):g}", "alpha {}"),
+    Dimension(("loss_tolerance",), "loss tolerance", "loss\ntolerance", _percent, "loss tolerance {}"),
     Dimension(
-        names=SIZES,
-        label="frame size IPv4 / IPv6",
-        heading="IPv4 / IPv6\noctets",
-        write=size_words,
-        phrase="{} octets",
+        ("frame_timeout_ns",), "frame timeout", "frame\ntimeout", format_duration_ns, "frames later than {} lost"
     ),
-    Dimension(
-        names=MIX,
-        label="foreground:background",
-        heading="fore:back-\nground",
-        write=lambda m, n: mix_words(m, n) if m and n else "",
-    ),
-    Dimension(
-        names=(CONNECTIONS,),
-        label="connections",
-        heading="connec-\ntions",
-        write="{:,}".format,
-        phrase="{} connections",
-    ),
-    Dimension(
-        names=("alpha",),
-        label="alpha",
-        heading="alpha",
-        write=lambda alpha: f"{float(Fraction(alpha)):g}",
-        phrase="alpha {}",
-    ),
-    Dimension(
-        names=("loss_tolerance",),
-        label="loss tolerance",
-        heading="loss\ntolerance",
-        write=_percent,
-        phrase="loss tolerance {}",
-    ),
-    Dimension(
-        names=("frame_timeout_ns",),
-        label="frame timeout",
-        heading="frame\ntimeout",
-        write=format_duration_ns,
-        phrase="frames later than {} lost",
-    ),
-    Dimension(
-        names=(LOAD,),
-        label="load, frames/s",
-        heading="load,\nframes/s",
-        write="{:,}".format,
-        phrase="at {} frames/s",
-    ),
+    Dimension((LOAD,), "load, frames/s", "load,\nframes/s", "{:,}".format, "at {} frames/s"),
 )
 """What a quantity may be measured with, in the order of the columns. Direction and class are those of the figure."""
 
@@ -126,7 +87,7 @@ def dimension(name: str) -> Dimension:
     """Return the dimension that a coordinate belongs to; one that is not in the list is written as it is."""
     words = name.replace("_", " ")
     phrase = "{}" if name == "title" else f"{words} {{}}"
-    other = Dimension(names=(name,), label=words, heading=words.replace(" ", "\n"), write=str, phrase=phrase)
+    other = Dimension((name,), words, words.replace(" ", "\n"), str, phrase)
     return next((known for known in DIMENSIONS if name in known.names), other)
 
 

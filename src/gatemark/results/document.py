@@ -212,13 +212,14 @@ class ResultDocument(Document):
 
     def rows(self) -> tuple[Row, ...]:
         """Return all figures of the campaign as rows of the tidy table, then what the gateway's host did."""
-        return (*self.figures(), *(self._row(quantity) for run in self.runs for quantity in run.host_quantities()))
+        return (*self.figures(), *(self.row(quantity) for run in self.runs for quantity in run.host_quantities()))
 
     def figures(self) -> tuple[Row, ...]:
         """Return what the procedures measured as rows of the tidy table."""
-        return tuple(self._row(quantity) for run in self.runs for quantity in run.quantities())
+        return tuple(self.row(quantity) for run in self.runs for quantity in run.quantities())
 
-    def _row(self, quantity: Quantity) -> Row:
+    def row(self, quantity: Quantity) -> Row:
+        """Return a figure of the campaign as a row of the tidy table."""
         cores = {} if self.gateway.cores is None else {"cores": self.gateway.cores}
         return Row(campaign=self.name, gateway=self.gateway.name, quantity=quantity, coordinates=cores)
 

@@ -5,16 +5,19 @@ RFC 8219 section 10.2.1; nothing here knows a procedure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
+from gatemark.report.lines import COLUMNS_MAX, FigureWords
 from gatemark.report.plots import axis_of, plot_against
-from gatemark.report.table import Column, Plot, Section, Table, plot
-from gatemark.report.words import DASH, format_count
+from gatemark.report.table import Block, Column, Plot, Section, Table, plot, turned
+from gatemark.report.words import format_count
 from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, Coordinate, dimension, place_words, telling
 from gatemark.results.quantity import Quantity, Row
 from gatemark.series.document import ColumnFigure, Degradation, Metric, SeriesDocument
-from gatemark.series.report import COLUMNS_MAX, FigureWords
+from gatemark.series.report import figure_words
 
 MEANING = (
     "Xpd is how much worse a figure is with n network flows than with one (RFC 8219 section 10.2.1): (X1 - Xn) / X1 x"
@@ -115,16 +118,15 @@ def _other_titles(document: SeriesDocument, many: ColumnFigure, single: ColumnFi
 def _tables(benchmark: _Benchmark, cells: Sequence[_Cell]) -> Iterator[Table]:
     """Yield the table of a benchmark, split if it has more columns than fit side by side."""
     headings = list(dict.fromkeys(cell.heading for cell in cells))
-    words = FigureWords.of(*(cell.metric for cell in cells))
+    words = figure_words(*(cell.metric for cell in cells))
     for at in range(0, len(headings), COLUMNS_MAX):
         shown = headings[at : at + COLUMNS_MAX]
-        rows, strong = _rows([cell for cell in cells if cell.heading in shown], shown, words)
-        yield Table(
-            title=_title(benchmark, words),
-            columns=(Column(heading="flows", numeric=False), *(Column(heading=heading) for heading in shown)),
-            rows=tuple(rows),
-            strong_rows=frozenset(strong),
-            notes=tuple(_reasons(cells, shown)),
+        yield turned(
+            _title(benchmark, words),
+            "flows",
+            shown,
+            _blocks([cell for cell in cells if cell.heading in shown], shown, words),
+            notes=_reasons(cells, shown),
         )
 
 
@@ -140,49 +142,35 @@ def _title(benchmark: _Benchmark, words: FigureWords) -> str:
     return ", ".join(word for word in named if word)
 
 
-def _rows(
-    cells: Sequence[_Cell], headings: Sequence[str], words: FigureWords
-) -> tuple[list[tuple[str, ...]], set[int]]:
-    """Return the rows of a table, and which of them have the degradation."""
-    rows: list[tuple[str, ...]] = []
-    strong = set()
-    singles = {cell.heading: (cell.metric, cell.single) for cell in cells}
-    rows += _figure_rows("1 flow", singles, headings, words)
+def _blocks(cells: Sequence[_Cell], headings: Sequence[str], words: FigureWords) -> Iterator[Block[Any]]:
+    """Yield the figures with one flow, then those with each number of flows and their degradation."""
+    singles = {cell.heading: cell.metric.row(cell.single) for cell in cells}
+    yield Block(_figure_lines("1 flow", words), [singles[heading] for heading in headings])
     for flows in sorted({cell.degradation.flows for cell in cells}):
         many = {cell.heading: cell for cell in cells if cell.degradation.flows == flows}
-        figures = {heading: (cell.metric, cell.many) for heading, cell in many.items()}
-        rows += _figure_rows(f"{format_count(flows)} flows", figures, headings, words)
-        strong.add(len(rows))
-        of_size = (many.get(heading) for heading in headings)
-        rows.append(("Xpd", *(DASH if cell is None else _percent(cell.degradation) for cell in of_size)))
-    return rows, strong
+        of_columns = [many.get(heading) for heading in headings]
+        figures = [None if cell is None else cell.metric.row(cell.many) for cell in of_columns]
+        yield Block(_figure_lines(f"{format_count(flows)} flows", words), figures)
+        yield Block(XPD, of_columns)
 
 
-def _figure_rows(
-    label: str, figures: Mapping[str, tuple[Metric, ColumnFigure]], headings: Sequence[str], words: FigureWords
-) -> Iterator[tuple[str, ...]]:
-    """Yield the figures with a number of flows, and at which frame rate they were measured where that was given."""
-    written, loads = [], []
-    for heading in headings:
-        if heading not in figures:
-            written.append(DASH)
-            loads.append(DASH)
-            continue
-        metric, figure = figures[heading]
-        quantity = metric.row(figure)
-        load = quantity.coordinates.get(LOAD)
-        written.append(words.figure(quantity))
-        loads.append(DASH if load is None else format_count(int(load)))
-    yield (label, *written)
-    if any(load != DASH for load in loads):
-        yield (f"{label}: frame rate, frames/s", *loads)
+def _figure_lines(label: str, words: FigureWords) -> tuple[Column[Quantity], ...]:
+    """Return a figure with a number of flows, and at which frame rate it was measured where that was given."""
+    return (
+        Column(label, words.figure),
+        Column(f"{label}: frame rate, frames/s", dimension(LOAD).words, optional=True).of(attrgetter("coordinates")),
+    )
 
 
-def _percent(degradation: Degradation) -> str:
+def _percent(cell: _Cell) -> str:
+    degradation = cell.degradation
     if degradation.percent is None:
         return "none"
     error = "" if degradation.error_points is None else f"\n± {degradation.error_points:.2f}"
     return f"{degradation.percent:.2f} %{error}"
+
+
+XPD: tuple[Column[_Cell], ...] = (Column("Xpd", _percent, strong=True),)
 
 
 def _reasons(cells: Sequence[_Cell], headings: Sequence[str]) -> Iterator[str]:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 from gatemark.config.vary import value_words
+from gatemark.report.lines import (
+    COLUMNS_MAX,
+    TABLE,
+    UDP_TIMEOUT,
+    Entry,
+    FigureWords,
+    Settings,
+    coordinate_lines,
+    endpoint_lines,
+    figure_lines,
+    number_line,
+    quotient,
+    ratio_words,
+)
 from gatemark.report.plots import Axis, axis_of, overview_plot, plot_against
-from gatemark.report.series import ports_row
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Block, Column, Plot, Section, Table, plot, turned
 from gatemark.report.words import (
-    DASH,
     capital,
     format_count,
-    format_in,
-    format_percent,
-    limit_text,
-    limited,
-    rate_cell,
-    unit_of_times,
 )
-from gatemark.results.coordinates import CONNECTIONS, DIMENSIONS, Coordinate, Dimension, place_words, telling
+from gatemark.results.coordinates import CONNECTIONS, Coordinate, ordered, place_words, telling
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import Quantity, Row
-from gatemark.series.document import ColumnFigure, Metric, Outcome, SeriesColumn, SeriesDocument
+from gatemark.results.quantity import Row
+from gatemark.series.document import ColumnFigure, Metric, Outcome, Parameters, SeriesColumn, SeriesDocument, VariedKeys
 from gatemark.series.join import ColumnRows, comparable, core_groups
 from gatemark.series.memory import TRIALS_MIN
 from gatemark.stats.summary import Number
-from gatemark.units import format_duration_ns, parse_rate
-
-COLUMNS_MAX = 8
-"""Columns side by side in a table of the page."""
+from gatemark.units import parse_rate
 
 MEANING = (
     "Each column is a campaign of its own. The ratio to the column before is that of the medians, along the part of the"
@@ -104,81 +108,74 @@ def _memory_sentences(document: SeriesDocument) -> Iterator[str]:
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesEntry(Entry):
+    """A metric in a column."""
+
+    figure: ColumnFigure | None
+
+
 def _table(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Table:
-    rows = [*_parameters(document, columns), *_memory_rows(document, columns)]
-    strong = set()
-    for metric in document.metrics:
-        block = list(_block(document, metric, columns))
-        strong |= {len(rows) + place for place, row in enumerate(block) if row[0] in ("Median", "Mean")}
-        rows += block
-    headings = [Column(heading=column.title.replace(", ", "\n")) for column in columns]
-    return Table(
-        title=document.name,
-        columns=(Column(heading="column", numeric=False), *headings),
-        rows=tuple(rows),
-        strong_rows=frozenset(strong),
+    return turned(
+        document.name,
+        "column",
+        [column.title.replace(", ", "\n") for column in columns],
+        [
+            Block(_parameters(document, columns), [column.parameters for column in columns]),
+            Block(tuple(_column_lines(document, columns)), columns),
+            *(_block(metric, columns) for metric in document.metrics),
+        ],
     )
 
 
-def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of what the columns were measured with: those that any column has."""
-    parameters = [column.parameters for column in columns]
+def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[Column[Parameters]]:
+    """Yield what the columns were measured with: the lines that any column has."""
+    everywhere = [column.parameters for column in document.columns]
+    shown = [column.parameters for column in columns]
+    if len({(known.gateway, known.technology) for known in everywhere}) > 1:
+        yield Column("Gateway", lambda known: f"{known.gateway}\n{known.technology}")
+    yield number_line("Cores", lambda known: known.cores)
+    yield from (line.of(settings_of) for line in endpoint_lines([*map(settings_of, shown)]))
+    yield number_line("Customer edges", lambda known: known.edges)
+    if max((known.map_domains or 0 for known in shown), default=0) > 1:
+        yield number_line("Domains", lambda known: known.map_domains)
+    if len({known.flows for known in everywhere}) > 1 and not any(known.connections or known.edges for known in shown):
+        yield number_line("Flows of each direction", lambda known: known.flows)
+    yield Column("Connections", lambda known: ", ".join(map(format_count, known.connections)), optional=True)
+    yield from (line.of(settings_of) for line in TABLE)
+    yield Column(
+        "Table size per connection", lambda known: quotient(known.table_size, settings_of(known).count), optional=True
+    )
+    yield UDP_TIMEOUT.of(settings_of)
 
-    def row(label: str, cells: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
-        if any(cell is not None for cell in cells):
-            yield (label, *(DASH if cell is None else cell for cell in cells))
 
-    if len({(column.parameters.gateway, column.parameters.technology) for column in document.columns}) > 1:
-        yield from row("Gateway", [f"{column.gateway}\n{column.technology}" for column in parameters])
-    yield from row("Cores", [_count(column.cores) for column in parameters])
-    for label, ports in (
-        ("Source ports", [column.source_ports for column in parameters]),
-        ("Destination ports", [column.destination_ports for column in parameters]),
-    ):
-        known = [None if port_range is None else (port_range.minimum, port_range.ports) for port_range in ports]
-        if all(known):
-            yield ports_row(label, [pair for pair in known if pair is not None])
-        else:
-            yield from row(label, [None if pair is None else format_count(pair[1]) for pair in known])
-    for label, hosts in (
-        ("Initiator's hosts", [column.source_hosts for column in parameters]),
-        ("Responder's hosts", [column.destination_hosts for column in parameters]),
-    ):
-        if max((count or 0 for count in hosts), default=0) > 1:
-            yield from row(label, [_count(count) for count in hosts])
-    yield from row("Customer edges", [_count(column.edges) for column in parameters])
-    if max((column.map_domains or 0 for column in parameters), default=0) > 1:
-        yield from row("Domains", [_count(column.map_domains) for column in parameters])
-    flows = [column.parameters.flows for column in document.columns]
-    if len(set(flows)) > 1 and not any(column.connections or column.edges for column in parameters):
-        yield from row("Flows of each direction", [_count(column.flows) for column in parameters])
-    yield from row("Connections", [", ".join(map(format_count, column.connections)) or None for column in parameters])
-    yield from row("Table size", [_count(column.table_size) for column in parameters])
-    yield from row("Hash size", [_count(column.hash_size) for column in parameters])
-    for label, divisors in (
-        ("Connections per hash size", [column.hash_size for column in parameters]),
-        (
-            "Table size per connection",
-            [column.connections[0] if len(column.connections) == 1 else None for column in parameters],
-        ),
-    ):
-        dividends = [
-            column.table_size if label.startswith("Table") else _single(column.connections) for column in parameters
-        ]
-        quotients = [f"{a / b:.4f}" if a and b else None for a, b in zip(dividends, divisors, strict=True)]
-        yield from row(label, quotients)
-    timeouts = [column.udp_timeout_ns for column in parameters]
-    yield from row("UDP timeout", [None if time is None else format_duration_ns(time) for time in timeouts])
+def settings_of(known: Parameters) -> Settings:
+    """Return what a campaign's own table of several numbers of connections shows as well."""
+    return Settings(*(getattr(known, field.name) for field in fields(Settings)))
+
+
+def _column_lines(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[Column[SeriesColumn]]:
+    """Yield the keys that vary and have no line of their own, how columns ended, and what connections cost the host."""
     for part, varied in enumerate(document.varied):
         for path in varied.keys:
-            if path not in SHOWN_BY_NAME and not any(_is_long(column.settings.get(path)) for column in columns):
-                yield (path, *(_setting_words(column, path) for column in columns))
-            elif path not in SHOWN_BY_NAME:
-                yield (path, *(varied.titles[column.steps[part]] for column in columns))
+            if path not in SHOWN_BY_NAME:
+                is_long = any(_is_long(column.settings.get(path)) for column in columns)
+                yield Column(path, _title_of(varied, part) if is_long else _setting_of(path))
     if any(column.outcome != "measured" for column in document.columns):
-        yield ("Outcome", *(OUTCOMES[column.outcome] for column in columns))
+        yield Column("Outcome", lambda column: OUTCOMES[column.outcome])
     if any(column.invalid_trials for column in document.columns):
-        yield ("Trials, invalid ones", *(f"{column.trials:,}, {column.invalid_trials:,}" for column in columns))
+        yield Column("Trials, invalid ones", lambda column: f"{column.trials:,}, {column.invalid_trials:,}")
+    memory = _memory_of(document)
+    label = "Memory of its host per connection, bytes"
+    yield Column(label, lambda column: "\n".join(memory.get(column.number, ())), optional=True)
+
+
+def _title_of(varied: VariedKeys, part: int) -> Callable[[SeriesColumn], str]:
+    return lambda column: varied.titles[column.steps[part]]
+
+
+def _setting_of(path: str) -> Callable[[SeriesColumn], str]:
+    return lambda column: value_words(column.settings[path]) if path in column.settings else ""
 
 
 def _is_long(value: object) -> bool:
@@ -186,111 +183,74 @@ def _is_long(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
-def _setting_words(column: SeriesColumn, path: str) -> str:
-    return value_words(column.settings[path]) if path in column.settings else DASH
-
-
-def _memory_rows(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
-    """Yield what a connection costs the host in each column, where that can be told."""
+def _memory_of(document: SeriesDocument) -> dict[int, list[str]]:
+    """Return what a connection costs the host in each column, where that can be told."""
     of_column: dict[int, list[str]] = {}
     for estimate in document.memory:
         for memory in estimate.columns if estimate.reason is None else ():
             known = memory.trials >= TRIALS_MIN and memory.bytes_minimum > 0
             words = f"{memory.bytes:.0f} ({memory.bytes_minimum:.0f} to {memory.bytes_maximum:.0f})"
             of_column.setdefault(memory.column, []).append(words if known else "not known")
-    if of_column:
-        cells = ("\n".join(of_column.get(column.number, [DASH])) for column in columns)
-        yield ("Memory of its host per connection, bytes", *cells)
+    return of_column
 
 
-def _single(counts: Sequence[int]) -> int | None:
-    return counts[0] if len(counts) == 1 else None
-
-
-def _count(value: int | None) -> str | None:
-    return None if value is None else format_count(value)
-
-
-def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
+def _block(metric: Metric, columns: Sequence[SeriesColumn]) -> Block[SeriesEntry]:
     """One metric over the columns: its heading, then its figures."""
-    yield (_title(metric),)
-    words = FigureWords.of(metric)
-    figures = [metric.of(column.number) for column in columns]
+    entries = [_entry(metric, column) for column in columns]
+    figures = [entry.figure for entry in entries if entry.figure is not None]
+    names = ordered(name for figure in figures for name in figure.where if name != CONNECTIONS)
+    lines = figure_lines(figure_words(metric), entries, before=SUMS, after=DERIVED)
+    return Block((*coordinate_lines(names), *lines), entries, _title(metric))
 
-    def row(label: str, cell: Callable[[ColumnFigure, Quantity], str]) -> tuple[str, ...]:
-        return (
-            label,
-            *(DASH if figure is None or figure.refused else cell(figure, metric.row(figure)) for figure in figures),
-        )
 
-    for known in DIMENSIONS:
-        if CONNECTIONS not in known.names and any(figure and known.said(figure.where) for figure in figures):
-            yield row(capital(known.label), _written(known))
-    yield row("Number of experiments", lambda figure, _: str(figure.repetitions))
-    if any(figure is not None and figure.resolution is not None for figure in figures):
-        yield row("Error", lambda figure, _: words.write(figure.resolution))
-    label = "Mean" if any(figure is not None and figure.average is not None for figure in figures) else "Median"
-    cells = zip(columns, figures, strict=True)
-    yield (
-        label,
-        *(_missing(column) if figure is None else words.figure(metric.row(figure)) for column, figure in cells),
+def _entry(metric: Metric, column: SeriesColumn) -> SeriesEntry:
+    figure = metric.of(column.number)
+    return SeriesEntry(
+        quantity=None if figure is None else metric.row(figure),
+        instead="not measured" if column.outcome == "measured" else OUTCOMES[column.outcome],
+        ratio=None if figure is None else figure.ratio_to_previous,
+        figure=figure,
     )
-    if any(figure is not None and figure.p1 is not None for figure in figures):
-        yield row("Minimum (p1)", lambda figure, rate: words.known(rate, figure.p1))
-        yield row("Maximum (p99)", lambda figure, rate: words.known(rate, figure.p99))
-        yield row(
-            "Dispersion", lambda figure, rate: DASH if figure.p1 is None else format_percent(figure.dispersion_percent)
-        )
-    yield from _sums(figures, row)
-    if any(figure.ratio_to_previous is not None for figure in metric.figures):
-        yield row(f"{label} / previous {label.lower()}", lambda figure, _: _ratio(figure.ratio_to_previous, 2))
-    if any(figure.scale_up is not None for figure in metric.figures):
-        yield row("Relative scale-up", lambda figure, _: _ratio(figure.scale_up, 4))
-    if any(figure.share_of_plain_forwarding is not None for figure in metric.figures):
-        yield row("Share of plain forwarding", lambda figure, _: _percent(figure.share_of_plain_forwarding))
-    if any(figure.limited_by is not None for figure in metric.figures):
-        yield row("Limited by", lambda _, rate: limit_text(rate))
 
 
-def _sums(
-    figures: Sequence[ColumnFigure | None],
-    row: Callable[[str, Callable[[ColumnFigure, Quantity], str]], tuple[str, ...]],
-) -> Iterator[tuple[str, ...]]:
-    """Yield the rates of both directions together; their error is twice that of one."""
-    if not any(figure is not None and figure.sum_of_directions is not None for figure in figures):
-        return
+def _sum(label: str, name: Literal["median", "p1", "p99", "resolution"]) -> Column[SeriesEntry]:
+    """Return a line of the rates of both directions together; their error is twice that of one."""
 
-    def cell(name: str) -> Callable[[ColumnFigure, Quantity], str]:
-        def write(figure: ColumnFigure, rate: Quantity) -> str:
-            known = figure.sum_of_directions is not None and rate.limited_by not in NOT_THE_GATEWAY
-            least = "≥ " if known and rate.limited_by == "maximum" and name == "median" else ""
-            return f"{least}{format_count(getattr(figure.sum_of_directions, name))}" if known else DASH
+    def cell(figure: ColumnFigure) -> str:
+        if figure.sum_of_directions is None or figure.limited_by in NOT_THE_GATEWAY:
+            return ""
+        least = "≥ " if figure.limited_by == "maximum" and name == "median" else ""
+        return f"{least}{format_count(getattr(figure.sum_of_directions, name))}"
 
-        return write
-
-    for label, name in (
-        ("Sum of both directions, median", "median"),
-        ("Sum, minimum (p1)", "p1"),
-        ("Sum, maximum (p99)", "p99"),
-        ("Sum, error", "resolution"),
-    ):
-        yield row(label, cell(name))
+    return Column(label, cell, optional=True).of(lambda entry: entry.figure)
 
 
-def _missing(column: SeriesColumn) -> str:
-    return "not measured" if column.outcome == "measured" else OUTCOMES[column.outcome]
+SUMS = (
+    _sum("Sum of both directions, median", "median"),
+    _sum("Sum, minimum (p1)", "p1"),
+    _sum("Sum, maximum (p99)", "p99"),
+    _sum("Sum, error", "resolution"),
+)
 
 
-def _ratio(value: float | None, decimals: int) -> str:
-    return DASH if value is None else f"{value:.{decimals}f}"
+def _share(entry: SeriesEntry) -> str:
+    share = None if entry.figure is None else entry.figure.share_of_plain_forwarding
+    return "" if share is None else f"{100 * share:.2f} %"
 
 
-def _percent(share: float | None) -> str:
-    return DASH if share is None else f"{100 * share:.2f} %"
+DERIVED: tuple[Column[SeriesEntry], ...] = (
+    Column(
+        "Relative scale-up",
+        lambda entry: "" if entry.figure is None else ratio_words(entry.figure.scale_up, 4),
+        optional=True,
+    ),
+    Column("Share of plain forwarding", _share, optional=True),
+)
 
 
-def _written(known: Dimension) -> Callable[[ColumnFigure, Quantity], str]:
-    return lambda _, quantity: known.words(quantity.coordinates) or DASH
+def figure_words(*metrics: Metric) -> FigureWords:
+    """Return how the figures of metrics with one unit are written."""
+    return FigureWords.of(metrics[0].unit, (metric.row(figure) for metric in metrics for figure in metric.figures))
 
 
 def _title(metric: Metric) -> str:
@@ -301,54 +261,9 @@ def _title(metric: Metric) -> str:
     )
     place = metric.row(metric.figures[0]).coordinates
     named = place_words(place, [key for key in telling(where) if key != "direction" or not says_nothing])
-    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else FigureWords.of(metric).unit
+    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else figure_words(metric).unit
     words = [capital(metric.quantity), unit, *named]
     return ", ".join(word for word in words if word)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureWords:
-    """How the figures of a metric are written."""
-
-    unit: str
-    divisor: int | None
-    """Nanoseconds of the unit of times; None for anything else."""
-
-    @classmethod
-    def of(cls, *metrics: Metric) -> FigureWords:
-        """Return how the figures of metrics with one unit are written: times in a unit that suits all of them."""
-        if metrics[0].unit != "ns":
-            return cls(unit=metrics[0].unit, divisor=None)
-        figures = [figure for metric in metrics for figure in metric.figures]
-        times = (value for figure in figures for value in (figure.p99, figure.median, figure.average))
-        unit, divisor = unit_of_times(times)
-        return cls(unit=unit, divisor=divisor)
-
-    def write(self, value: Number | None) -> str:
-        """Return a value without its unit."""
-        if self.divisor is not None:
-            return format_in(value, self.divisor)
-        if self.unit.endswith("/s") and value is not None and 2 * value % 1:  # a quotient
-            value = round(value)
-        return format_percent(value) if self.unit == "%" else format_count(value)
-
-    def figure(self, quantity: Quantity) -> str:
-        """Return a figure, or what is in its place."""
-        if quantity.refused is not None:
-            return "not made"
-        if quantity.limited_by in NOT_THE_GATEWAY:
-            return limited(quantity.limited_by)
-        if quantity.unit.endswith("/s") and (quantity.limited_by == "maximum" or quantity.value is None):
-            return rate_cell(quantity) if quantity.is_certain else "not known"
-        if quantity.value is None:
-            return "not known"
-        least = "≥ " if quantity.limited_by == "maximum" else ""
-        written = f"{least}{self.write(quantity.value)}"
-        return written if quantity.is_certain else f"({written})"
-
-    def known(self, quantity: Quantity, value: Number | None) -> str:
-        """Return a value, or a dash if something else than the gateway limited it."""
-        return DASH if quantity.limited_by in NOT_THE_GATEWAY else self.write(value)
 
 
 def plots(document: SeriesDocument) -> Iterator[Plot]:
@@ -406,7 +321,7 @@ def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int
     """Return an axis for a part of the series, the name of its coordinate, and the place of each column."""
     columns = document.columns
     cores = {column.number: column.parameters.cores for column in columns}
-    counts = {column.number: _single(column.parameters.connections) for column in columns}
+    counts = {column.number: settings_of(column.parameters).count for column in columns}
     candidates: list[tuple[str, str, dict[int, int | None]]] = [
         ("cores", "cores of the gateway", cores),
         ("connections", "number of connections", counts),

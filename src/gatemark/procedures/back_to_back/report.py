@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.back_to_back.result import BackToBackResult
-from gatemark.report.event_words import MS, traffic_cells, traffic_columns
+from gatemark.report.columns import DIRECTION, TRAFFIC
+from gatemark.report.event_words import MS
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table
+from gatemark.report.table import Column, Plot, Section, table_of
 from gatemark.report.words import DASH, direction_label, format_count, format_in, limited
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -24,43 +25,23 @@ MEANING = (
 def section(document: ResultDocument, runs: Sequence[BackToBackResult]) -> Section:
     """Return the table of all runs."""
     del document
-    rows = tuple(_row(run, runs) for run in runs if run.bursts)
-    names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
-    columns = (
-        *names,
-        Column(heading="average burst,\nframes", strong=True),
-        Column(heading=f"minimum {DASH} maximum"),
-        Column(heading="standard\ndeviation"),
-        Column(heading="searches"),
-        Column(heading="ceiling, frames\nstep"),
-        Column(heading="line rate, frames/s\nthroughput"),
-        Column(heading="implied buffer\ntime, ms"),
-        Column(heading="corrected buffer\ntime, ms", strong=True),
-    )
     search = "binary search"
     if runs[0].verifications:
         more = runs[0].verifications
         search = f"binary search with loss verification, {more} more tries of a burst that lost frames"
     how = f"Found by {search}; {format_duration_ns(runs[0].wait_ns)} of waiting after each burst."
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
-    return Section(title=TITLE, lead=(MEANING, how), tables=tables, notes=not_made(runs))
+    measured = table_of(TITLE, COLUMNS, (run for run in runs if run.bursts))
+    return Section(title=TITLE, lead=(MEANING, how), tables=(measured,), notes=not_made(runs))
 
 
-def _row(run: BackToBackResult, runs: Sequence[BackToBackResult]) -> tuple[str, ...]:
-    known = run.average_frames is not None
-    spread = f"{format_count(run.minimum_frames)} {DASH} {format_count(run.maximum_frames)}"
-    return (
-        *traffic_cells(run, runs),
-        direction_label(run),
-        format_count(run.average_frames) if known else f"no result: {no_average(run)}",
-        spread if known else DASH,
-        format_count(run.standard_deviation_frames),
-        str(len(run.bursts)),
-        f"{format_count(run.ceiling_frames)}\n{format_count(run.resolution_frames)}",
-        f"{format_count(run.line_rate)}\n{format_count(run.throughput)}",
-        format_in(run.implied_ns, MS),
-        format_in(run.corrected_ns, MS),
-    )
+def _average(run: BackToBackResult) -> str:
+    return f"no result: {no_average(run)}" if run.average_frames is None else format_count(run.average_frames)
+
+
+def _spread(run: BackToBackResult) -> str:
+    if run.average_frames is None:
+        return DASH
+    return f"{format_count(run.minimum_frames)} {DASH} {format_count(run.maximum_frames)}"
 
 
 def no_average(run: BackToBackResult) -> str:
@@ -70,6 +51,25 @@ def no_average(run: BackToBackResult) -> str:
         what = limited(run.limited_by)
         return what if at is None else f"{what} at {format_count(at)} frames"
     return f"the search ended at its ceiling of {format_count(run.ceiling_frames)} frames"
+
+
+COLUMNS: tuple[Column[BackToBackResult], ...] = (
+    *TRAFFIC,
+    DIRECTION,
+    Column("average burst,\nframes", _average, strong=True),
+    Column(f"minimum {DASH} maximum", _spread),
+    Column("standard\ndeviation", lambda run: format_count(run.standard_deviation_frames)),
+    Column("searches", lambda run: str(len(run.bursts))),
+    Column(
+        "ceiling, frames\nstep",
+        lambda run: f"{format_count(run.ceiling_frames)}\n{format_count(run.resolution_frames)}",
+    ),
+    Column(
+        "line rate, frames/s\nthroughput", lambda run: f"{format_count(run.line_rate)}\n{format_count(run.throughput)}"
+    ),
+    Column("implied buffer\ntime, ms", lambda run: format_in(run.implied_ns, MS)),
+    Column("corrected buffer\ntime, ms", lambda run: format_in(run.corrected_ns, MS), strong=True),
+)
 
 
 def sentence(part: ReportPart, run: BackToBackResult) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficResult
-from gatemark.report.event_words import traffic_cells, traffic_columns
+from gatemark.report.columns import DIRECTION, TRAFFIC_OF_LINE, Line
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, repetitions, table_of
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import (
     DASH,
@@ -36,45 +36,38 @@ def section(document: ResultDocument, runs: Sequence[BurstyTrafficResult]) -> Se
     """Return the table of all runs, with a row for each burst size."""
     del document
     unit, unit_ns = unit_of_times(gap for run in runs for size in run.sizes for gap in size.gaps_ns)
-    names = (
-        *traffic_columns(runs),
-        Column(heading="direction", numeric=False),
-        Column(heading="frames of\na burst"),
+    columns: tuple[Column[Line[BurstyTrafficResult, BurstSize]], ...] = (
+        *TRAFFIC_OF_LINE,
+        DIRECTION.of(lambda line: line.run),
+        Column("frames of\na burst", lambda line: format_count(line.part.frames), names=True),
+        Column(f"smallest gap,\n{unit}", lambda line: _gap(line, unit_ns), strong=True),
+        Column(f"p1 {DASH} p99\ndispersion", lambda line: _spread(line, unit_ns)),
+        Column(
+            "load passed / failed,\nframes/s",
+            lambda line: f"{format_count(line.part.lower_bound)} / {format_count(line.part.upper_bound)}",
+        ),
+        Column("line rate,\nframes/s", lambda line: format_count(line.part.line_rate)),
+        repetitions(lambda line: str(len(line.part.repetitions))),
     )
-    columns = (
-        *names,
-        Column(heading=f"smallest gap,\n{unit}", strong=True),
-        Column(heading=f"p1 {DASH} p99\ndispersion"),
-        Column(heading="load passed / failed,\nframes/s"),
-        Column(heading="line rate,\nframes/s"),
-        REPETITIONS,
-    )
-    rows = tuple(_row(run, size, runs, unit_ns) for run in runs for size in run.sizes)
     how = tuple(
         f"Searched with trials of {format_duration_ns(run.search_duration_ns)}, confirmed with"
         f" {format_duration_ns(run.duration_ns)}. A trial in which a burst left later than it lasts did not count."
         for run in runs[:1]
     )
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
-    return Section(title=TITLE, lead=(MEANING, *how), tables=tables, notes=not_made(runs))
+    gaps = table_of(TITLE, columns, (Line(run, size) for run in runs for size in run.sizes))
+    return Section(title=TITLE, lead=(MEANING, *how), tables=(gaps,), notes=not_made(runs))
 
 
-def _row(
-    run: BurstyTrafficResult, size: BurstSize, runs: Sequence[BurstyTrafficResult], unit_ns: int
-) -> tuple[str, ...]:
-    gap, spread = size.gap_ns, DASH
-    if gap is not None:
-        spread = f"{format_spread_in(gap.p1, gap.p99, unit_ns)}\n{format_percent(gap.dispersion_percent)}"
-    return (
-        *traffic_cells(run, runs),
-        direction_label(run),
-        format_count(size.frames),
-        no_gap(run, size) if gap is None else format_in(gap.median, unit_ns),
-        spread,
-        f"{format_count(size.lower_bound)} / {format_count(size.upper_bound)}",
-        format_count(size.line_rate),
-        str(len(size.repetitions)),
-    )
+def _gap(line: Line[BurstyTrafficResult, BurstSize], unit_ns: int) -> str:
+    gap = line.part.gap_ns
+    return no_gap(line.run, line.part) if gap is None else format_in(gap.median, unit_ns)
+
+
+def _spread(line: Line[BurstyTrafficResult, BurstSize], unit_ns: int) -> str:
+    gap = line.part.gap_ns
+    if gap is None:
+        return DASH
+    return f"{format_spread_in(gap.p1, gap.p99, unit_ns)}\n{format_percent(gap.dispersion_percent)}"
 
 
 def no_gap(run: BurstyTrafficResult, size: BurstSize) -> str:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult, Judgement
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table
+from gatemark.report.table import Column, Plot, Section, table_of
 from gatemark.report.words import technology_words
 from gatemark.results.document import ResultDocument
 
@@ -32,28 +32,16 @@ JUDGEMENTS = MappingProxyType(
 def section(document: ResultDocument, runs: Sequence[ConformityResult]) -> Section:
     """Return the table of all cases, with a row for each domain."""
     del document
-    with_domain = len({case.domain for run in runs for case in run.cases}) > 1
-    columns = (
-        Column(heading="case", numeric=False),
-        *((Column(heading="domain"),) if with_domain else ()),
-        Column(heading="due", numeric=False),
-        Column(heading="seen", numeric=False),
-        Column(heading="judgement", numeric=False, strong=True),
+    several = len({case.domain for run in runs for case in run.cases}) > 1
+    columns: tuple[Column[CaseResult], ...] = (
+        Column("case", lambda case: f"{case.words}\n{case.what}", names=True, numeric=False),
+        Column("domain", lambda case: str(case.domain + 1) if several else "", names=True, optional=True),
+        Column("due", lambda case: f"{_due(case)}\n{case.section}", numeric=False),
+        Column("seen", _seen, numeric=False),
+        Column("judgement", lambda case: JUDGEMENTS[case.judgement], numeric=False, strong=True),
     )
-    rows = tuple(
-        (
-            f"{case.words}\n{case.what}",
-            *((str(case.domain + 1),) if with_domain else ()),
-            f"{_due(case)}\n{case.section}",
-            _seen(case),
-            JUDGEMENTS[case.judgement],
-        )
-        for run in runs
-        for case in run.cases
-    )
-    names = 2 if with_domain else 1
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=names),) if rows else ()
-    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*_notes(runs), *not_made(runs)))
+    cases = table_of(TITLE, columns, (case for run in runs for case in run.cases))
+    return Section(title=TITLE, lead=(MEANING,), tables=(cases,), notes=(*_notes(runs), *not_made(runs)))
 
 
 def _due(case: CaseResult) -> str:

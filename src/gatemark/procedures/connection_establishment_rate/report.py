@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
+from gatemark.report.columns import TRAFFIC
+from gatemark.report.figure_tables import own_rate_tables
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.rate_sentence import rate_sentence
-from gatemark.report.rates import rate_table, searched
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import (
     DASH,
     capital,
     format_count,
-    format_mix,
     format_ratio,
-    format_sizes,
     rate_cell,
     run_name,
     spread_cell,
@@ -36,12 +35,7 @@ MEANING = (
 
 def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Section:
     """Return the table of all runs of one of the two procedures."""
-    numbers = {run.number for run in runs}
-    tables = tuple(
-        rate_table(capital(name), chosen)
-        for (name, _), rows in searched([document]).items()
-        if (chosen := [row for row in rows if row[1].number in numbers])
-    )
+    tables = own_rate_tables(document, runs)
     if runs[0].is_validated:
         tables += tuple(_validation_tables(document, runs))
     title = runs[0].procedure_words
@@ -55,23 +49,36 @@ def _validation_tables(document: ResultDocument, runs: Sequence[EstablishmentRes
     alphas = sorted({run.alpha for run in runs if run.alpha is not None}, reverse=True)
     if len(alphas) + bool(plain) < 2 or any(run.is_searched_alpha for run in runs):
         return
-    placed: dict[tuple[str, str, str], dict[Fraction | None, str]] = {}
+    placed: dict[tuple[object, ...], dict[Fraction | None, EstablishmentResult]] = {}
     for run in (*plain, *runs):
-        key = (format_count(run.connection_count), format_sizes(run), format_mix(run))
-        (rate,) = run.quantities() or (None,)
-        if rate is not None:
-            spread = "" if run.rate is None else f"\n{spread_cell(rate)}"
-            placed.setdefault(key, {})[run.alpha] = f"{rate_cell(rate)}{spread}"
+        if run.quantities():
+            placed.setdefault(tuple(run.coordinates().values()), {})[run.alpha] = run
+    headings: dict[Fraction | None, str] = {None: "not\nvalidated"} if plain else {}
+    headings |= {alpha: f"alpha\n{format_ratio(alpha)}" for alpha in alphas}
     columns = (
-        Column(heading="connec-\ntions"),
-        Column(heading="IPv4 / IPv6\noctets"),
-        Column(heading="fore:back-\nground"),
-        *([Column(heading="not\nvalidated")] if plain else ()),
-        *(Column(heading=f"alpha\n{format_ratio(alpha)}") for alpha in alphas),
+        *(column.of(_any_run) for column in TRAFFIC),
+        *(Column(heading, _cell_of(alpha)) for alpha, heading in headings.items()),
     )
-    shown = (*([None] if plain else ()), *alphas)
-    rows = tuple((*key, *(cells.get(alpha, DASH) for alpha in shown)) for key, cells in placed.items())
-    yield Table(title="Validation, connections/s: median, p1 \u2013 p99", columns=columns, rows=rows, names=3)
+    yield table_of(f"Validation, connections/s: median, p1 {DASH} p99", columns, placed.values())
+
+
+_ByAlpha = Mapping[Fraction | None, EstablishmentResult]
+
+
+def _any_run(runs: _ByAlpha) -> EstablishmentResult:
+    return next(iter(runs.values()))
+
+
+def _cell_of(alpha: Fraction | None) -> Callable[[_ByAlpha], str]:
+    """Return what writes the rate at one alpha, with its spread."""
+
+    def cell(runs: _ByAlpha) -> str:
+        if alpha not in runs:
+            return DASH
+        (rate,) = runs[alpha].quantities()
+        return rate_cell(rate) if runs[alpha].rate is None else f"{rate_cell(rate)}\n{spread_cell(rate)}"
+
+    return cell
 
 
 def _queue_notes(runs: Sequence[EstablishmentResult]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table
+from gatemark.report.table import Column, Plot, Section, repetitions, table_of
 from gatemark.report.words import DASH, format_count, format_long_time
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
@@ -27,34 +27,15 @@ def section(document: ResultDocument, runs: Sequence[TearDownResult]) -> Section
     """Return the table of all numbers of connections that have times."""
     del document
     timed = [run for run in runs if run.net_ns is not None]
-    columns = (
-        Column(heading="number of\nsessions"),
-        Column(heading=f"full table, median\np1 {DASH} p99"),
-        Column(heading=f"empty table, median\np1 {DASH} p99"),
-        Column(heading="net"),
-        Column(heading="connections/s", strong=True),
-        REPETITIONS,
-    )
-    rows = tuple(
-        (
-            format_count(run.connection_count),
-            _times(run.full_ns),
-            _times(run.empty_ns),
-            DASH if run.net_ns is None else format_long_time(run.net_ns),
-            _rate(run),
-            str(len(run.full_ns.values)),
-        )
-        for run in timed
-    )
     notes = (DOUBT,) if any(not run.reliable for run in timed) else ()
-    tables = (Table(title=TITLE, columns=columns, rows=rows, notes=notes),) if rows else ()
+    rates = table_of(TITLE, COLUMNS, timed, notes=notes)
     untimed = (
         f"Run {run.number}, {format_count(run.connection_count)} connections: not measured, no repetition has the time"
         " of a full and of an empty table."
         for run in runs
         if run.net_ns is None and run.refused is None
     )
-    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*not_made(runs), *untimed))
+    return Section(title=TITLE, lead=(MEANING,), tables=(rates,), notes=(*not_made(runs), *untimed))
 
 
 def _times(figure: Figure) -> str:
@@ -70,6 +51,16 @@ def _rate(run: TearDownResult) -> str:
         return "no difference"
     rate = format_count(round(run.connections_per_second))
     return rate if run.reliable else f"({rate})"
+
+
+COLUMNS: tuple[Column[TearDownResult], ...] = (
+    Column("number of\nsessions", lambda run: format_count(run.connection_count)),
+    Column(f"full table, median\np1 {DASH} p99", lambda run: _times(run.full_ns)),
+    Column(f"empty table, median\np1 {DASH} p99", lambda run: _times(run.empty_ns)),
+    Column("net", lambda run: DASH if run.net_ns is None else format_long_time(run.net_ns)),
+    Column("connections/s", _rate, strong=True),
+    repetitions(lambda run: str(len(run.full_ns.values))),
+)
 
 
 def sentence(part: ReportPart, run: TearDownResult) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult, CapacitySearch
 from gatemark.report.event_words import LIMIT
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import DASH, format_count, format_ratio, rate_cell, repeated, run_name, tester_limit
+from gatemark.report.words import format_count, format_ratio, rate_cell, repeated, run_name, tester_limit
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.stats.summary import Summary
+from gatemark.stats.summary import Number
 
 TITLE = "Connection tracking table capacity"
 MEANING = (
@@ -50,51 +51,63 @@ def _table(run: CapacityResult) -> Table:
         f"alpha {format_ratio(run.alpha)}, beta {format_ratio(run.beta)}, gamma {format_ratio(run.gamma)},"
         f" E {format_count(run.resolution)} connections, e {format_count(run.rate_resolution)} connections/s"
     )
-    rows = [_row(run, number, search) for number, search in enumerate(run.repetitions, start=1)]
+    rows = [_of_search(run, number, search) for number, search in enumerate(run.repetitions, start=1)]
     if run.capacity is not None and len(rows) > 1:
-        rows += [_summary_row(run, name) for name in ("median", "p1", "p99")]
-    columns = (
-        Column(heading="search", numeric=False),
-        *(Column(heading=symbol) for symbol in ("C0", "R0", "CS", "RS", "CT", "RT")),
-        Column(heading="C", strong=True),
-        Column(heading="beyond the capacity", numeric=False),
-    )
-    return Table(title=title, columns=columns, rows=tuple(rows))
+        rows += [_of_all(run, name, label) for name, label in SUMMARIES.items()]
+    return table_of(title, COLUMNS, rows)
 
 
-def _row(run: CapacityResult, number: int, search: CapacitySearch) -> tuple[str, ...]:
-    figures = (search.c0, search.r0, search.cs, search.rs, search.ct, search.rt, search.lower_bound)
+class _Row(NamedTuple):
+    """One search, or all of them together."""
+
+    label: str
+    figures: Mapping[str, Number | None]
+    """By symbol."""
+    beyond: str = ""
+    """What happened beyond the capacity."""
+
+
+SYMBOLS = ("C0", "R0", "CS", "RS", "CT", "RT", "C")
+SUMMARIES = {"median": "median", "p1": "minimum (p1)", "p99": "maximum (p99)"}
+
+
+def _figure(symbol: str) -> Column[_Row]:
+    return Column(symbol, lambda row: format_count(row.figures[symbol]), strong=symbol == "C")
+
+
+COLUMNS: tuple[Column[_Row], ...] = (
+    Column("search", lambda row: row.label, numeric=False),
+    *(_figure(symbol) for symbol in SYMBOLS),
+    Column("beyond the capacity", lambda row: row.beyond, numeric=False),
+)
+
+
+def _of_search(run: CapacityResult, number: int, search: CapacitySearch) -> _Row:
     words = [OVERFLOWS[search.overflow]] if search.overflow is not None else []
     words += [LOST[search.lost_connections]] if search.lost_connections is not None else []
     if search.kind == "maximum_passed":
         words.append("none was reached: the search ended at its maximum")
     if search.kind == "tester_limited":
         words.append(LIMIT[run.limited_by])
-    return str(number), *(format_count(figure) for figure in figures), "; ".join(words)
+    return _Row(str(number), {symbol: _of_symbol(search, symbol) for symbol in SYMBOLS}, "; ".join(words))
 
 
-def _summary_row(run: CapacityResult, name: str) -> tuple[str, ...]:
-    """Rows over all searches; a size that differs between searches has none."""
+def _of_symbol(search: CapacitySearch, symbol: str) -> int | None:
+    value: int | None = search.lower_bound if symbol == "C" else getattr(search, symbol.lower())
+    return value
 
-    def figure(summary: Summary | None) -> str:
-        return DASH if summary is None else format_count(getattr(summary, name))
 
-    def same(symbol: str) -> str:
-        values = {getattr(search, symbol) for search in run.repetitions}
-        return format_count(values.pop()) if len(values) == 1 else DASH
-
-    label = {"median": "median", "p1": "minimum (p1)", "p99": "maximum (p99)"}[name]
-    return (
-        label,
-        same("c0"),
-        figure(run.r0),
-        same("cs"),
-        figure(run.rs),
-        same("ct"),
-        same("rt"),
-        figure(run.capacity),
-        "",
-    )
+def _of_all(run: CapacityResult, name: str, label: str) -> _Row:
+    """Return a figure over all searches; a size that differs between searches has none."""
+    summaries = {"R0": run.r0, "RS": run.rs, "C": run.capacity}
+    figures: dict[str, Number | None] = {}
+    for symbol in SYMBOLS:
+        if symbol in summaries:
+            figures[symbol] = getattr(summaries[symbol], name, None)
+        else:
+            values = {_of_symbol(search, symbol) for search in run.repetitions}
+            figures[symbol] = values.pop() if len(values) == 1 else None
+    return _Row(label, figures)
 
 
 def sentence(part: ReportPart, run: CapacityResult) -> str:

@@ -6,17 +6,19 @@ Times are in milliseconds, or in microseconds if all times of a table are below 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from gatemark.procedures.delay import plots as delay_plots
-from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries
-from gatemark.report.event_words import traffic_cells, traffic_columns, way_cell
+from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries, Latency, PacketPairs
+from gatemark.report.columns import TRAFFIC, way
+from gatemark.report.event_words import of_all
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
-from gatemark.report.self_error import error_cells, error_columns, error_notes
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.self_error import Sent, error_columns, error_notes
+from gatemark.report.table import Column, Plot, Section, Table, plot, repetitions, table_of
 from gatemark.report.words import (
     DASH,
     direction_label,
@@ -30,16 +32,16 @@ from gatemark.report.words import (
 )
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
-from gatemark.results.quantity import Row
+from gatemark.results.quantity import Row as TidyRow
 from gatemark.stats.percentiles import DELAY_FIGURES, percent_words
 from gatemark.units import format_duration_ns, format_ratio
 
 NOT_MEASURABLE = "not measurable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One row before it becomes text: a direction and class at a load, or a load that could not be offered."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A direction and class at a load, or a load that could not be offered."""
 
     run: DelayResult
     point: DelayPoint
@@ -53,10 +55,8 @@ class Figures:
     title: str
     deciding: Callable[[DelaySeries], Sequence[Figure]]
     """Figures that decide the unit; empty if the series has none of the table's figures."""
-    columns: Callable[[str], tuple[Column, ...]]
-    """The columns, given the unit."""
-    cells: Callable[[DelaySeries, int], tuple[str, ...]]
-    """The cells, given the nanoseconds of the unit."""
+    columns: Callable[[str, int], Sequence[Column[DelaySeries]]]
+    """The columns, given the unit and its nanoseconds."""
     note: str
 
 
@@ -69,7 +69,7 @@ def section(document: ResultDocument, runs: Sequence[DelayResult]) -> Section:
     return Section(
         title="Delays",
         lead=(delay_meaning(document),),
-        tables=tuple(table for table in tables if table is not None),
+        tables=tuple(tables),
         notes=(*error_notes(document), *clock_notes(runs), *_share_notes(runs), *not_made(runs)),
     )
 
@@ -78,12 +78,7 @@ def _latency_figures(first_tag_ns: int) -> Figures:
     return Figures(
         title="Latency (RFC 8219 section 7.2)",
         deciding=lambda s: () if s.latency is None else (s.latency.typical_ns, s.latency.worst_case_ns),
-        columns=lambda unit: (
-            Column(heading=f"typical, {unit}\np1 {DASH} p99", strong=True),
-            Column(heading=f"worst case, {unit}\np1 {DASH} p99", strong=True),
-            Column(heading="tags lost"),
-        ),
-        cells=_latency_cells,
+        columns=lambda *unit: [column.of(lambda series: series.latency) for column in _latency_columns(*unit)],
         note="Typical latency is the median and worst case latency the 99.9th percentile over the tagged frames of a"
         f" trial, tagged from {format_duration_ns(first_tag_ns)} on; a lost one ranks above every delay."
         " Shown is the median of the repetitions, below it their 1st and 99th percentile, and their"
@@ -91,127 +86,127 @@ def _latency_figures(first_tag_ns: int) -> Figures:
     )
 
 
-def _latency_cells(series: DelaySeries, unit_ns: int) -> tuple[str, ...]:
-    latency = series.latency
-    if latency is None:
-        return "", "", ""
+def _latency_columns(unit: str, unit_ns: int) -> tuple[Column[Latency], ...]:
     return (
-        _figure(latency.typical_ns, unit_ns, _tags_lost(series, latency.typical_ns)),
-        _figure(latency.worst_case_ns, unit_ns, _tags_lost(series, latency.worst_case_ns)),
-        f"{format_count(sum(latency.tags_lost))}\nof {format_count(sum(latency.tags))}",
+        Column(f"typical, {unit}\np1 {DASH} p99", lambda part: _latency(part, part.typical_ns, unit_ns), strong=True),
+        Column(
+            f"worst case, {unit}\np1 {DASH} p99", lambda part: _latency(part, part.worst_case_ns, unit_ns), strong=True
+        ),
+        Column("tags lost", lambda part: _share(part.tags_lost, part.tags)),
     )
 
 
-def _pdv_cells(series: DelaySeries, unit_ns: int) -> tuple[str, ...]:
+def _latency(latency: Latency, figure: Figure, unit_ns: int) -> str:
+    """Return a figure; where it is missing, the tags that were lost in the worst such repetition."""
+    rows = zip(figure.values, latency.tags_lost, latency.tags, strict=True)
+    lost = [(gone, tags) for value, gone, tags in rows if value is None]
+    gone, tags = max(lost, default=(0, 0))
+    most = "up to " if len(lost) > 1 else ""
+    return _figure(figure, unit_ns, f"{most}{format_count(gone)} of {format_count(tags)} tags lost")
+
+
+def _share(counts: Sequence[int], whole: Sequence[int]) -> str:
+    return f"{format_count(sum(counts))}\nof {format_count(sum(whole))}"
+
+
+def _pdv(series: DelaySeries, unit_ns: int) -> str:
     if series.pdv is None:
-        return "", "", "", "", ""
+        return ""
     offered = sum(series.offered)
-    missing = offered - sum(series.samples)
-    why = f"{format_count(missing)} of {format_count(offered)} frames without a delay"
-    return (
-        _figure(series.pdv.pdv_ns, unit_ns, why),
-        _median(series.delay_ns["minimum"], unit_ns),
-        _median(series.pdv.p999_offered_ns, unit_ns),
-        format_count(sum(series.negative)),
-        f"{format_count(sum(series.undelivered))}\nof {format_count(offered)}",
-    )
+    missing = f"{format_count(offered - sum(series.samples))} of {format_count(offered)} frames without a delay"
+    return _figure(series.pdv.pdv_ns, unit_ns, missing)
 
 
 _PDV = Figures(
     title="Packet delay variation (RFC 8219 section 7.3.1)",
     deciding=lambda s: () if s.pdv is None else (s.pdv.p999_offered_ns, s.delay_ns["minimum"]),
-    columns=lambda unit: (
-        Column(heading=f"PDV, {unit}\np1 {DASH} p99", strong=True),
-        Column(heading=f"D minimum,\n{unit}"),
-        Column(heading=f"D 99.9 %,\n{unit}"),
-        Column(heading="negative\ndelays"),
-        Column(heading="frames\nundelivered"),
+    columns=lambda unit, unit_ns: (
+        Column(f"PDV, {unit}\np1 {DASH} p99", lambda s: _pdv(s, unit_ns), strong=True),
+        Column(f"D minimum,\n{unit}", lambda s: _median(s.delay_ns["minimum"], unit_ns)),
+        Column(f"D 99.9 %,\n{unit}", lambda s: "" if s.pdv is None else _median(s.pdv.p999_offered_ns, unit_ns)),
+        Column("negative\ndelays", lambda s: format_count(sum(s.negative))),
+        Column("frames\nundelivered", lambda s: _share(s.undelivered, s.offered)),
     ),
-    cells=_pdv_cells,
     note="PDV is D(99.9 %) less D(minimum) over all frames offered; a frame without a delay ranks above all others."
     " Medians of the repetitions; frames are the sum of the repetitions.",
 )
 
 
-def _ipdv_cells(series: DelaySeries, unit_ns: int) -> tuple[str, ...]:
-    if series.ipdv is None:
-        return "", "", "", "", ""
+def _ipdv_columns(unit: str, unit_ns: int) -> tuple[Column[PacketPairs], ...]:
     return (
-        _median(series.ipdv.minimum_ns, unit_ns),
-        _median(series.ipdv.median_ns, unit_ns),
-        _median(series.ipdv.maximum_ns, unit_ns),
-        format_count(sum(series.ipdv.pairs)),
-        format_count(sum(series.ipdv.skipped)),
+        Column(f"D minimum,\n{unit}", lambda ipdv: _median(ipdv.minimum_ns, unit_ns), strong=True),
+        Column(f"D median,\n{unit}", lambda ipdv: _median(ipdv.median_ns, unit_ns), strong=True),
+        Column(f"D maximum,\n{unit}", lambda ipdv: _median(ipdv.maximum_ns, unit_ns), strong=True),
+        Column("pairs", lambda ipdv: format_count(sum(ipdv.pairs))),
+        Column("pairs\nskipped", lambda ipdv: format_count(sum(ipdv.skipped))),
     )
 
 
 _IPDV = Figures(
     title="Inter packet delay variation (RFC 8219 section 7.3.2)",
     deciding=lambda s: () if s.ipdv is None else (s.ipdv.minimum_ns, s.ipdv.median_ns, s.ipdv.maximum_ns),
-    columns=lambda unit: (
-        Column(heading=f"D minimum,\n{unit}", strong=True),
-        Column(heading=f"D median,\n{unit}", strong=True),
-        Column(heading=f"D maximum,\n{unit}", strong=True),
-        Column(heading="pairs"),
-        Column(heading="pairs\nskipped"),
-    ),
-    cells=_ipdv_cells,
+    columns=lambda *unit: [column.of(lambda series: series.ipdv) for column in _ipdv_columns(*unit)],
     note="Of the delay of each frame less that of the frame sent before it; negative values are normal. A pair of"
     " which one frame has no delay is skipped. Medians of the repetitions.",
 )
 
+
+def _of_frames(key: str, unit: str, unit_ns: int) -> Column[DelaySeries]:
+    return Column(f"{percent_words(key)},\n{unit}", lambda s: _median(s.delay_ns[key], unit_ns), strong=key == "p50")
+
+
 _ALL_FRAMES = Figures(
     title="Delay of all frames that came back correct",
     deciding=lambda series: tuple(series.delay_ns[key] for key in DELAY_FIGURES),
-    columns=lambda unit: (
-        *(Column(heading=f"{percent_words(key)},\n{unit}", strong=key == "p50") for key in DELAY_FIGURES),
-        Column(heading="frames"),
-    ),
-    cells=lambda series, unit_ns: (
-        *(_median(series.delay_ns[key], unit_ns) for key in DELAY_FIGURES),
-        format_count(sum(series.samples)),
+    columns=lambda unit, unit_ns: (
+        *(_of_frames(key, unit, unit_ns) for key in DELAY_FIGURES),
+        Column("frames", lambda series: format_count(sum(series.samples))),
     ),
     note="Percentiles of the frames that have a delay, within 0.1 %; minimum and maximum are exact. Medians of the"
     " repetitions. Lost frames are not in them: see the table of packet delay variation for these.",
 )
 
 
-def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figures) -> Table | None:
-    """One table: what was measured, its figures, repetitions, and the Tester's own error."""
-    lines = list(_lines(runs, figures))
-    if not any(line.series is not None for line in lines):
+def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figures) -> Table:
+    """One table: what was measured, its figures, repetitions, and the Tester's own error; no rows without a figure."""
+    rows = list(_rows(runs, figures))
+    known = [row.series for row in rows if row.series is not None]
+    unit, unit_ns = unit_of_times(
+        value for series in known for figure in figures.deciding(series) for value in figure.values
+    )
+    columns: tuple[Column[Row], ...] = (
+        *(column.of(attrgetter("run")) for column in TRAFFIC),
+        Column("load,\nframes/s", lambda row: _load_cell(row.point), names=True),
+        Column("direction", _way, names=True, numeric=False),
+        replace(repetitions(_repetitions), names=True),
+        *(column.of(attrgetter("series")) for column in figures.columns(unit, unit_ns)),
+        *(column.of(_sent) for column in error_columns(document, unit, unit_ns)),
+    )
+    return table_of(figures.title, columns, rows if known else (), notes=(figures.note,))
+
+
+def _way(row: Row) -> str:
+    return row.run.direction if row.series is None else way(row.run, row.series.direction, row.series.class_)
+
+
+def _sent(row: Row) -> Sent | None:
+    if row.series is None:
         return None
-    shown = [figure for line in lines if line.series is not None for figure in figures.deciding(line.series)]
-    unit, unit_ns = unit_of_times(value for figure in shown for value in figure.values)
-    shown_columns, errors = figures.columns(unit), error_columns(document, unit)
-    rows = []
-    for line in lines:
-        known = (*traffic_cells(line.run, runs), _load_cell(line.point))
-        if line.series is None:
-            rows.append((*known, line.run.direction, "not offered", *("",) * (len(shown_columns) + len(errors))))
-            continue
-        error = error_cells(
-            document,
-            line.run,
-            direction=line.series.direction,
-            load=line.point.frames_per_second,
-            lateness_ns=max(line.series.lateness_max_ns, default=0),
-            unit_ns=unit_ns,
-        )
-        way = way_cell(line.run, line.series.direction, line.series.class_)
-        rows.append((*known, way, _repetitions(line.point), *figures.cells(line.series, unit_ns), *error))
-    names = (*traffic_columns(runs), Column(heading="load,\nframes/s"), Column(heading="direction", numeric=False))
-    columns = (*names, REPETITIONS, *shown_columns, *errors)
-    return Table(title=figures.title, columns=columns, rows=tuple(rows), names=len(names) + 1, notes=(figures.note,))
+    return Sent(
+        run=row.run,
+        direction=row.series.direction,
+        frames_per_second=row.point.frames_per_second,
+        lateness_ns=max(row.series.lateness_max_ns, default=0),
+    )
 
 
-def _lines(runs: Sequence[DelayResult], figures: Figures) -> Iterator[Line]:
+def _rows(runs: Sequence[DelayResult], figures: Figures) -> Iterator[Row]:
     """Yield the rows of a table: all series that have its figures, and loads about which nothing is known."""
     for run in runs:
         for point in run.points:
-            yield from (Line(run=run, point=point, series=s) for s in point.series if figures.deciding(s))
+            yield from (Row(run, point, series) for series in point.series if figures.deciding(series))
             if not point.series:
-                yield Line(run=run, point=point, series=None)
+                yield Row(run, point, None)
 
 
 def _load_cell(point: DelayPoint) -> str:
@@ -222,10 +217,8 @@ def _load_cell(point: DelayPoint) -> str:
     return f"{format_count(point.frames_per_second)}\n{share}"
 
 
-def _repetitions(point: DelayPoint) -> str:
-    """Number of valid repetitions, and the total if the Tester could not offer the load in some."""
-    asked = point.repetitions + point.tester_limited
-    return f"{point.repetitions}" if not point.tester_limited else f"{point.repetitions} of {asked}"
+def _repetitions(row: Row) -> str:
+    return "not offered" if row.series is None else of_all(row.point.repetitions, row.point.tester_limited)
 
 
 def _figure(figure: Figure, unit_ns: int, why: str) -> str:
@@ -240,17 +233,6 @@ def _figure(figure: Figure, unit_ns: int, why: str) -> str:
 
 def _median(figure: Figure, unit_ns: int) -> str:
     return NOT_MEASURABLE if figure.summary is None else format_in(figure.summary.median, unit_ns)
-
-
-def _tags_lost(series: DelaySeries, figure: Figure) -> str:
-    """The tags that were lost if a figure is missing: those of the worst such repetition."""
-    if series.latency is None:
-        return ""
-    rows = zip(figure.values, series.latency.tags_lost, series.latency.tags, strict=True)
-    lost = [(gone, tags) for value, gone, tags in rows if value is None]
-    gone, tags = max(lost, default=(0, 0))
-    most = "up to " if len(lost) > 1 else ""
-    return f"{most}{format_count(gone)} of {format_count(tags)} tags lost"
 
 
 def _share_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
@@ -374,11 +356,11 @@ def plots(part: ReportPart, runs: Sequence[DelayResult]) -> Iterator[Plot]:
         yield from delay_plots.of_run(run)
 
 
-def _against_size(rows: Sequence[Row], what: str, names: Sequence[str]) -> Drawing | None:
+def _against_size(rows: Sequence[TidyRow], what: str, names: Sequence[str]) -> Drawing | None:
     chosen = [row for row in rows if row.quantity.name in names]
     return plot_against(chosen, "frame_size", name=f"{what.lower()} against frame size")
 
 
-def _against_load(rows: Sequence[Row], run: DelayResult, what: str, names: Sequence[str]) -> Drawing | None:
+def _against_load(rows: Sequence[TidyRow], run: DelayResult, what: str, names: Sequence[str]) -> Drawing | None:
     chosen = [row for row in rows if row.quantity.run == run.number and row.quantity.name in names]
     return plot_against(chosen, "load", name=f"{what.lower()} against load")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 from gatemark.procedures.frame_loss.result import ClassLoss, FrameLossResult, LossPoint, worst_loss
+from gatemark.report.columns import way
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import plot_against
 from gatemark.report.self_error import ceiling_cell, is_near_ceiling
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, Table, plot, repetitions, table_of
 from gatemark.report.trial_plots import loss_over_time_plot, search_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_percent, run_name
 from gatemark.results.document import ResultDocument
@@ -28,54 +31,55 @@ def section(document: ResultDocument, runs: Sequence[FrameLossResult]) -> Sectio
 
 
 def _table(document: ResultDocument, run: FrameLossResult) -> Table:
-    with_ceiling = document.self_test is not None
-    columns = (
-        Column(heading="load,\nframes/s"),
-        Column(heading="of\nmaximum"),
-        Column(heading="direction", numeric=False),
-        Column(heading=f"lost, median\np1 {DASH} p99", strong=True),
-        Column(heading="offered"),
-        Column(heading="forwarded"),
-        Column(heading="never\narrived"),
-        Column(heading="wrong"),
-        Column(heading="dupli-\ncates"),
-        Column(heading="reor-\ndered"),
-        Column(heading="longest\nrun lost"),
-        REPETITIONS,
-        *((Column(heading="self-test\nceiling"),) if with_ceiling else ()),
+    columns: tuple[Column[_Row], ...] = (
+        Column("load,\nframes/s", lambda row: format_count(row.point.frames_per_second), names=True),
+        Column("of\nmaximum", lambda row: _of_maximum(run, row.point), names=True),
+        Column("direction", lambda row: _way(run, row), names=True, numeric=False),
+        Column(f"lost, median\np1 {DASH} p99", lambda row: _lost(row.loss), strong=True),
+        *(column.of(attrgetter("loss")) for column in COUNTS),
+        repetitions(lambda row: "" if row.loss is None else str(row.point.repetitions)),
     )
-    rows: list[tuple[str, ...]] = []
-    for point in run.points:
-        for loss in point.losses:
-            ceiling = (_ceiling(document, run, point),) if with_ceiling else ()
-            rows.append((*_known(run, point), _way(run, loss), *_cells(point, loss), *ceiling))
-        if not point.losses:
-            blank = ("",) * (len(columns) - 4)
-            rows.append((*_known(run, point), "", NOT_OFFERED, *blank))
-    return Table(title=run_name(run), columns=columns, rows=tuple(rows), names=3)
+    if document.self_test is not None:
+        columns += (
+            Column("self-test\nceiling", lambda row: "" if row.loss is None else _ceiling(document, run, row.point)),
+        )
+    rows = (_Row(point, loss) for point in run.points for loss in point.losses or (None,))
+    return table_of(run_name(run), columns, rows)
 
 
-def _known(run: FrameLossResult, point: LossPoint) -> tuple[str, str]:
-    share = f"{100 * point.frames_per_second / run.maximum:.3g} %" if run.maximum else DASH
-    return format_count(point.frames_per_second), share
+class _Row(NamedTuple):
+    """A direction and class at a load; None at a load that could not be offered."""
+
+    point: LossPoint
+    loss: ClassLoss | None
 
 
-def _way(run: FrameLossResult, loss: ClassLoss) -> str:
-    way = run.way_word(loss.direction)
-    return f"{way},\n{loss.class_}" if run.mix.is_mixed else way
+def _of_maximum(run: FrameLossResult, point: LossPoint) -> str:
+    return f"{100 * point.frames_per_second / run.maximum:.3g} %" if run.maximum else DASH
 
 
-def _cells(point: LossPoint, loss: ClassLoss) -> tuple[str, ...]:
+def _way(run: FrameLossResult, row: _Row) -> str:
+    return "" if row.loss is None else way(run, row.loss.direction, row.loss.class_)
+
+
+def _lost(loss: ClassLoss | None) -> str:
+    if loss is None:
+        return NOT_OFFERED
     summary = loss.loss_percent
-    lost = DASH
-    if summary is not None:
-        lost = f"{format_percent(summary.median)}\n{format_percent(summary.p1)} {DASH} {format_percent(summary.p99)}"
-    counts = (sum(loss.offered), loss.forwarded, sum(loss.lost), sum(loss.faulty), sum(loss.duplicate))
-    return (
-        lost,
-        *(format_count(count) for count in (*counts, sum(loss.reordered), max(loss.longest_run, default=0))),
-        str(point.repetitions),
-    )
+    if summary is None:
+        return DASH
+    return f"{format_percent(summary.median)}\n{format_percent(summary.p1)} {DASH} {format_percent(summary.p99)}"
+
+
+COUNTS: tuple[Column[ClassLoss], ...] = (
+    Column("offered", lambda loss: format_count(sum(loss.offered))),
+    Column("forwarded", lambda loss: format_count(loss.forwarded)),
+    Column("never\narrived", lambda loss: format_count(sum(loss.lost))),
+    Column("wrong", lambda loss: format_count(sum(loss.faulty))),
+    Column("dupli-\ncates", lambda loss: format_count(sum(loss.duplicate))),
+    Column("reor-\ndered", lambda loss: format_count(sum(loss.reordered))),
+    Column("longest\nrun lost", lambda loss: format_count(max(loss.longest_run, default=0))),
+)
 
 
 def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -> str:

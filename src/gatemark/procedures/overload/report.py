@@ -5,14 +5,16 @@ The table has one column for each number of clients. Its first rows are those th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from operator import attrgetter
 
 from gatemark.procedures.overload.result import (
     BUSY_SHARE_MAX,
     LOOP_FACTOR,
     OUTSTANDING_EXCESS,
     OWN_SHARE_MAX,
+    EchoClientPart,
     GracefulCheck,
     HostFigure,
     OverloadPoint,
@@ -23,7 +25,7 @@ from gatemark.procedures.overload.result import (
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import axis_of, plot_against
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Block, Column, Plot, Section, Table, plot, table_of, turned
 from gatemark.report.words import (
     DASH,
     format_count,
@@ -49,7 +51,6 @@ CLIENTS_SHOWN_MAX = 16
 KILOBYTES_PER_MEGABYTE = 1024
 
 Words = Callable[[Number], str]
-RowText = tuple[str, ...]
 
 
 def section(document: ResultDocument, runs: Sequence[OverloadResult]) -> Section:
@@ -88,11 +89,11 @@ def _tables(run: OverloadResult) -> Iterator[Table]:
     )
     for at in range(0, len(run.points), COLUMNS_MAX):
         points = run.points[at : at + COLUMNS_MAX]
-        rows = [*_paper_rows(points, unit, unit_ns), *_other_rows(run, points)]
-        yield Table(
-            title=f"{TITLE}, {'closed loop' if run.mode == 'closed_loop' else 'constant rate'}",
-            columns=(Column(heading="", numeric=False), *(Column(heading=_heading(point)) for point in points)),
-            rows=tuple(rows),
+        yield turned(
+            f"{TITLE}, {'closed loop' if run.mode == 'closed_loop' else 'constant rate'}",
+            "",
+            [_heading(point) for point in points],
+            [Block(lines, points, heading) for heading, lines in _lines(run, points, unit, unit_ns).items()],
         )
     shown = [point for point in run.points if 1 < point.clients <= CLIENTS_SHOWN_MAX and point.repetitions]
     if shown:
@@ -106,106 +107,97 @@ def _heading(point: OverloadPoint) -> str:
     return words
 
 
-def _paper_rows(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> Iterator[RowText]:
-    """Yield the rows that such experiments print, in their order."""
+PointColumn = Column[OverloadPoint]
 
-    def times(key: str) -> RowText:
-        return _row(f"{rtt_words(key)}, {unit}", points, lambda point: point.rtt_ns[key], _in(unit_ns))
 
-    def first_times(key: str) -> RowText:
+def _lines(
+    run: OverloadResult, points: Sequence[OverloadPoint], unit: str, unit_ns: int
+) -> dict[str, Iterable[PointColumn]]:
+    """Return the lines of the table by their headings; first those that such experiments print, in their order."""
+
+    def time(key: str) -> PointColumn:
+        return _line(f"{rtt_words(key)}, {unit}", lambda point: point.rtt_ns[key], _in(unit_ns))
+
+    def first_time(key: str) -> PointColumn:
         label = f"first of each destination, {rtt_words(key)}, {unit}"
-        return _row(label, points, lambda point: point.first_rtt_ns[key], _in(unit_ns))
+        return _line(label, lambda point: point.first_rtt_ns[key], _in(unit_ns))
 
-    if any(point.is_collapsed for point in points):
-        cells = ("collapsed" if point.is_collapsed else "works" for point in points)
-        yield ("gateway", *cells)
-    yield _row("echo loss", points, lambda point: point.loss_percent, _percent)
-    yield ("Round-trip time",)
-    yield from (times(key) for key in ("mean", "deviation", "maximum"))
-    yield from _host_rows(points)
-    yield ("Traffic",)
-    yield _row("requests, packets/s", points, lambda point: point.requests_per_second, _count)
-    yield _row("replies, packets/s", points, lambda point: point.replies_per_second, _count)
-    yield ("Round-trip time, all of it",)
-    yield from (times(key) for key in ("minimum", "p50", "p99", "p99.9"))
-    yield from (first_times(key) for key in ("mean", "p99.9"))
+    collapsed: PointColumn = Column("gateway", lambda point: "collapsed" if point.is_collapsed else "works")
+    return {
+        "": (
+            *((collapsed,) if any(point.is_collapsed for point in points) else ()),
+            _line("echo loss", lambda point: point.loss_percent, _percent),
+        ),
+        "Round-trip time": (time("mean"), time("deviation"), time("maximum")),
+        "Gateway's host": tuple(_host_lines(points)),
+        "Traffic": (
+            _line("requests, packets/s", lambda point: point.requests_per_second, _count),
+            _line("replies, packets/s", lambda point: point.replies_per_second, _count),
+        ),
+        "Round-trip time, all of it": (
+            *map(time, ("minimum", "p50", "p99", "p99.9")),
+            *map(first_time, ("mean", "p99.9")),
+        ),
+        "Packets of all repetitions": COUNTS,
+        "Consistency": tuple(_consistency(run, points)),
+        "Xpd against one client, %": tuple(_degradations(run)) if run.mode == "closed_loop" else (),
+    }
 
 
-def _host_rows(points: Sequence[OverloadPoint]) -> Iterator[RowText]:
+def _line(label: str, choose: Callable[[OverloadPoint], Figure], words: Words) -> PointColumn:
+    return Column(label, lambda point: _cell(choose(point), words))
+
+
+COUNTS: tuple[PointColumn, ...] = (
+    Column("requests", lambda point: format_count(sum(point.counts.requests))),
+    Column("arrived at the host that answers", lambda point: format_count(sum(point.counts.arrived))),
+    Column("correct replies in time", lambda point: format_count(sum(point.counts.replies))),
+    Column("late", lambda point: format_count(sum(point.counts.late))),
+    Column("lost", lambda point: format_count(sum(point.counts.lost))),
+    Column("duplicate", lambda point: format_count(sum(point.counts.duplicate))),
+    Column("faulty", lambda point: format_count(sum(point.counts.faulty))),
+)
+
+
+def _host_lines(points: Sequence[OverloadPoint]) -> Iterator[PointColumn]:
     """Yield what the gateway's host did: CPU with its deviation, memory above the baseline."""
-    series = dict.fromkeys(sampled.series for point in points for sampled in point.host)
-    rows = [row for name in series if not name.startswith(("cpu.", "interrupts.")) for row in _rows_of(points, name)]
-    if rows:
-        yield ("Gateway's host",)
-        yield from rows
+    first = {sampled.series: sampled for point in reversed(points) for sampled in reversed(point.host)}
+    for series in dict.fromkeys(sampled.series for point in points for sampled in point.host):
+        name, unit = first[series].name, first[series].unit
+        if series.startswith(("cpu.", "interrupts.")):
+            continue
+        if unit.startswith("%"):
+            yield _host_line(f"{name}, {unit}", series, lambda figure: figure.values, _short)
+            yield _host_line(f"{name}, standard deviation", series, lambda figure: figure.deviation, _short)
+        elif first[series].above_baseline is not None:
+            label = f"{name}, in use above baseline, MB"
+            yield _host_line(label, series, lambda figure: figure.above_baseline, _megabytes)
+        else:
+            yield _host_line(f"{name}, most", series, lambda figure: figure.values, _count)
 
 
-def _rows_of(points: Sequence[OverloadPoint], series: str) -> Iterator[RowText]:
-    first = next(figure for point in points if (figure := _host_figure(point, series)) is not None)
-    if first.unit.startswith("%"):
-        yield _host_row(f"{first.name}, {first.unit}", points, series, lambda figure: figure.values, _short)
-        yield _host_row(f"{first.name}, standard deviation", points, series, lambda figure: figure.deviation, _short)
-    elif first.above_baseline is not None:
-        label = f"{first.name}, in use above baseline, MB"
-        yield _host_row(label, points, series, lambda figure: figure.above_baseline, _megabytes)
-    else:
-        yield _host_row(f"{first.name}, most", points, series, lambda figure: figure.values, _count)
-
-
-def _host_figure(point: OverloadPoint, series: str) -> HostFigure | None:
-    return next((figure for figure in point.host if figure.series == series), None)
-
-
-def _host_row(
-    label: str,
-    points: Sequence[OverloadPoint],
-    series: str,
-    choose: Callable[[HostFigure], Figure | None],
-    words: Words,
-) -> RowText:
-    cells = []
-    for point in points:
-        sampled = _host_figure(point, series)
+def _host_line(label: str, series: str, choose: Callable[[HostFigure], Figure | None], words: Words) -> PointColumn:
+    def cell(point: OverloadPoint) -> str:
+        sampled = next((figure for figure in point.host if figure.series == series), None)
         figure = None if sampled is None else choose(sampled)
-        cells.append(DASH if figure is None else _cell(figure, words))
-    return (label, *cells)
+        return DASH if figure is None else _cell(figure, words)
+
+    return Column(label, cell)
 
 
-def _other_rows(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterator[RowText]:
-    """Yield counts, the Tester's own part, the consistency of packets/s and round trips, and Xpd."""
-    yield ("Packets of all repetitions",)
-    names = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty")
-    words = {"arrived": "arrived at the host that answers", "replies": "correct replies in time"}
-    for name in names:
-        yield (words.get(name, name), *(format_count(sum(getattr(point.counts, name))) for point in points))
-    yield ("Consistency",)
-    yield _row("under way: replies/s x mean round trip", points, lambda point: point.outstanding, _short)
+def _consistency(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterator[PointColumn]:
+    """Yield the Tester's own part, and how packets/s and round trips fit together."""
+    yield _line("under way: replies/s x mean round trip", lambda point: point.outstanding, _short)
     if run.mode == "closed_loop":
-        yield ("slots", *(format_count(point.clients * run.window) for point in points))
-    yield _row("Tester's share of a round trip, %", points, lambda point: point.tester_share_percent, _short)
-    yield _row("Tester busy, % of a core", points, lambda point: point.tester_busy_percent, _short)
-    if loops := [point.tester_loop for point in points if point.tester_loop is not None]:
-        times = [loop.rtt_ns for loop in loops if loop.rtt_ns is not None]
-        unit, unit_ns = unit_of_times(times)
-        yield (
-            "Tester alone, replies/s",
-            *(_of_loop(point, lambda loop: format_count(loop.replies_per_second)) for point in points),
-        )
-        yield (
-            f"Tester alone, round trip, median, {unit}",
-            *(_of_loop(point, lambda loop: _rtt_of_loop(loop, unit_ns)) for point in points),
-        )
-    quantities = dict.fromkeys(entry.quantity for entry in run.degradations)
-    if quantities and run.mode == "closed_loop":
-        yield ("Xpd against one client, %",)
-        for quantity in quantities:
-            by_clients = {entry.clients: entry.percent for entry in run.degradations if entry.quantity == quantity}
-            values = (by_clients.get(point.clients) for point in points)
-            yield (quantity, *(DASH if value is None else f"{value:,.2f}" for value in values))
-
-
-def _of_loop(point: OverloadPoint, words: Callable[[OwnLoop], str]) -> str:
-    return DASH if point.tester_loop is None else words(point.tester_loop)
+        yield Column("slots", lambda point: format_count(point.clients * run.window))
+    yield _line("Tester's share of a round trip, %", lambda point: point.tester_share_percent, _short)
+    yield _line("Tester busy, % of a core", lambda point: point.tester_busy_percent, _short)
+    unit, unit_ns = unit_of_times(point.tester_loop.rtt_ns for point in points if point.tester_loop is not None)
+    loop_lines: tuple[Column[OwnLoop], ...] = (
+        Column("Tester alone, replies/s", lambda loop: format_count(loop.replies_per_second), optional=True),
+        Column(f"Tester alone, round trip, median, {unit}", lambda loop: _rtt_of_loop(loop, unit_ns), optional=True),
+    )
+    yield from (line.of(attrgetter("tester_loop")) for line in loop_lines)
 
 
 def _rtt_of_loop(loop: OwnLoop, unit_ns: int) -> str:
@@ -214,34 +206,43 @@ def _rtt_of_loop(loop: OwnLoop, unit_ns: int) -> str:
     return f"{format_in(loop.rtt_ns, unit_ns)}\nat {format_count(loop.rtt_frames_per_second)}/s"
 
 
+def _degradations(run: OverloadResult) -> Iterator[PointColumn]:
+    """Yield Xpd of each quantity."""
+    by_quantity: dict[str, dict[int, float | None]] = {}
+    for entry in run.degradations:
+        by_quantity.setdefault(entry.quantity, {})[entry.clients] = entry.percent
+    for quantity, percents in by_quantity.items():
+        yield Column(quantity, _percent_of(percents))
+
+
+def _percent_of(percents: Mapping[int, float | None]) -> Callable[[OverloadPoint], str]:
+    def cell(point: OverloadPoint) -> str:
+        percent = percents.get(point.clients)
+        return DASH if percent is None else f"{percent:,.2f}"
+
+    return cell
+
+
 def _client_table(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> Table:
     """Return the clients one by one: a client that gets less than the others is seen here."""
-    headings = ("requests", "correct replies\nin time", "late", "lost", "duplicate", "faulty")
-    names = ("requests", "replies", "late", "lost", "duplicate", "faulty")
-    rows: list[RowText] = []
-    for point in points:
-        for client in point.clients_apart:
-            counts = (format_count(sum(getattr(client, name))) for name in names)
-            times = (_cell(client.rtt_ns[key], _in(unit_ns)).split("\n")[0] for key in ("mean", "p99.9"))
-            rows.append((_heading(point).replace("\n", ", "), str(client.client + 1), *counts, *times))
-    return Table(
-        title="Clients one by one, all repetitions",
-        columns=(
-            Column(heading="column", numeric=False),
-            Column(heading="client"),
-            *(Column(heading=heading) for heading in headings),
-            Column(heading=f"round trip,\nmean, {unit}"),
-            Column(heading=f"99.9 %,\n{unit}"),
-        ),
-        rows=tuple(rows),
-        names=2,
+
+    def time(key: str) -> Callable[[tuple[OverloadPoint, EchoClientPart]], str]:
+        return lambda row: _cell(row[1].rtt_ns[key], _in(unit_ns)).split("\n")[0]
+
+    columns: tuple[Column[tuple[OverloadPoint, EchoClientPart]], ...] = (
+        Column("column", lambda row: _heading(row[0]).replace("\n", ", "), names=True, numeric=False),
+        Column("client", lambda row: str(row[1].client + 1), names=True),
+        Column("requests", lambda row: format_count(sum(row[1].requests))),
+        Column("correct replies\nin time", lambda row: format_count(sum(row[1].replies))),
+        Column("late", lambda row: format_count(sum(row[1].late))),
+        Column("lost", lambda row: format_count(sum(row[1].lost))),
+        Column("duplicate", lambda row: format_count(sum(row[1].duplicate))),
+        Column("faulty", lambda row: format_count(sum(row[1].faulty))),
+        Column(f"round trip,\nmean, {unit}", time("mean")),
+        Column(f"99.9 %,\n{unit}", time("p99.9")),
     )
-
-
-def _row(
-    label: str, points: Sequence[OverloadPoint], choose: Callable[[OverloadPoint], Figure], words: Words
-) -> RowText:
-    return (label, *(_cell(choose(point), words) for point in points))
+    rows = ((point, client) for point in points for client in point.clients_apart)
+    return table_of("Clients one by one, all repetitions", columns, rows)
 
 
 def _cell(figure: Figure, words: Words) -> str:

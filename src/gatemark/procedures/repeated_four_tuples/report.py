@@ -8,11 +8,12 @@ from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesRe
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.rate_sentence import rate_sentence
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, repetitions, table_of
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import DASH, bounds_cell, format_count, format_sizes, limit_text, rate_cell, run_name
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
+from gatemark.results.quantity import Quantity
 
 TITLE = "Repeated four-tuples"
 MEANING = (
@@ -26,39 +27,12 @@ MEANING = (
 def section(document: ResultDocument, runs: Sequence[RepeatedFourTuplesResult]) -> Section:
     """Return the table of all numbers of connections."""
     del document
-    columns = (
-        Column(heading="combi-\nnations K"),
-        Column(heading="frames F"),
-        Column(heading="IPv4 / IPv6\noctets"),
-        Column(heading="frames/s,\nmedian", strong=True),
-        Column(heading="passed /\nfailed"),
-        Column(heading="connections,\nexpected"),
-        Column(heading="seen by the Tester,\nmedian, range"),
-        Column(heading="counted by the gateway,\nmedian, range"),
-        Column(heading="new at\nthe end"),
-        REPETITIONS,
-        Column(heading="limited by", numeric=False),
-    )
-    rows = tuple(_row(run) for run in runs if run.refused is None)
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=3),) if rows else ()
-    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=not_made(runs))
+    rates = table_of(TITLE, COLUMNS, (run for run in runs if run.refused is None))
+    return Section(title=TITLE, lead=(MEANING,), tables=(rates,), notes=not_made(runs))
 
 
-def _row(run: RepeatedFourTuplesResult) -> tuple[str, ...]:
-    rate = next(quantity for quantity in run.quantities() if quantity.is_headline)
-    return (
-        format_count(run.connection_count),
-        format_count(run.drawn_frames),
-        format_sizes(run),
-        rate_cell(rate),
-        bounds_cell(rate),
-        _expected(run),
-        _counts(run.established),
-        _counts(run.counted),
-        _new_at_the_end(run),
-        str(len(run.repetitions)),
-        limit_text(rate),
-    )
+def _rate(run: RepeatedFourTuplesResult) -> Quantity:
+    return next(quantity for quantity in run.quantities() if quantity.is_headline)
 
 
 def _expected(run: RepeatedFourTuplesResult) -> str:
@@ -78,6 +52,21 @@ def _counts(figure: Figure) -> str:
     if figure.summary is None or not known:
         return DASH
     return f"{format_count(figure.summary.median)}\n{format_count(min(known))} {DASH} {format_count(max(known))}"
+
+
+COLUMNS: tuple[Column[RepeatedFourTuplesResult], ...] = (
+    Column("combi-\nnations K", lambda run: format_count(run.connection_count), names=True),
+    Column("frames F", lambda run: format_count(run.drawn_frames), names=True),
+    Column("IPv4 / IPv6\noctets", format_sizes, names=True),
+    Column("frames/s,\nmedian", lambda run: rate_cell(_rate(run)), strong=True),
+    Column("passed /\nfailed", lambda run: bounds_cell(_rate(run))),
+    Column("connections,\nexpected", _expected),
+    Column("seen by the Tester,\nmedian, range", lambda run: _counts(run.established)),
+    Column("counted by the gateway,\nmedian, range", lambda run: _counts(run.counted)),
+    Column("new at\nthe end", _new_at_the_end),
+    repetitions(lambda run: str(len(run.repetitions))),
+    Column("limited by", lambda run: limit_text(_rate(run)), numeric=False),
+)
 
 
 def sentence(part: ReportPart, run: RepeatedFourTuplesResult) -> str:

@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from gatemark.procedures.reset.result import ResetResult, ResetSeries
+from gatemark.report.columns import TRAFFIC_OF_LINE, WAY, Line
 from gatemark.report.event_words import (
     MS,
     average_cell,
     of_all,
     outcome_words,
+    stated,
     tester_limited_notes,
-    traffic_cells,
-    traffic_columns,
-    way_cell,
 )
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
 from gatemark.results.document import ResultDocument
@@ -35,18 +34,6 @@ MEANING = (
 def section(document: ResultDocument, runs: Sequence[ResetResult]) -> Section:
     """Return the table of all runs, with a row per direction and class."""
     del document
-    rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
-    names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
-    columns = (
-        *names,
-        Column(heading="kind", numeric=False),
-        Column(heading="load,\nframes/s"),
-        Column(heading=f"undelivered,\nminimum {DASH} maximum"),
-        Column(heading="reset time by loss, ms\nsmallest and largest", strong=True),
-        Column(heading="by the gap, ms\nsmallest and largest"),
-        Column(heading="trials"),
-        Column(heading="command\ntook, ms"),
-    )
     lost_before = (
         f"Run {run.number}, {run.way_word(series.direction)}: frames were lost before the reset began, so not every"
         " loss is of the reset."
@@ -54,27 +41,25 @@ def section(document: ResultDocument, runs: Sequence[ResetResult]) -> Section:
         for series in run.series
         if series.lost_before
     )
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
-    return Section(
-        title=TITLE, lead=(MEANING,), tables=tables, notes=(*lost_before, *not_made(runs), *tester_limited_notes(runs))
-    )
+    times = table_of(TITLE, COLUMNS, (Line(run, series) for run in runs for series in run.series))
+    notes = (*lost_before, *not_made(runs), *tester_limited_notes(runs))
+    return Section(title=TITLE, lead=(MEANING,), tables=(times,), notes=notes)
 
 
-def _row(run: ResetResult, series: ResetSeries, runs: Sequence[ResetResult]) -> tuple[str, ...]:
+def _by_loss(series: ResetSeries) -> str:
+    why = f"not known: {outcome_words(series.outcomes)}"
+    return average_cell(series.average_ns, series.reset_by_loss_ns.values, why)
+
+
+def _by_gap(series: ResetSeries) -> str:
     gaps = [Fraction(value) for value in series.reset_by_gap_ns.values if value is not None]
     mean = float(sum(gaps) / len(gaps)) if gaps and series.average_ns is not None else None
+    return average_cell(mean, series.reset_by_gap_ns.values, DASH)
+
+
+def _took(run: ResetResult) -> str:
     took = Figure.of(run.took_ns).summary
-    return (
-        *traffic_cells(run, runs),
-        way_cell(run, series.direction, series.class_),
-        run.kind,
-        f"{format_count(run.frames_per_second)}{'' if run.throughput_measured else ' (stated)'}",
-        _range(series.undelivered),
-        average_cell(series.average_ns, series.reset_by_loss_ns.values, f"not known: {outcome_words(series.outcomes)}"),
-        average_cell(mean, series.reset_by_gap_ns.values, DASH),
-        of_all(run.repetitions, run.tester_limited),
-        format_in(None if took is None else took.median, MS),
-    )
+    return format_in(None if took is None else took.median, MS)
 
 
 def _range(values: Sequence[int]) -> str:
@@ -82,6 +67,19 @@ def _range(values: Sequence[int]) -> str:
         return DASH
     lowest, highest = min(values), max(values)
     return format_count(lowest) if lowest == highest else f"{format_count(lowest)} {DASH} {format_count(highest)}"
+
+
+COLUMNS: tuple[Column[Line[ResetResult, ResetSeries]], ...] = (
+    *TRAFFIC_OF_LINE,
+    WAY,
+    Column("kind", lambda line: line.run.kind, numeric=False),
+    Column("load,\nframes/s", lambda line: stated(line.run.frames_per_second, measured=line.run.throughput_measured)),
+    Column(f"undelivered,\nminimum {DASH} maximum", lambda line: _range(line.part.undelivered)),
+    Column("reset time by loss, ms\nsmallest and largest", lambda line: _by_loss(line.part), strong=True),
+    Column("by the gap, ms\nsmallest and largest", lambda line: _by_gap(line.part)),
+    Column("trials", lambda line: of_all(line.run.repetitions, line.run.tester_limited)),
+    Column("command\ntook, ms", lambda line: _took(line.run)),
+)
 
 
 def sentence(part: ReportPart, run: ResetResult) -> str:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRecoveryResult
+from gatemark.report.columns import TRAFFIC_OF_LINE, WAY, Line
 from gatemark.report.event_words import (
     MS,
     average_cell,
     of_all,
     outcome_words,
+    stated,
     tester_limited_notes,
-    traffic_cells,
-    traffic_columns,
-    way_cell,
 )
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.table import REPETITIONS, Column, Plot, Section, Table, plot
+from gatemark.report.table import Column, Plot, Section, plot, repetitions, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
 from gatemark.results.document import ResultDocument
@@ -33,36 +32,39 @@ MEANING = (
 def section(document: ResultDocument, runs: Sequence[SystemRecoveryResult]) -> Section:
     """Return the table of all runs, with a row per direction and class."""
     del document
-    rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
-    names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
-    columns = (
-        *names,
-        Column(heading="throughput,\nframes/s"),
-        Column(heading="overload, frames/s\nfor"),
-        Column(heading="then, frames/s\nfor"),
-        Column(heading=f"recovery time, ms\nminimum {DASH} maximum", strong=True),
-        REPETITIONS,
-        Column(heading="frames that\nnever arrived"),
-        Column(heading="last loss before\nthe fall, ms"),
-    )
-    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
-    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*not_made(runs), *tester_limited_notes(runs)))
+    times = table_of(TITLE, COLUMNS, (Line(run, series) for run in runs for series in run.series))
+    return Section(title=TITLE, lead=(MEANING,), tables=(times,), notes=(*not_made(runs), *tester_limited_notes(runs)))
 
 
-def _row(run: SystemRecoveryResult, series: RecoverySeries, runs: Sequence[SystemRecoveryResult]) -> tuple[str, ...]:
-    before = [ns for ns in series.last_loss_before_ns if ns is not None]
+def _time(series: RecoverySeries) -> str:
     why = f"not known: {outcome_words(series.outcomes)}"
-    return (
-        *traffic_cells(run, runs),
-        way_cell(run, series.direction, series.class_),
-        f"{format_count(run.throughput)}{'' if run.throughput_measured else ' (stated)'}",
-        f"{format_count(run.overload)}\n{format_duration_ns(run.overload_ns)}",
-        f"{format_count(run.recovery_load)}\n{format_duration_ns(run.observe_ns)}",
-        average_cell(series.average_ns, series.recovery_ns, why),
-        of_all(run.repetitions, run.tester_limited),
-        f"{format_count(sum(series.lost))}\nof {format_count(sum(series.offered))}",
-        format_in(min(before), MS) if before else DASH,
-    )
+    return average_cell(series.average_ns, series.recovery_ns, why)
+
+
+def _last_loss(series: RecoverySeries) -> str:
+    return format_in(min((ns for ns in series.last_loss_before_ns if ns is not None), default=None), MS)
+
+
+COLUMNS: tuple[Column[Line[SystemRecoveryResult, RecoverySeries]], ...] = (
+    *TRAFFIC_OF_LINE,
+    WAY,
+    Column("throughput,\nframes/s", lambda line: stated(line.run.throughput, measured=line.run.throughput_measured)),
+    Column(
+        "overload, frames/s\nfor",
+        lambda line: f"{format_count(line.run.overload)}\n{format_duration_ns(line.run.overload_ns)}",
+    ),
+    Column(
+        "then, frames/s\nfor",
+        lambda line: f"{format_count(line.run.recovery_load)}\n{format_duration_ns(line.run.observe_ns)}",
+    ),
+    Column(f"recovery time, ms\nminimum {DASH} maximum", lambda line: _time(line.part), strong=True),
+    repetitions(lambda line: of_all(line.run.repetitions, line.run.tester_limited)),
+    Column(
+        "frames that\nnever arrived",
+        lambda line: f"{format_count(sum(line.part.lost))}\nof {format_count(sum(line.part.offered))}",
+    ),
+    Column("last loss before\nthe fall, ms", lambda line: _last_loss(line.part)),
+)
 
 
 def sentence(part: ReportPart, run: SystemRecoveryResult) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.report.figure_tables import own_rate_tables
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import frame_size, plot_against
 from gatemark.report.rate_sentence import rate_sentence
-from gatemark.report.rates import rate_table, searched
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.table import Plot, Section, plot
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import capital, direction_label, run_name
+from gatemark.report.words import direction_label, run_name
 from gatemark.results.document import ResultDocument
 
 MEANING = (
@@ -30,12 +30,7 @@ COLUMNS = (
 
 def section(document: ResultDocument, runs: Sequence[ThroughputResult]) -> Section:
     """Return the table of all runs."""
-    numbers = {run.number for run in runs}
-    tables = tuple(
-        rate_table(capital(name), [row for row in rows if row[1].number in numbers])
-        for (name, unit), rows in searched([document]).items()
-        if unit == ThroughputResult.unit
-    )
+    tables = own_rate_tables(document, runs)
     notes = (*ceiling_notes(document), *no_self_test(document), *not_made(runs), COLUMNS)
     return Section(title="Throughput", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True)
 
