@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from gatemark.results.coordinates import COORDINATES, Coordinate, Place, ordered
@@ -110,57 +111,43 @@ def varying(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 FIGURES = (
-    "median",
-    "p1",
-    "p99",
-    "average",
-    "lower_bound",
-    "upper_bound",
-    "resolution",
-    "limited_by",
-    "tester_limited_at",
+    "median", "p1", "p99", "average", "lower_bound", "upper_bound", "resolution", "limited_by", "tester_limited_at",
     "refused",
-)
+)  # fmt: skip
 
-COLUMNS = (
-    "campaign",
-    "gateway",
-    "run",
-    "procedure",
-    "quantity",
-    "unit",
-    "better",
-    *COORDINATES,
-    "repetitions",
-    *FIGURES,
-    "values",
-)
-"""Columns of `result.csv`. A cell is empty where nothing was measured or the column does not apply to the row."""
+
+def _coordinate(name: str) -> Callable[[Row], object]:
+    return lambda row: row.place.get(name)
+
+
+def _values(row: Row) -> str:
+    return " ".join("-" if value is None else str(value) for value in row.quantity.values)
+
+
+COLUMNS: Mapping[str, Callable[[Row], object]] = {
+    "campaign": attrgetter("campaign"),
+    "gateway": attrgetter("gateway"),
+    "run": attrgetter("quantity.run"),
+    "procedure": attrgetter("quantity.procedure"),
+    "quantity": attrgetter("quantity.name"),
+    "unit": attrgetter("quantity.unit"),
+    "better": attrgetter("quantity.better"),
+    **{name: _coordinate(name) for name in COORDINATES},
+    "repetitions": attrgetter("quantity.repetitions"),
+    **{name: attrgetter(f"quantity.{name}") for name in FIGURES},
+    "values": _values,
+}
+"""Columns of `result.csv`: heading, and what stands below it in each row. A cell is empty where nothing was measured or
+the column does not apply to the row."""
 
 
 def to_csv(rows: Iterable[Row]) -> str:
     """Return `result.csv`: a heading line, then one line for each quantity."""
     out = io.StringIO()
     table = list(rows)
-    known = {*COLUMNS}
-    extra = dict.fromkeys(name for row in table for name in row.place if name not in known)
-    writer = csv.DictWriter(out, (*COLUMNS, *extra), restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in table:
-        quantity = row.quantity
-        writer.writerow(
-            {
-                "campaign": row.campaign,
-                "gateway": row.gateway,
-                "run": quantity.run,
-                "procedure": quantity.procedure,
-                "quantity": quantity.name,
-                "unit": quantity.unit,
-                "better": quantity.better,
-                **row.place,
-                "repetitions": quantity.repetitions,
-                **{name: getattr(quantity, name) for name in FIGURES},
-                "values": " ".join("-" if value is None else str(value) for value in quantity.values),
-            }
-        )
+    others = dict.fromkeys(name for row in table for name in row.place if name not in COLUMNS)
+    columns = {**COLUMNS, **{name: _coordinate(name) for name in others}}
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(row) for cell in columns.values()] for row in table)
     return out.getvalue()
