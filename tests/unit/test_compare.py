@@ -287,7 +287,8 @@ def test_a_campaign_that_was_made_several_times_has_a_value_for_each(
     assert row.comparisons[0].judgement == "worse"
     assert document.differences == ()  # both sides have both versions
     assert main(["compare", str(tmp_path / "before"), str(tmp_path / "after")]) == 0
-    assert "5 campaigns, one value" in capsys.readouterr().out
+    words = capsys.readouterr().out.split()  # lines break where the path of the folder lets them
+    assert "5 campaigns, one value" in " ".join(words)
 
 
 def test_a_campaign_without_a_figure_leaves_all_of_them_without() -> None:

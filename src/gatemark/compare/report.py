@@ -18,15 +18,13 @@ from gatemark.compare.document import (
     SetupDifference,
     SideFigure,
 )
+from gatemark.report.lines import FigureWords
 from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.words import (
     DASH,
     format_count,
-    format_in,
-    format_percent,
-    unit_of_times,
 )
 from gatemark.results.coordinates import place_words, telling
 
@@ -193,23 +191,18 @@ def _reasons(document: ComparisonDocument) -> Iterator[str]:
 
 def quantity_words(quantity: ComparedQuantity) -> str:
     """Return a quantity with unit and what it was measured with."""
-    unit = _unit(quantity)[0]
+    unit = _words(quantity).unit
     named = ", ".join(place_words(quantity.where, telling(quantity.where)))
     return f"{quantity.quantity}, {unit}" + (f"\n{named}" if named else "")
 
 
-def _unit(quantity: ComparedQuantity) -> tuple[str, int]:
-    """Return the unit in which a quantity is written, and its divisor."""
-    if quantity.unit == "ns":
-        return unit_of_times(figure.p99 or figure.figure for figure in quantity.figures)
-    return quantity.unit, 1
+def _words(quantity: ComparedQuantity) -> FigureWords:
+    return FigureWords.of_values(quantity.unit, (figure.p99 or figure.figure for figure in quantity.figures))
 
 
 def written(quantity: ComparedQuantity, value: float | None) -> str:
     """Return a value in the unit of its quantity, without the unit."""
-    if quantity.unit == "ns":
-        return format_in(value, _unit(quantity)[1])
-    return format_percent(value).removesuffix(" %") if quantity.unit == "%" else format_count(value)
+    return _words(quantity).write(value).removesuffix(" %")
 
 
 def figure_cell(quantity: ComparedQuantity, figure: SideFigure) -> str:
@@ -266,17 +259,13 @@ def configuration_difference(configurations: Sequence[str]) -> list[str]:
 
 def plots(document: ComparisonDocument) -> Iterator[Plot]:
     """Yield the intervals of all ratios, then the repetitions of each quantity."""
-    drawn = plot(
+    yield from plot(
         _intervals_plot(document),
         "Ratio of the figures (points) with their intervals. Nothing is shown to differ where an interval holds 1.",
     )
-    if drawn is not None:
-        yield drawn
     for quantity in document.quantities[:PLOTS_MAX]:
         words = quantity_words(quantity).replace("\n", ", ")
-        drawn = plot(_values_plot(quantity, words), f"{words}: every value, and the figure as a line.")
-        if drawn is not None:
-            yield drawn
+        yield from plot(_values_plot(quantity, words), f"{words}: every value, and the figure as a line.")
 
 
 def _intervals_plot(document: ComparisonDocument) -> Drawing | None:
@@ -334,7 +323,8 @@ def _values_plot(quantity: ComparedQuantity, words: str) -> Drawing | None:
     ]
     if len(sides) < 2:
         return None
-    unit, divisor = _unit(quantity)
+    words_of = _words(quantity)
+    unit, divisor = words_of.unit, words_of.divisor or 1
 
     def draw(axes: Axes) -> None:
         for at, (figure, values) in enumerate(sides):

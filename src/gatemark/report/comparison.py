@@ -56,13 +56,9 @@ def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
             f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile. A hollow bar is a lower"
             " bound: what passed in every repetition."
         )
+        yield from plot(overview_plot(rows, name=f"{name} compared"), caption)
         over_cores = plot_against(rows, "cores", name=f"{name} against cores")
-        for drawn in (
-            plot(overview_plot(rows, name=f"{name} compared"), caption),
-            plot(over_cores, f"{title} against the cores of the gateway."),
-        ):
-            if drawn is not None:
-                yield drawn
+        yield from plot(over_cores, f"{title} against the cores of the gateway.")
 
 
 def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:

@@ -75,18 +75,11 @@ def counter_section(trials: Sequence[TrialRow]) -> Section:
 
 
 class _Row(NamedTuple):
-    """A counter over all trials."""
+    """A counter, with its number in each trial that has it."""
 
+    words: str
     counter: Counter
-    name: str
-    """Which of several it is; empty if there is one."""
     numbers: Sequence[int]
-    """In the trials that have it."""
-
-    @property
-    def words(self) -> str:
-        """What was counted."""
-        return f"{self.counter.words} ({self.name})" if self.name else self.counter.words
 
 
 COLUMNS: tuple[Column[_Row], ...] = (
@@ -101,8 +94,9 @@ def _rows(trials: Sequence[TrialRow]) -> Iterator[_Row]:
     keys = {key for trial in trials for key in trial.counters}
     for place, counter in COUNTERS.items():
         for key in sorted(key for key in keys if key.partition(" ")[0] == place):
-            numbers = [trial.counters[key] for trial in trials if key in trial.counters]
-            yield _Row(counter, key.partition(" ")[2], numbers)
+            name = key.partition(" ")[2]
+            words = f"{counter.words} ({name})" if name else counter.words
+            yield _Row(words, counter, [trial.counters[key] for trial in trials if key in trial.counters])
 
 
 def _counters(report: TrialReport) -> Iterator[tuple[str, object]]:

@@ -133,14 +133,16 @@ def _direction(row: FigureRow) -> str:
 
 
 def _figure(row: FigureRow, words: FigureWords) -> str:
-    if not row.is_known or (words.divisor is not None and row.quantity.value is None):
-        return "not measured"
-    return words.figure(row.quantity)
+    """Return a rate only where it is the gateway's; a time also where the Tester could not make every repetition."""
+    quantity = row.quantity
+    if words.divisor is not None:
+        return "not measured" if quantity.value is None else words.write(quantity.value)
+    return words.figure(quantity) if row.is_known else "not measured"
 
 
 def _spread(row: FigureRow, words: FigureWords) -> str:
     quantity = row.quantity
-    if not row.is_known or quantity.p1 is None:
+    if quantity.p1 is None or not (row.is_known or words.divisor):
         return ""
     spread = f"{words.write(quantity.p1)} {DASH} {words.write(quantity.p99)}"
     return f"{spread}\n{format_percent(quantity.dispersion_percent)}"

@@ -115,9 +115,12 @@ class FigureWords:
     @classmethod
     def of(cls, unit: str, quantities: Iterable[Quantity]) -> FigureWords:
         """Return how quantities with one unit are written: times in a unit that suits all of them."""
-        if unit != "ns":
-            return cls(unit=unit, divisor=None)
-        words, divisor = unit_of_times(value for row in quantities for value in (row.p99, row.median, row.average))
+        return cls.of_values(unit, (value for row in quantities for value in (row.p99, row.median, row.average)))
+
+    @classmethod
+    def of_values(cls, unit: str, values: Iterable[Number | None]) -> FigureWords:
+        """Return the same, given the values that decide the unit of times."""
+        words, divisor = unit_of_times(values) if unit == "ns" else (unit, None)
         return cls(unit=words, divisor=divisor)
 
     def write(self, value: Number | None) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from operator import attrgetter
+from typing import TypeVar
 
 import jinja2
 
@@ -17,11 +19,15 @@ from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.observed import behaviour_section, observations, phase_one_failures, suspect_words
 from gatemark.report.plots import lateness_plot, plot_against
 from gatemark.report.series import series_section
-from gatemark.report.table import Plot, Section, plot
+from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.telemetry import telemetry_plots, telemetry_section
+from gatemark.results.part import ReasonPart
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
+from gatemark.trial.record import BootFacts
 from gatemark.units import format_duration_ns
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +63,14 @@ class Page:
     phase_one_failures: tuple[str, ...]
     counters: Section
     lateness_plots: tuple[Plot, ...]
-    booted: tuple[TrialRow, ...]
+    invalid: Section
+    """Why trials were invalid."""
+    suspect: Section
+    """Why trials were suspect."""
+    booted: Section
     """Trials in which the gateway stopped working and its host was booted."""
+    faults: Section
+    """Frames that came back wrong, by reason."""
     telemetry: Section | None
     """What the gateway's host did; none where it was not to be sampled."""
     telemetry_plots: tuple[Plot, ...]
@@ -140,7 +152,10 @@ def _page(report: CampaignReport, number: int) -> Page:
         phase_one_failures=phase_one_failures(document),
         counters=counter_section(part.trials),
         lateness_plots=tuple(_lateness(part)),
-        booted=tuple(trial for trial in part.trials if trial.boot is not None),
+        invalid=_section(reasons("invalid because"), document.validity.reasons),
+        suspect=_section(reasons("suspect because"), () if document.host is None else document.host.reasons),
+        booted=_section(BOOTED, [trial for trial in part.trials if trial.boot is not None]),
+        faults=_section(FAULTS, part.faults()),
         telemetry=telemetry_section(part),
         telemetry_plots=tuple(telemetry_plots(part)),
         stateful_runs=tuple(run for run in document.runs if run.connections is not None),
@@ -148,13 +163,42 @@ def _page(report: CampaignReport, number: int) -> Page:
     )
 
 
+def _section(columns: Iterable[Column[R]], rows: Iterable[R]) -> Section:
+    """Return a section of one table without a title."""
+    return Section(title="", tables=(table_of("", columns, rows),))
+
+
+def reasons(heading: str) -> tuple[Column[ReasonPart], ...]:
+    """Return the columns of reasons for which trials did not count."""
+    return (
+        Column("trials", lambda row: str(row.trials)),
+        Column(heading, lambda row: row.reason, numeric=False),
+    )
+
+
+FAULTS: tuple[Column[tuple[str, int]], ...] = (
+    Column("reason", lambda row: row[0], numeric=False),
+    Column("frames", lambda row: words.format_count(row[1])),
+)
+
+
+BOOT: tuple[Column[BootFacts], ...] = (
+    Column("booted at", lambda boot: boot.began_at, numeric=False),
+    Column("back after", lambda boot: f"{boot.seconds:.0f} s"),
+    Column("why", lambda boot: boot.why, numeric=False),
+)
+BOOTED: tuple[Column[TrialRow], ...] = (
+    Column("trial", lambda trial: str(trial.trial_number)),
+    Column("run", lambda trial: str(trial.run)),
+    *(column.of(attrgetter("boot")) for column in BOOT),
+)
+
+
 def _lateness(part: ReportPart) -> Iterator[Plot]:
-    drawn = plot(
+    yield from plot(
         lateness_plot(model.lateness_histogram(part.trials), _edge),
         "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule.",
     )
-    if drawn is not None:
-        yield drawn
 
 
 def _series(part: ReportPart) -> Iterator[Chapter]:
@@ -167,7 +211,7 @@ def _series(part: ReportPart) -> Iterator[Chapter]:
         plot_against(rates, "connections", name="rates against number of connections"),
         "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",
     )
-    yield Chapter(section=section, plots=() if drawn is None else (drawn,))
+    yield Chapter(section=section, plots=drawn)
 
 
 def _edge(nanoseconds: int) -> str:

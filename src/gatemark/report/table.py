@@ -154,6 +154,6 @@ class Plot:
         return Markup(self.drawing.svg)
 
 
-def plot(drawing: Drawing | None, caption: str) -> Plot | None:
-    """Return a plot with its caption; None if there is nothing to draw."""
-    return None if drawing is None else Plot(drawing=drawing, caption=caption)
+def plot(drawing: Drawing | None, caption: str) -> tuple[Plot, ...]:
+    """Return a plot with its caption; none if there is nothing to draw."""
+    return () if drawing is None else (Plot(drawing=drawing, caption=caption),)

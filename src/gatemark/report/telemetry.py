@@ -274,10 +274,8 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
             f"Busy share over time in trial {trial.trial_number}. {run_name(runs[trial.run])}. Grey: frames were sent;"
             " each step is the mean between two samples."
         )
-        shown = plot(drawing, caption)
-        if shown is not None:
-            drawn += 1
-            yield shown
+        drawn += drawing is not None
+        yield from plot(drawing, caption)
 
 
 def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int | None) -> Drawing | None:

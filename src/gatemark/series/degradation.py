@@ -195,12 +195,10 @@ def degradation_plots(document: SeriesDocument) -> Iterator[Plot]:
         if len(flows) < 2:
             continue
         axis = axis_of("flows", "number of flows", flows)
-        drawn = plot(
+        yield from plot(
             plot_against(rows, axis, name=f"Degradation of {name} against the number of flows"),
             f"Xpd of {name} against the number of flows: how much worse the median is than with one flow.",
         )
-        if drawn is not None:
-            yield drawn
 
 
 def _plotted(document: SeriesDocument, metric: Metric) -> Iterator[Row]:

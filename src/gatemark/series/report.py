@@ -274,15 +274,12 @@ def plots(document: SeriesDocument) -> Iterator[Plot]:
             by_name.setdefault((metric.quantity, metric.unit), []).append(metric)
     for (name, _), metrics in by_name.items():
         title = capital(name)
-        drawn = [over for part in range(len(document.varied)) if (over := _over(document, metrics, part, title))]
-        if not drawn:
-            rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
-            bars = plot(
-                overview_plot(rows, name=name),
-                f"{title}: median, whiskers from the 1st to the 99th percentile. A hollow bar is a lower bound.",
-            )
-            drawn = [] if bars is None else [bars]
-        yield from drawn
+        drawn = [over for part in range(len(document.varied)) for over in _over(document, metrics, part, title)]
+        rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
+        yield from drawn or plot(
+            overview_plot(rows, name=name),
+            f"{title}: median, whiskers from the 1st to the 99th percentile. A hollow bar is a lower bound.",
+        )
 
 
 def _bar(document: SeriesDocument, metric: Metric, figure: ColumnFigure) -> Row:
@@ -290,11 +287,11 @@ def _bar(document: SeriesDocument, metric: Metric, figure: ColumnFigure) -> Row:
     return Row(campaign=document.columns[figure.column - 1].title, gateway="", quantity=quantity)
 
 
-def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title: str) -> Plot | None:
-    """Return a plot over one part of the series, a line for each value of the others; None if it has no numbers."""
+def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title: str) -> tuple[Plot, ...]:
+    """Return a plot over one part of the series, a line for each value of the others; none if it has no numbers."""
     place = _axis(document, part)
     if place is None:
-        return None
+        return ()
     axis, name, places = place
     rows = []
     for metric in metrics:

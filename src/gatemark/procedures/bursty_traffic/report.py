@@ -100,6 +100,4 @@ def plots(part: ReportPart, runs: Sequence[BurstyTrafficResult]) -> Iterator[Plo
     """Yield the loads that were tried."""
     for run in runs:
         searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
-        drawn = plot(searched, f"Load of every trial. {run_name(run)}.")
-        if drawn is not None:
-            yield drawn
+        yield from plot(searched, f"Load of every trial. {run_name(run)}.")

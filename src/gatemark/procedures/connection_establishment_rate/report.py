@@ -117,5 +117,4 @@ def plots(part: ReportPart, runs: Sequence[EstablishmentResult]) -> Iterator[Plo
     """Yield the path of each search."""
     for run in runs:
         drawing = search_plot(part.trials_of(run), unit="connections/s")
-        if (drawn := plot(drawing, f"Rate of every trial. {run_name(run)}.")) is not None:
-            yield drawn
+        yield from plot(drawing, f"Rate of every trial. {run_name(run)}.")

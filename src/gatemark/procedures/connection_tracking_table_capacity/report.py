@@ -89,25 +89,21 @@ def _of_search(run: CapacityResult, number: int, search: CapacitySearch) -> _Row
         words.append("none was reached: the search ended at its maximum")
     if search.kind == "tester_limited":
         words.append(LIMIT[run.limited_by])
-    return _Row(str(number), {symbol: _of_symbol(search, symbol) for symbol in SYMBOLS}, "; ".join(words))
+    return _Row(str(number), _figures(search), "; ".join(words))
 
 
-def _of_symbol(search: CapacitySearch, symbol: str) -> int | None:
-    value: int | None = search.lower_bound if symbol == "C" else getattr(search, symbol.lower())
-    return value
+def _figures(search: CapacitySearch) -> dict[str, Number | None]:
+    values = (search.c0, search.r0, search.cs, search.rs, search.ct, search.rt, search.lower_bound)
+    return dict(zip(SYMBOLS, values, strict=True))
 
 
 def _of_all(run: CapacityResult, name: str, label: str) -> _Row:
     """Return a figure over all searches; a size that differs between searches has none."""
+    searches = [_figures(search) for search in run.repetitions]
+    same = {symbol: values.pop() for symbol in SYMBOLS if len(values := {row[symbol] for row in searches}) == 1}
     summaries = {"R0": run.r0, "RS": run.rs, "C": run.capacity}
-    figures: dict[str, Number | None] = {}
-    for symbol in SYMBOLS:
-        if symbol in summaries:
-            figures[symbol] = getattr(summaries[symbol], name, None)
-        else:
-            values = {_of_symbol(search, symbol) for search in run.repetitions}
-            figures[symbol] = values.pop() if len(values) == 1 else None
-    return _Row(label, figures)
+    over_all = {symbol: getattr(summary, name, None) for symbol, summary in summaries.items()}
+    return _Row(label, {**dict.fromkeys(SYMBOLS), **same, **over_all})
 
 
 def sentence(part: ReportPart, run: CapacityResult) -> str:
@@ -147,5 +143,4 @@ def plots(part: ReportPart, runs: Sequence[CapacityResult]) -> Iterator[Plot]:
     """Yield the rates that were tried."""
     for run in runs:
         drawing = search_plot(part.trials_of(run), unit="connections/s")
-        if (drawn := plot(drawing, f"Rate of every trial. {run_name(run)}.")) is not None:
-            yield drawn
+        yield from plot(drawing, f"Rate of every trial. {run_name(run)}.")

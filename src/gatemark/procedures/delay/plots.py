@@ -41,8 +41,7 @@ def of_run(run: DelayResult) -> Iterator[Plot]:
         (ipdv_histogram_plot(run, point), f"Inter packet delay variation at {load}. {name}."),
         (percentile_plot(run), f"Delay by percentile, first repetition of each load. {name}."),
     ):
-        if (drawn := plot(drawing, caption)) is not None:
-            yield drawn
+        yield from plot(drawing, caption)
 
 
 def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> Drawing | None:

@@ -350,8 +350,7 @@ def plots(part: ReportPart, runs: Sequence[DelayResult]) -> Iterator[Plot]:
             ),
             *((f"{what} against load. {run_name(run)}.", _against_load(rows, run, what, names)) for run in runs),
         ):
-            if (drawn := plot(drawing, caption)) is not None:
-                yield drawn
+            yield from plot(drawing, caption)
     for run in runs:
         yield from delay_plots.of_run(run)
 

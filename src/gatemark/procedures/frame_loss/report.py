@@ -118,10 +118,6 @@ def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
         over_time = None if trial is None else loss_over_time_plot(trial)
         load = "" if trial is None else f" at {format_count(trial.frames_per_second)} frames/s"
         searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
-        for drawn in (
-            plot(drawing, f"Frame loss against load. {run_name(run)}."),
-            plot(over_time, f"Loss over time in one trial{load}. {run_name(run)}."),
-            plot(searched, f"Load of every trial. {run_name(run)}."),
-        ):
-            if drawn is not None:
-                yield drawn
+        yield from plot(drawing, f"Frame loss against load. {run_name(run)}.")
+        yield from plot(over_time, f"Loss over time in one trial{load}. {run_name(run)}.")
+        yield from plot(searched, f"Load of every trial. {run_name(run)}.")

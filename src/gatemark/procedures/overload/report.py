@@ -457,5 +457,4 @@ def plots(part: ReportPart, runs: Sequence[OverloadResult]) -> Iterator[Plot]:
             drawn = [row for row in rows if row.quantity.name in names]
             against = "number of clients" if run.mode == "closed_loop" else "rate of requests"
             svg = plot_against(drawn, axis, name=f"{name} against the {against}, run {run.number}")
-            if (result := plot(svg, f"{caption}, against the {against}: medians, bars from p1 to p99.")) is not None:
-                yield result
+            yield from plot(svg, f"{caption}, against the {against}: medians, bars from p1 to p99.")

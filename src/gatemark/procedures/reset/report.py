@@ -103,5 +103,4 @@ def plots(part: ReportPart, runs: Sequence[ResetResult]) -> Iterator[Plot]:
     for run in runs:
         trial = next(iter(part.valid_trials_of(run)), None)
         drawing = None if trial is None else loss_over_time_plot(trial)
-        if (drawn := plot(drawing, f"Loss over time in one trial. {run_name(run)}.")) is not None:
-            yield drawn
+        yield from plot(drawing, f"Loss over time in one trial. {run_name(run)}.")

@@ -90,5 +90,4 @@ def plots(part: ReportPart, runs: Sequence[SystemRecoveryResult]) -> Iterator[Pl
         trial = next(iter(part.valid_trials_of(run)), None)
         if trial is not None and run.recovery_load is not None:
             drawing = loss_over_time_plot(trial, (run.overload_ns, run.recovery_load))
-            if (drawn := plot(drawing, f"Loss over time in one trial. {run_name(run)}.")) is not None:
-                yield drawn
+            yield from plot(drawing, f"Loss over time in one trial. {run_name(run)}.")

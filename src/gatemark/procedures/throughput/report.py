@@ -57,9 +57,7 @@ def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
         caption = f"{caption} No line of the theoretical maximum is drawn; {part.medium}."
     if not part.is_stateful or len(sizes) > 1:
         drawing = plot_against(rows, "frame_size", name="throughput against frame size", limits=limits, places_min=1)
-        if (drawn := plot(drawing, caption)) is not None:
-            yield drawn
+        yield from plot(drawing, caption)
     for run in runs:
         drawing = search_plot(part.trials_of(run), unit="frames/s in one direction")
-        if (drawn := plot(drawing, f"Load of every trial. {run_name(run)}.")) is not None:
-            yield drawn
+        yield from plot(drawing, f"Load of every trial. {run_name(run)}.")
