@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -23,6 +23,9 @@ from gatemark.config.types import BadValueError, read_mix
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, GatemarkError, Problem
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
+from gatemark.report.summary import print_result
+from gatemark.session import CampaignResult
+from gatemark.stored import sections_of
 from gatemark.technology import Family
 from gatemark.trial.cell import Cell
 from gatemark.units import format_ratio
@@ -98,6 +101,16 @@ def print_json(value: Any) -> None:
 
 _NUMBERS = re.compile(r"\[\n((?: *(?:-?\d[-+.\deE]*|null),?\n)+) *\]")
 """A list of numbers as `json.dumps` writes it; a text of JSON holds no line end, so nothing else looks like it."""
+
+
+def print_campaigns(results: Sequence[CampaignResult], page: Path, *, as_json: bool, listed: bool) -> None:
+    """Print the results of campaigns as tables, or as JSON: as a list if they are to be `listed`, else the only one."""
+    documents = [result.document for result in results]
+    if as_json:
+        shown = [document.model_dump(mode="json", by_alias=True) for document in documents]
+        print_json({"results": shown} if listed else shown[0])
+    else:
+        print_result([(document, sections_of(document)) for document in documents], report=str(page))
 
 
 def cell_json(cell: Cell) -> dict[str, Any]:

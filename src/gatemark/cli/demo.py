@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from gatemark.campaign.progress import progress_display
-from gatemark.cli.common import AsJson, print_json, tell_error
+from gatemark.cli.common import AsJson, print_campaigns, tell_error
 from gatemark.demo import DEMOS, demo_file
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
-from gatemark.report.summary import print_result
 from gatemark.results.store import default_folder
 from gatemark.session import CampaignResult, measure, rebuild_report
-from gatemark.stored import sections_of
 
 
 def demo(
@@ -46,12 +44,7 @@ def demo(
             tell_error(failures[0], as_json=True)
         return failures[0].exit_status
     _, page = rebuild_report(folder)
-    if as_json:
-        documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
-        print_json({"results": documents})
-    else:
-        reports = [(result.document, sections_of(result.document)) for result in results]
-        print_result(reports, report=str(page))
+    print_campaigns(results, page, as_json=as_json, listed=True)
     limited = all(result.tester_limited_everywhere for result in results)
     return failures[0].exit_status if failures else int(limited)
 

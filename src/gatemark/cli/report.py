@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, print_json
-from gatemark.report.summary import print_result, shown_sections
+from gatemark.cli.common import AsJson, print_campaigns, print_json
+from gatemark.report.summary import shown_sections
 from gatemark.report.text_tables import TextFormat, tables_text
 from gatemark.series.report import section
 from gatemark.series.run import rebuild_series
@@ -44,13 +44,9 @@ def report(folder: Path, /, *, format: FormatName = "words", plots: Path | None 
             print_series(series.document, report=str(series.report_file))
         return 0
     results, page = rebuild_report(folder, plots=plots)
-    if as_json:
-        documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
-        print_json(documents[0] if len(documents) == 1 else {"results": documents})
-        return 0
-    reports = [(result.document, sections_of(result.document)) for result in results]
-    if format != "words":
-        print(tables_text((shown for shown, _ in shown_sections(reports)), format), end="")
+    if as_json or format == "words":
+        print_campaigns(results, page, as_json=as_json, listed=len(results) > 1)
     else:
-        print_result(reports, report=str(page))
+        reports = [(result.document, sections_of(result.document)) for result in results]
+        print(tables_text((shown for shown, _ in shown_sections(reports)), format), end="")
     return 0

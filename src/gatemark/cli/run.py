@@ -11,14 +11,12 @@ from gatemark.archive.again import measure_again
 from gatemark.archive.read import is_archive
 from gatemark.campaign.columns import varies
 from gatemark.campaign.progress import progress_display
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.common import AsJson, print_campaigns, print_json
 from gatemark.errors import ConfigError
-from gatemark.report.summary import print_result
 from gatemark.series.run import SeriesResult, measure_series, resume_series
 from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
 from gatemark.session import CampaignResult, measure, resume_campaign
-from gatemark.stored import sections_of
 
 
 def run(
@@ -87,10 +85,7 @@ def _tell(result: CampaignResult | SeriesResult, *, as_json: bool) -> int:
         else:
             print_series(result.document, report=str(result.report_file))
         return 1 if result.has_failed else 0
-    if as_json:
-        print_json(result.document.model_dump(mode="json", by_alias=True))
-    else:
-        print_result([(result.document, sections_of(result.document))], report=str(result.report_file))
+    print_campaigns([result], result.report_file, as_json=as_json, listed=False)
     return 1 if result.tester_limited_everywhere else 0
 
 

@@ -14,7 +14,7 @@ import jinja2
 from gatemark.report import model, words
 from gatemark.report.comparison import comparison_plots, comparison_section
 from gatemark.report.counters import counter_section
-from gatemark.report.headline import Headline, headlines
+from gatemark.report.headline import headlines
 from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.observed import behaviour_section, observations, phase_one_failures, suspect_words
 from gatemark.report.plots import lateness_plot, plot_against
@@ -22,7 +22,6 @@ from gatemark.report.series import series_section
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.telemetry import telemetry_plots, telemetry_section
 from gatemark.results.part import ReasonPart
-from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.trial.record import BootFacts
 from gatemark.units import format_duration_ns
@@ -47,36 +46,6 @@ class CampaignReport:
     """One for each run; each can stand alone (RFC 2544 section 26.1)."""
     chapters: tuple[Chapter, ...]
     """One for each procedure, in the order in which they were run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One campaign as the template needs it."""
-
-    part: ReportPart
-    anchor: str
-    headlines: tuple[Headline, ...]
-    sentences: tuple[str, ...]
-    chapters: tuple[Chapter, ...]
-    observations: tuple[str, ...]
-    behaviour: Section
-    phase_one_failures: tuple[str, ...]
-    counters: Section
-    lateness_plots: tuple[Plot, ...]
-    invalid: Section
-    """Why trials were invalid."""
-    suspect: Section
-    """Why trials were suspect."""
-    booted: Section
-    """Trials in which the gateway stopped working and its host was booted."""
-    faults: Section
-    """Frames that came back wrong, by reason."""
-    telemetry: Section | None
-    """What the gateway's host did; none where it was not to be sampled."""
-    telemetry_plots: tuple[Plot, ...]
-    stateful_runs: tuple[RunResult, ...]
-    searched_runs: tuple[RateResult, ...]
-    """The first run of each procedure that searches for a rate."""
 
 
 def render(reports: Sequence[CampaignReport], *, title: str) -> str:
@@ -138,29 +107,30 @@ def outcome_mark(trial: TrialRow) -> str:
     return marks.get(trial.outcome, "| cancelled")
 
 
-def _page(report: CampaignReport, number: int) -> Page:
+def _page(report: CampaignReport, number: int) -> dict[str, object]:
+    """Return what the template shows of one campaign."""
     part, document = report.part, report.part.document
     searched = {run.procedure: run for run in reversed(document.runs) if isinstance(run, RateResult)}
-    return Page(
-        part=part,
-        anchor=f"part{number}",
-        headlines=headlines(document),
-        sentences=report.sentences,
-        chapters=(*_series(part), *report.chapters),
-        observations=observations(document),
-        behaviour=behaviour_section(document),
-        phase_one_failures=phase_one_failures(document),
-        counters=counter_section(part.trials),
-        lateness_plots=tuple(_lateness(part)),
-        invalid=_section(reasons("invalid because"), document.validity.reasons),
-        suspect=_section(reasons("suspect because"), () if document.host is None else document.host.reasons),
-        booted=_section(BOOTED, [trial for trial in part.trials if trial.boot is not None]),
-        faults=_section(FAULTS, part.faults()),
-        telemetry=telemetry_section(part),
-        telemetry_plots=tuple(telemetry_plots(part)),
-        stateful_runs=tuple(run for run in document.runs if run.connections is not None),
-        searched_runs=tuple(searched.values())[::-1],
-    )
+    return {
+        "part": part,
+        "anchor": f"part{number}",
+        "headlines": headlines(document),
+        "sentences": report.sentences,
+        "chapters": (*_series(part), *report.chapters),
+        "observations": observations(document),
+        "behaviour": behaviour_section(document),
+        "phase_one_failures": phase_one_failures(document),
+        "counters": counter_section(part.trials),
+        "lateness_plots": tuple(_lateness(part)),
+        "invalid": _section(reasons("invalid because"), document.validity.reasons),
+        "suspect": _section(reasons("suspect because"), () if document.host is None else document.host.reasons),
+        "booted": _section(BOOTED, [trial for trial in part.trials if trial.boot is not None]),
+        "faults": _section(FAULTS, part.faults()),
+        "telemetry": telemetry_section(part),
+        "telemetry_plots": tuple(telemetry_plots(part)),
+        "stateful_runs": tuple(run for run in document.runs if run.connections is not None),
+        "searched_runs": tuple(searched.values())[::-1],
+    }
 
 
 def _section(columns: Iterable[Column[R]], rows: Iterable[R]) -> Section:

@@ -6,7 +6,7 @@ Pure and deterministic: the same rows give the same text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gatemark.report.plot_style import (
@@ -29,25 +29,8 @@ from gatemark.stats.summary import Number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Place = Callable[[Row], int]
-
 BARS_MAX = 24
 """Figures in one overview plot; more would not be readable."""
-
-
-def frame_size(row: Row) -> int:
-    """The place of a row on an axis of frame sizes: the IPv4 size where there is one."""
-    return int(row.place.get("frame_size_ipv4") or row.place.get("frame_size_ipv6") or 0)
-
-
-def _size_label(rows: Sequence[Row], at: int) -> str:
-    row = next(row for row in rows if frame_size(row) == at)
-    return dimension(SIZES[0]).words(row.place)
-
-
-def coordinate(name: str) -> Place:
-    """Return a function that gives the place of a row on an axis of one coordinate."""
-    return lambda row: int(row.place.get(name) or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,44 +38,31 @@ class Axis:
     """What figures are plotted against."""
 
     heading: str
-    place: Place
-    """Where a row stands."""
-    apart: tuple[str, ...]
-    """Coordinates that do not get a separate line."""
+    names: tuple[str, ...]
+    """Coordinates that say where a row stands: the first that it has."""
+    follow: tuple[str, ...] = (LOAD,)
+    """Others that do not get a separate line."""
     log_base: int | None = 10
     """Of a logarithmic axis; None for one that starts at 0."""
     names_places: bool = True
     """Whether places have a tick each, rather than round numbers."""
-    label: Callable[[Sequence[Row], int], str] = field(default=lambda _, at: short_count(at))
-    """The words at a place, of the rows that are drawn."""
+
+    def place(self, row: Row) -> int:
+        """Return where a row stands."""
+        return next((int(value) for name in self.names if (value := row.place.get(name))), 0)
+
+    def label(self, rows: Sequence[Row], at: int) -> str:
+        """Return the words at a place, of the rows that are drawn."""
+        if len(self.names) == 1:
+            return short_count(at)
+        return dimension(self.names[0]).words(next(row.place for row in rows if self.place(row) == at))
 
 
 AXES: Mapping[str, Axis] = {
-    "frame_size": Axis(
-        heading="frame size IPv4 / IPv6, octets with FCS",
-        place=frame_size,
-        apart=(*SIZES, LOAD),
-        log_base=2,
-        label=_size_label,
-    ),
-    "connections": Axis(
-        heading="number of connections",
-        place=coordinate(CONNECTIONS),
-        apart=(CONNECTIONS, "alpha", LOAD),
-    ),
-    "load": Axis(
-        heading="load, frames/s in one direction",
-        place=coordinate(LOAD),
-        apart=(LOAD,),
-        log_base=None,
-        names_places=False,
-    ),
-    "cores": Axis(
-        heading="cores of the gateway",
-        place=coordinate("cores"),
-        apart=("cores", LOAD),
-        log_base=2,
-    ),
+    "frame_size": Axis(heading="frame size IPv4 / IPv6, octets with FCS", names=SIZES, log_base=2),
+    "connections": Axis(heading="number of connections", names=(CONNECTIONS,), follow=("alpha", LOAD)),
+    "load": Axis(heading="load, frames/s in one direction", names=(LOAD,), log_base=None, names_places=False),
+    "cores": Axis(heading="cores of the gateway", names=("cores",), log_base=2),
 }
 """Axes that any campaign may have."""
 
@@ -100,12 +70,7 @@ AXES: Mapping[str, Axis] = {
 def axis_of(name: str, heading: str, places: Sequence[int], *, never_log: bool = False) -> Axis:
     """Return an axis of one coordinate with these places: logarithmic if they span a decade, else from 0."""
     spans_decade = not never_log and min(places) > 0 and max(places) >= 10 * min(places)
-    return Axis(
-        heading=heading,
-        place=coordinate(name),
-        apart=(name, LOAD),
-        log_base=10 if spans_decade else None,
-    )
+    return Axis(heading=heading, names=(name,), log_base=10 if spans_decade else None)
 
 
 def plot_against(
@@ -262,7 +227,7 @@ def _ends(rows: Sequence[Row], divisor: int) -> tuple[float, float]:
 
 def _lines(rows: Sequence[Row], axis: Axis) -> dict[str, list[Row]]:
     """Group the rows of a plot by what they differ in apart from its axis, each group with its label."""
-    apart = [name for name in varying(rows) if name not in axis.apart]
+    apart = [name for name in varying(rows) if name not in (*axis.names, *axis.follow)]
     names = len({row.quantity.name for row in rows}) > 1
     units = len({row.quantity.unit for row in rows}) > 1
     gateways = len({(row.campaign, row.gateway) for row in rows}) > 1
@@ -286,7 +251,7 @@ def _bar_labels(rows: Sequence[Row]) -> list[str]:
     return labels
 
 
-def _line(axes: Axes, rows: Sequence[Row], place: Place, divisor: int, label: str, number: int) -> None:
+def _line(axes: Axes, rows: Sequence[Row], place: Callable[[Row], int], divisor: int, label: str, number: int) -> None:
     """One line of figures with bars from p1 to p99; lower bounds are marked."""
     spreads = [_spread(row, divisor) for row in rows]
     colour, marker = SERIES[number % len(SERIES)]

@@ -8,7 +8,7 @@ from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.report.figure_tables import own_rate_tables
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.plots import frame_size, plot_against
+from gatemark.report.plots import AXES, plot_against
 from gatemark.report.rate_sentence import rate_sentence
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.table import Plot, Section, plot
@@ -49,7 +49,7 @@ def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
         for run in runs
         if run.theoretical_maximum is not None
     }
-    sizes = {frame_size(row) for row in rows}
+    sizes = {AXES["frame_size"].place(row) for row in rows}
     caption = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
     if limits:
         caption = f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
