@@ -1,4 +1,7 @@
-"""Tables of words on the terminal. Pure: sections in, tables and sentences out."""
+"""Tables of words on the terminal. Pure: sections in, tables and sentences out.
+
+Not rich's own tables: these break figures or cut columns off where there is no room, and no cell goes across columns.
+"""
 
 from __future__ import annotations
 
