@@ -12,9 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
 from gatemark.dut.recipe import complete_campaign
+from gatemark.facts import EchoLoop, SelfLatency
 from gatemark.report.table import Column, Table, table_of
 from gatemark.report.terminal import print_table
-from gatemark.selftest.document import EchoLoop, Entry, SelfLatency, SelfTest, self_test_file, store_self_test
+from gatemark.selftest.document import Entry, SelfTest, self_test_file, store_self_test
 from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
 from gatemark.tester import stop_signals
 from gatemark.units import format_duration_ns, format_rate
