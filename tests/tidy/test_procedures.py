@@ -24,7 +24,7 @@ LISTS = ("calibrate", "procedures/registry.py")
 
 ROLES: dict[str, set[str]] = {
     "__init__": {"procedures.cells", "procedures.procedure"},
-    "table": {"config", "errors", "procedures.checks", "procedures.work", "search", "units"},
+    "table": {"config", "errors", "procedures.assumed", "procedures.checks", "search", "units"},
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
     "result": {"facts", "results", "search", "stats", "units"},

@@ -181,6 +181,24 @@ class TestPlan:
         assert estimate(both).trials_min == estimate(alone).trials_min
         assert estimate(both).trials_max == estimate(alone).trials_max + 2 * 50 * 8
 
+    def test_a_recovery_may_have_nothing_to_do(self) -> None:
+        """No load is above what a gateway forwards at line rate."""
+        tables: dict[str, Any] = {"repetitions": 3, "line": {"rate": "1G"}, "throughput": THROUGHPUT}
+        alone, both = campaign(**tables), campaign(**tables, system_recovery={})
+        assert estimate(both).trials_min == estimate(alone).trials_min
+        assert estimate(both).trials_max == estimate(alone).trials_max + 2 * 3
+
+    def test_most_bursts_are_shorter_than_the_longest(self) -> None:
+        trial = {"duration": "1s", "settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"}
+        tables: dict[str, Any] = {"repetitions": 1, "trial": trial, "line": {"rate": "1G"}, "throughput": THROUGHPUT}
+        bursts = {"search": "loss_verification", "ceiling": "30s", "wait": "1s"}
+        alone, both = estimate(campaign(**tables)), estimate(campaign(**tables, back_to_back=bursts))
+        seconds = both.seconds_max - alone.seconds_max
+        # 30 s fails, 15, 22.5 and 26.25 s pass, and all after that fail at 26.25 s and a little more; those twice
+        trials = (both.trials_max - alone.trials_max) // (2 * 50)
+        once_s = 2 * 30 + 15 + 22.5 + 26.25 + (trials - 2 - 2 * 3) * 26.25 + trials
+        assert 2 * 50 * once_s <= seconds < 1.1 * 2 * 50 * once_s
+
 
 class TestDeviations:
     def named(self, **tables: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.unit import echo_facts, overload_columns, simulated_campaigns
 from tests.unit.echo_facts import client
 from tests.unit.overload_columns import PF, TAYGA, Column, figure, point
 
+from gatemark.campaign.estimate import estimate
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
@@ -34,7 +36,7 @@ from gatemark.procedures.overload.report import (
     verdict_words,
 )
 from gatemark.procedures.overload.result import OverloadResult, OwnLoop
-from gatemark.procedures.overload.run import Load, deviations, form_of, loads_of, point_of, work
+from gatemark.procedures.overload.run import Load, deviations, form_of, loads_of, point_of
 from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable
 from gatemark.results.part import Figure
 from gatemark.results.tester_parts import SelfTestPart
@@ -270,12 +272,12 @@ class TestTable:
         form = form_of(campaign({"timeout": "3s"}), Load(clients=2, frames_per_second=None))
         assert (form.drain_ns, form.echo and form.echo.destinations) == (3 * SECOND, 64)
 
-    def test_the_work_lies_between_a_fast_gateway_and_the_duration(self) -> None:
+    def test_the_estimate_lies_between_a_fast_gateway_and_the_duration(self) -> None:
         wanted = campaign({"duration": "10s", "clients": [1, 2]})
-        (run,) = plan_of(wanted).runs
-        least, most = work(wanted, run, None)
-        assert (least.trials, most.trials) == (4, 4)
-        assert (most.ns, least.ns) == (4 * 11 * SECOND, 4 * SECOND + 2 * (281_600 + 563_200))
+        needed = estimate(wanted)
+        assert (needed.trials_min, needed.trials_max) == (4, 4)
+        quick_s = 4 + 2 * (281_600 + 563_200) / SECOND  # 10M replies/s
+        assert (needed.seconds_min, needed.seconds_max) == (math.ceil(quick_s), 4 * 11)
 
     def test_deviations_say_how_many_destinations_there_are(self) -> None:
         sentences = [deviation.sentence for deviation in deviations(campaign())]

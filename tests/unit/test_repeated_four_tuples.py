@@ -26,9 +26,8 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
-from gatemark.procedures.phase_one import phase_one_waits_ns
+from gatemark.procedures.assumed import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
-from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.results.part import Figure
 from gatemark.results.search import SearchGoal
 from gatemark.trial.judgement import verdict_of_phase_one
@@ -136,7 +135,8 @@ class TestCampaign:
         sent_s = sum(order.step.duration_ns for order in orders) / 10**9
         assert sent_s > 50 * FRAMES / 200_000
         needed = estimate(wanted)
-        waits_s = len(orders) * phase_one_waits_ns(wanted) / 10**9
+        trial = wanted.trial
+        waits_s = len(orders) * (trial.settle_ns + trial.learn_ns + wanted.connections_model.timeout_ns) / 10**9
         assert needed.trials_max == len(orders)
         assert needed.seconds_max == math.ceil(sent_s + waits_s)
         words = [phase_words(event) for event in events if isinstance(event, PhaseStarted)]

@@ -316,10 +316,14 @@ class TestEstimate:
         # 1 s, 3 s of waits, 2 s of validation, 3 s of gap, drain and rest
         assert self.estimated(connection_establishment_rate=table) == (1, 1, 9, 9)
 
-    def test_a_searched_alpha_costs_three_searches_more(self) -> None:
+    def test_a_searched_alpha_costs_a_search_for_each_share(self) -> None:
+        """The rate without validation is 100k, so a validated one of 50k would be good enough; of replies 12,499 pass.
+
+        At a share of 1 five trials go down to 6.25k, at 4/5 and at 1/2 four to 12.5k, at 1/4 three to 25k.
+        """
         table = {"maximum": "100k", "resolution": "50k", "validated": [False, True], "alpha": "search"}
         trials_min, trials_max, _, _ = self.estimated(connection_establishment_rate=table)
-        assert (trials_min, trials_max) == (2, 5)
+        assert (trials_min, trials_max) == (2, 1 + 5 + 4 + 4 + 3)
 
     def test_every_trial_has_its_first_phase(self) -> None:
         # each 10 s, 4 s of waits, and 2 s of phase 1 with its 2 s of timeout and gap
@@ -338,6 +342,18 @@ class TestEstimate:
         expected = estimate(wanted)
         assert expected.maximum_assumed
         assert (expected.trials_min, expected.trials_max) == (5 + 3, 11 + 3)
+
+    def test_no_slower_phase_one_is_assumed_than_connections_live(self) -> None:
+        """At 10k/s, a tenth of what is assumed of a slow gateway, 100k connections need 10 s, more than 12 s leave."""
+        tables: dict[str, Any] = {
+            "connection_establishment_rate": {"maximum": "1M", "minimum": "1M"},
+            "connection_tear_down_rate": {},
+            "connections": {**self.PHASES, "rate": "10%"},
+        }
+        most = [self.estimated(table={"udp_timeout": timeout}, **tables)[3] for timeout in ("300s", "12s")]
+        establishment_s, waits_s = 4, 3
+        assert most[0] == establishment_s + 10 + waits_s
+        assert most[1] < 12 + establishment_s
 
     def test_tear_down_fills_once_and_empties_twice(self) -> None:
         assert self.estimated(connection_tear_down_rate={}) == (2, 2, 5, 5)

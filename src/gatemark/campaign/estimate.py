@@ -1,20 +1,53 @@
-"""How many trials a campaign has and how long they take, before anything is sent. Pure."""
+"""How many trials a campaign has and how long they take, before anything is sent. Pure.
+
+The procedures themselves say it: each is run with trials that are only counted, on gateways made of numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import Plan, plan_of
 from gatemark.config.check import PORTS_WITHOUT_NAME
 from gatemark.config.flows import flow_count, flow_ramp_ns
 from gatemark.config.model import Campaign
+from gatemark.procedures.assumed import ASSUMED_RATE_MAX, AssumedGateway
+from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.loads import line_maximum
+from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.procedures.work import LeastAndMost, Work
+from gatemark.results.search import SearchGoal
+from gatemark.search.goal import Measure, sending_ns
+from gatemark.trial.cell import Run
+from gatemark.trial.form import PLAIN, TrialForm
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
 """What an estimate assumes while the line rate is unknown; a measurement never assumes it."""
+
+
+ANY_GOAL = SearchGoal(
+    search="binary", maximum=None, minimum=1, loss_tolerance=Fraction(0), search_duration_ns=None, duration_ns=None
+)
+"""Of searches that an estimate takes as made: nothing in it changes what comes after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A number of trials and the nanoseconds that they take."""
+
+    trials: int = 0
+    ns: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.trials + other.trials, self.ns + other.ns)
+
+    def __mul__(self, times: int) -> Work:
+        return Work(self.trials * times, self.ns * times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +64,10 @@ class PlanEstimate:
     line_assumed: bool
     """Whether the line rate was not known, so that loads in % are shares of 10 Gbit/s."""
     maximum_assumed: bool
-    """Whether a search finds its maximum itself: the estimate assumes at most `procedures.work.ASSUMED_RATE_MAX`."""
+    """Whether a search finds its maximum itself: the estimate assumes at most `procedures.assumed.ASSUMED_RATE_MAX`."""
     establishment_assumed: bool
     """Whether connections are established: then the least is for a gateway that is never too slow, and the most for one
-    that establishes `procedures.work.ASSUMED_CONNECTIONS_PER_SECOND`; a slower one takes longer."""
+    that establishes `procedures.assumed.ASSUMED_CONNECTIONS_PER_SECOND`; a slower one takes longer."""
 
 
 def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> PlanEstimate:
@@ -67,12 +100,111 @@ def _assumed_line(campaign: Campaign, line: int | None) -> int | None:
     return line or (ASSUMED_LINE_BITS_PER_SECOND if _may_have_a_line_rate(campaign) else None)
 
 
-def _works(campaign: Campaign, plan: Plan, line: int | None) -> Iterator[LeastAndMost]:
-    """Yield the least and the most work of each run."""
+def _works(campaign: Campaign, plan: Plan, line: int | None) -> Iterator[tuple[Work, Work]]:
+    """Yield the least and the most work of each run: the fewest trials and the shortest time, the most and the longest.
+
+    Frame sizes and directions change what the line carries, and nothing else in the decisions of a procedure.
+    """
+    known: dict[Any, tuple[Work, Work]] = {}
     for run in plan.runs:
-        least, most = PROCEDURES[run.procedure].run.work(campaign, run, line_maximum(campaign, run.cell, line))
-        ramp_ns = flow_ramp_ns(campaign, run.cell.connections or flow_count(campaign))
-        yield Work(least.trials, least.ns + least.trials * ramp_ns), Work(most.trials, most.ns + most.trials * ramp_ns)
+        cell, carried = run.cell, line_maximum(campaign, run.cell, line)
+        alike = run.procedure, carried, cell.connections, cell.mix, cell.alpha
+        if alike not in known:
+            gateways = PROCEDURES[run.procedure].gateways(campaign, run, carried)
+            works = [_work_on(campaign, run, carried, gateway) for gateway in gateways]
+            trials, times = [work.trials for work in works], [work.ns for work in works]
+            known[alike] = Work(min(trials), min(times)), Work(max(trials), max(times))
+        yield known[alike]
+
+
+def _work_on(campaign: Campaign, run: Run, carried: int | None, gateway: AssumedGateway) -> Work:
+    trials = _CountedTrials(campaign, run, carried, gateway)
+    PROCEDURES[run.procedure].run.measure(trials)
+    return trials.work
+
+
+class _CountedTrials:
+    """The trials of a run as its procedure sees them (`procedures.procedure.RunTrials`); they are counted, not made."""
+
+    def __init__(self, campaign: Campaign, run: Run, line_maximum: int | None, gateway: AssumedGateway) -> None:
+        self.campaign = campaign
+        self.run = run
+        self.line_maximum = line_maximum
+        self.work = Work()
+        self._gateway = gateway
+        self._ramp_ns = flow_ramp_ns(campaign, run.cell.connections or flow_count(campaign))
+
+    @cached_property
+    def earlier(self) -> Earlier:
+        """What the runs before found with the traffic of this one."""
+        earlier = Earlier()
+        for procedure in PROCEDURES.values():
+            if procedure.table.finds_frame_rate:
+                search = self._gateway.found_frames
+            elif procedure.table.finds_connection_rate:
+                search = self._gateway.found_connections
+            else:
+                continue
+            if any(isinstance(table, procedure.table) for table in self.campaign.tables):
+                facts = {**self.facts(), "procedure": procedure.name, "goal": ANY_GOAL, "repetitions": (search,)}
+                earlier.add(self.run.cell, procedure.result(limited_by="gateway", **facts))
+        return earlier
+
+    def repetitions(self) -> Iterator[int]:
+        """Yield the first two repetitions, and count the second one for all after it: on a steady gateway they only
+        repeat it, for then all that they could know of the ones before is known.
+        """
+        count = self.campaign.table(PROCEDURES[self.run.procedure].table).repetitions(self.campaign)
+        yield 0
+        if count > 1:
+            first = self.work
+            yield 1
+            again = Work(self.work.trials - first.trials, self.work.ns - first.ns)
+            self.work += again * (count - 2)
+
+    def steps(
+        self,
+        repetition: int,
+        *,
+        loss_tolerance: Fraction = Fraction(0),
+        connections_per_second: int | None = None,
+        form: TrialForm = PLAIN,
+    ) -> MeasureStep:
+        """Return what counts the trials of one repetition; the gateway loses nothing up to its rate."""
+        del repetition, loss_tolerance
+
+        def count(step: Measure) -> Measured:
+            self.work += Work(1, self._trial_ns(step, connections_per_second, form))
+            return self._gateway.measured(step)
+
+        return count
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields that the results of all procedures have, without any trial."""
+        return run_facts(self.campaign, self.run, TrialTally())
+
+    def _trial_ns(self, step: Measure, connections_per_second: int | None, form: TrialForm) -> int:
+        """Return the time of sending and waiting, with that of test phase 1; a gateway deletes its table at once."""
+        trial, connections, cell = self.campaign.trial, self.campaign.connections_model, self.run.cell
+        if form.exchange is not None:
+            return step.duration_ns + form.exchange.wait_ns
+        if step.establishes or step.tears_down:
+            if not step.connections:
+                return 0
+            length_ns = trial.settle_ns + trial.learn_ns + step.duration_ns + connections.timeout_ns
+            if step.alpha is not None:
+                validation_ns = sending_ns(step.connections, max(1, int(step.alpha * step.frames_per_second)))
+                length_ns += validation_ns + connections.gap_ns + trial.drain_ns + trial.rest_ns
+            return length_ns
+        length_ns = step.duration_ns
+        if form.echo is not None and form.echo.is_closed_loop:
+            replies_per_second = max(1, min(self._gateway.frames_per_second, ASSUMED_RATE_MAX))
+            length_ns = min(length_ns, sending_ns(form.echo.requests, replies_per_second))
+        length_ns += self._ramp_ns + trial.waits_ns + (0 if form.drain_ns is None else form.drain_ns - trial.drain_ns)
+        if cell.connections is not None and connections_per_second is not None:
+            length_ns += sending_ns(cell.connections, connections_per_second)
+            length_ns += connections.timeout_ns + connections.gap_ns
+        return length_ns
 
 
 def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:

@@ -26,7 +26,7 @@ from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
 from gatemark.map_domains.describe import describe_domains, describe_gateway
-from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
+from gatemark.procedures.assumed import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.report.table import Column as TableColumn
 from gatemark.report.table import Table, table_of
 from gatemark.report.terminal import print_table

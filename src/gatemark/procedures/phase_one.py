@@ -1,4 +1,4 @@
-"""Test phase 1 before the phase that is measured: how fast it may establish connections, and its work. Pure.
+"""Test phase 1 before the phase that is measured: how fast it may establish connections. Pure.
 
 RFC 9693 section 4.4: no connection may expire before the trial that uses it has ended.
 """
@@ -6,6 +6,7 @@ RFC 9693 section 4.4: no connection may expire before the trial that uses it has
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from fractions import Fraction
 
 from gatemark.config.model import Campaign
@@ -13,10 +14,7 @@ from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import DURATION_MAX_NS, FRAMES_PER_SECOND_MAX
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.earlier import Earlier
-from gatemark.procedures.loads import maximum_of
-from gatemark.procedures.measured import Measured
-from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX, LeastAndMost, Work
-from gatemark.search.goal import Goal, Measure, Observation, Outcome, sending_ns
+from gatemark.search.goal import sending_ns
 from gatemark.trial.cell import Cell
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_ratio
 
@@ -36,15 +34,33 @@ def slowest_rate(campaign: Campaign, connections: int, alpha: Fraction | None, *
     ConfigError if even the maximum is too slow or, without a maximum, every rate is.
     """
     maximum = maximum or FRAMES_PER_SECOND_MAX
-    rates = range(1, FRAMES_PER_SECOND_MAX + 1)
     limit_ns = campaign.gateway.table.udp_timeout_ns
     if limit_ns is None:
         limit_ns = USUAL_TIMEOUT_NS if campaign.bed.has_gateway else DURATION_MAX_NS
-    slowest = 1 + bisect_left(rates, True, key=lambda rate: _needed_ns(campaign, connections, rate, alpha) < limit_ns)
+    slowest = _lowest_within(limit_ns, lambda rate: _needed_ns(campaign, connections, rate, alpha))
     if slowest > maximum:
         needed_ns = _needed_ns(campaign, connections, maximum, alpha)
         raise _too_slow(campaign, connections, maximum, needed_ns, limit_ns)
     return slowest
+
+
+def lasting_rate(campaign: Campaign, connections: int) -> int:
+    """Return the lowest rate of test phase 1 at which no connection expires before the end of any test phase 2.
+
+    It is 1 if the gateway's timeout is not known.
+    """
+    limit_ns = campaign.gateway.table.udp_timeout_ns
+    if limit_ns is None:
+        return 1
+    lengths_ns = (table.phase_two_ns(campaign) for table in campaign.tables if table.begins_with_full_table)
+    phase_two_ns = max((length_ns or 0 for length_ns in lengths_ns), default=0)
+    return _lowest_within(limit_ns, lambda rate: time_needed_ns(campaign, connections, rate, phase_two_ns))
+
+
+def _lowest_within(limit_ns: int, needed_ns: Callable[[int], int]) -> int:
+    """Return the lowest rate that needs less than a time; one above all rates if none does."""
+    rates = range(1, FRAMES_PER_SECOND_MAX + 1)
+    return 1 + bisect_left(rates, True, key=lambda rate: needed_ns(rate) < limit_ns)
 
 
 def _needed_ns(campaign: Campaign, connections: int, rate: int, alpha: Fraction | None) -> int:
@@ -109,68 +125,3 @@ def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_tw
     if limit_ns is not None and needed_ns >= limit_ns:
         raise _too_slow(campaign, connections, rate, needed_ns, limit_ns)
     return rate
-
-
-def one_trial_each(campaign: Campaign, cell: Cell, line: int | None, sending_ns: int) -> LeastAndMost:
-    """Return the work of a run whose repetitions are one trial each that sends for so long."""
-    once = Work(1, sending_ns + campaign.trial.waits_ns)
-    least, most = add_phase_one(campaign, cell, line, (once, once))
-    return least * campaign.repetitions, most * campaign.repetitions
-
-
-def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastAndMost) -> LeastAndMost:
-    """Return the work of trials of test phase 2, including the test phase 1 before each of them."""
-    if cell.connections is None:
-        return work
-    least, most = work
-    extra_ns = campaign.connections_model.timeout_ns + campaign.connections_model.gap_ns
-    fast, slow = phase_one_rates(campaign, cell, line)
-    return (
-        least + Work(0, least.trials * (sending_ns(cell.connections, fast) + extra_ns)),
-        most + Work(0, most.trials * (sending_ns(cell.connections, slow) + extra_ns)),
-    )
-
-
-def assumed_rates(goal: Goal) -> tuple[int, int]:
-    """Return the rates of the fastest gateway and of the slow one for which a search is estimated."""
-    fast = goal.maximum if goal.ceiling is None else max(goal.maximum, min(goal.ceiling, ASSUMED_RATE_MAX))
-    return fast, max(goal.minimum, min(fast, ASSUMED_CONNECTIONS_PER_SECOND))
-
-
-def assumed_trial(campaign: Campaign, step: Measure, rate: int, size: int, trials: list[Work]) -> Measured:
-    """Count one trial and return its outcome on a gateway with this rate and table."""
-    connections = step.connections or 0
-    passed = step.frames_per_second <= rate and connections <= size
-    trials.append(Work(1, _trial_ns(campaign, step, connections, validated=step.alpha is not None)))
-    outcome = Outcome.PASSED if passed else Outcome.FAILED
-    observation = Observation(frames_per_second=step.frames_per_second, duration_ns=step.duration_ns, outcome=outcome)
-    return Measured(observation=observation)
-
-
-def _trial_ns(campaign: Campaign, step: Measure, connections: int, *, validated: bool) -> int:
-    length = step.duration_ns + phase_one_waits_ns(campaign)
-    if validated:
-        trial, alpha = campaign.trial, step.alpha or Fraction(1)
-        length += sending_ns(connections, max(1, int(alpha * step.frames_per_second)))
-        length += campaign.connections_model.gap_ns + trial.drain_ns + trial.rest_ns
-    return length
-
-
-def phase_one_waits_ns(campaign: Campaign) -> int:
-    """Return the waits of a trial of test phase 1."""
-    return campaign.trial.settle_ns + campaign.trial.learn_ns + campaign.connections_model.timeout_ns
-
-
-def phase_one_rates(campaign: Campaign, cell: Cell, line: int | None) -> tuple[int, int]:
-    """Return the highest rate that test phase 1 may have, and the rate that the most work is estimated with."""
-    rate_asked = campaign.connections_model.rate
-    if not isinstance(rate_asked, Fraction):
-        return rate_asked, rate_asked
-    foreground = foreground_of(cell, line)
-    table = next((table for table in campaign.tables if table.finds_connection_rate), None)
-    if table is None:
-        fastest = foreground or ASSUMED_CONNECTIONS_PER_SECOND
-    else:
-        fastest = maximum_of(campaign, f"{table.key}.maximum", table.highest_rate, foreground) or ASSUMED_RATE_MAX
-    slow = min(fastest, ASSUMED_CONNECTIONS_PER_SECOND)
-    return max(1, int(rate_asked * fastest)), max(1, int(rate_asked * slow))

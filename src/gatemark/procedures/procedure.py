@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from gatemark.config.model import Campaign, ProcedureTable
+from gatemark.procedures.assumed import AssumedGateway, extremes
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.measured import MeasureStep
-from gatemark.procedures.work import LeastAndMost
 from gatemark.report.model import ReportPart
 from gatemark.report.table import Plot, Section
 from gatemark.results.document import Deviation, ResultDocument
@@ -64,9 +64,6 @@ class ProcedureRun(Protocol):
     def measure(self, trials: RunTrials) -> RunResult:
         """Make the trials of one run and return the result."""
 
-    def work(self, campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-        """Return the least and the most work of all repetitions of a run, given what the line carries."""
-
     def deviations(self, campaign: Campaign) -> Iterable[Deviation]:
         """Return where the table deviates from the RFCs."""
 
@@ -115,6 +112,9 @@ class Procedure:
     cells: Callable[[Campaign, Sequence[Cell]], Sequence[Cell]] = all_cells
     """Which traffic combinations it measures."""
     run: ProcedureRun
+    gateways: Callable[[Campaign, Run, int | None], Iterable[AssumedGateway]] = extremes
+    """Returns gateways for which a run is estimated, given what the line carries: among them are those with which it
+    has the fewest and the most trials, and takes shortest and longest."""
     result: type[RunResult]
     report: ProcedureReport
     frames: Callable[[Campaign, Cell, int], dict[str, Any]] | None = None

@@ -12,6 +12,7 @@ PROCEDURE = Procedure(
     standard="RFC 2544",
     table=BackToBackTable,
     run=run,
+    gateways=run.gateways,
     result=BackToBackResult,
     report=report,
 )

@@ -7,11 +7,13 @@ class is lost, faulty or too late. A burst shorter than the 2 s of RFC 2544 is s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
+from gatemark.procedures.assumed import AssumedGateway, extremes
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.table import BackToBackTable
 from gatemark.procedures.base_load import (
@@ -24,15 +26,17 @@ from gatemark.procedures.base_load import (
     problems_of,
 )
 from gatemark.procedures.measured import Measured, MeasureStep
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.search.burst import LOSS_VERIFICATIONS, BurstGoal, BurstResult, BurstTrial, next_burst
 from gatemark.search.goal import Measure, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
+
+ASSUMED_LONGEST = (Fraction(1, 2), Fraction(7, 8))
+"""Longest bursts that pass, as shares of the ceiling, with which the most work is estimated."""
 
 
 def measure(trials: RunTrials) -> BackToBackResult:
@@ -141,19 +145,20 @@ def search_burst(goal: BurstGoal, line_rate: int, measure_step: MeasureStep) -> 
     return step, measured
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return no work as the least, if the throughput is the line rate, and the most that all searches can take."""
-    table = campaign.table(BackToBackTable)
-    if isinstance(table.resolution, Fraction):
-        steps = -(-1 // table.resolution)
-    else:
-        ceiling = (line_maximum or 1) * table.ceiling_ns // NANOSECONDS_PER_SECOND
-        steps = -(-ceiling // table.resolution)
-    bursts = (1 + max(0, steps - 1).bit_length()) * (1 + _verifications(table))
-    waits_ns = campaign.trial.waits_ns - campaign.trial.drain_ns + table.wait_ns
-    once = Work(), Work(bursts, bursts * (table.ceiling_ns + waits_ns))
-    least, most = add_phase_one(campaign, run.cell, line_maximum, once)
-    return least, most * table.bursts
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
+    """Yield a gateway that forwards the line rate, so that there is no longest burst, and some that keep few of one.
+
+    Most bursts are sent if none passes. It takes longest if the first few pass and no longer ones: then most bursts are
+    long, and with loss verification most of them are sent twice.
+    """
+    fast, slow = extremes(campaign, run, line_maximum)
+    yield from (fast, slow)
+    if line_maximum is not None:
+        ceiling = burst_goal(campaign.table(BackToBackTable), line_maximum).ceiling
+        for share in ASSUMED_LONGEST:
+            longest = int(share * ceiling) + 1
+            kept = longest - frames_in(line_maximum // 2, sending_ns(longest, line_maximum))
+            yield replace(slow, frames_per_second=line_maximum // 2, kept_frames=kept)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

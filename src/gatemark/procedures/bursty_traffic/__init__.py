@@ -12,6 +12,7 @@ PROCEDURE = Procedure(
     standard="RFC 2544",
     table=BurstyTrafficTable,
     run=run,
+    gateways=run.gateways,
     result=BurstyTrafficResult,
     report=report,
 )

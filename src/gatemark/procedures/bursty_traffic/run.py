@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.assumed import AssumedGateway, extremes
 from gatemark.procedures.base_load import NO_LINE_RATE
 from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficResult
 from gatemark.procedures.bursty_traffic.table import BURST_FRAMES, BurstyTrafficTable
 from gatemark.procedures.loads import resolution_of
 from gatemark.procedures.measured import MeasureStep
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work, binary_search_work
 from gatemark.results.document import Deviation
 from gatemark.results.search import limited_by
 from gatemark.search import binary
@@ -95,16 +95,15 @@ def burst_goal(campaign: Campaign, frames: int, line_rate: int) -> Goal:
     )
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the least and the most work of the searches of all sizes; none where the line rate is not known."""
-    least, most = Work(), Work()
-    if line_maximum is not None:
-        for frames in campaign.table(BurstyTrafficTable).frames:
-            goal = burst_goal(campaign, frames, line_maximum)
-            fewest, longest = binary_search_work(goal, campaign.trial.waits_ns)
-            least, most = least + fewest, most + longest
-    both = least * campaign.repetitions, most * campaign.repetitions
-    return add_phase_one(campaign, run.cell, line_maximum, both)
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> tuple[AssumedGateway, ...]:
+    """Return a gateway that forwards bursts without gaps, and one with which the searches of all sizes take longest.
+
+    The searches differ in their minimum alone.
+    """
+    fast, slow = extremes(campaign, run, line_maximum)
+    if line_maximum is None:
+        return fast, slow
+    return fast, slow.just_below(burst_goal(campaign, campaign.table(BurstyTrafficTable).frames[0], line_maximum))
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

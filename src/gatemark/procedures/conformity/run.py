@@ -20,11 +20,10 @@ from gatemark.procedures.conformity.cases import Probe, Sending, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.search.goal import Measure
 from gatemark.technology import SideName
-from gatemark.trial.cell import Cell, Run
+from gatemark.trial.cell import Cell
 from gatemark.trial.exchange import PACKETS_MAX, ArrivedFrame, Exchange, ExchangeFacts
 from gatemark.trial.form import TrialForm
 
@@ -255,19 +254,6 @@ def one_cell(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
     del campaign
     smallest = min(cells, key=lambda cell: cell.frame_sizes.largest)
     return (replace(smallest, direction="bidirectional", connections=None),)
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work: an exchange for each case, and for each hundred domains or so."""
-    del run, line_maximum
-    table = campaign.table(ConformityTable)
-    exchanges = [exchange_of(campaign, table, sent_of(batch)) for batch in batches(campaign)]
-    if campaign.technology.is_edge:
-        exchanges.append(first_exchange(campaign, first_sent(campaign)))
-    total = Work()
-    for exchange in exchanges:
-        total += Work(1, exchange.sending_ns + exchange.wait_ns)
-    return total, total
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -17,6 +17,7 @@ PROCEDURE = Procedure(
     is_wanted=lambda table: table.is_plain,
     cells=upload_cells,
     run=run,
+    gateways=run.gateways,
     result=EstablishmentResult,
     report=report,
 )

@@ -16,14 +16,14 @@ from typing import Final
 
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.assumed import AssumedGateway, extremes_of_goal
 from gatemark.procedures.cells import upload_cells
 from gatemark.procedures.connection_establishment_rate.result import VALIDATED, AlphaTried, EstablishmentResult
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.loads import expected_words, interval, maximum_of
 from gatemark.procedures.measured import MeasureStep
-from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
+from gatemark.procedures.phase_one import foreground_of, slowest_rate
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work, least_and_most
 from gatemark.results.document import Deviation
 from gatemark.results.search import SearchGoal, limited_by
 from gatemark.search import binary
@@ -152,48 +152,24 @@ def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: Me
     )
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions, including the search for alpha if there is one."""
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
+    """Yield a fast gateway and a slow one.
+
+    Where alpha is searched for, no validation costs the fast one anything. The slow one forwards so few replies that
+    even the last alpha costs it more than the noise: all of them are tried, and the last one is the best.
+    """
     validated = run.procedure == VALIDATED
     goal = establishment_goal(campaign, run.cell, line_maximum, validated=validated)
-    fast, slow = assumed_rates(goal)
-    if validated and campaign.table(ConnectionEstablishmentRateTable).alpha == "search":
-        works = [
-            _searched_alpha_work(campaign, goal, fast, ALPHAS[:1]),
-            _searched_alpha_work(campaign, goal, slow, ALPHAS),
-        ]
-    else:
-        works = [_repeated_work(campaign, goal, rate, campaign.repetitions) for rate in (fast, slow)]
-    return least_and_most(works)
-
-
-def _searched_alpha_work(campaign: Campaign, goal: Goal, rate: int, alphas: Sequence[Fraction]) -> Work:
-    """Return the work of all repetitions, if the first one tries these shares."""
-    reference, _ = _search_work(campaign, replace(goal, alpha=None), rate)
-    known = goal.after([reference])
-    searches = [_search_work(campaign, replace(known, alpha=alpha), rate) for alpha in alphas]
-    first = sum((work for _, work in searches), Work())
-    last = replace(goal, alpha=alphas[-1]).after([searches[-1][0]])
-    return first + _repeated_work(campaign, last, rate, campaign.repetitions - 1)
-
-
-def _repeated_work(campaign: Campaign, goal: Goal, rate: int, repetitions: int) -> Work:
-    """Return the work of this number of searches on a gateway that establishes `rate` connections per second."""
-    searches: list[SearchResult] = []
-    total = Work()
-    for _ in range(repetitions):
-        result, added = _search_work(campaign, goal.after(searches), rate)
-        searches.append(result)
-        total += added
-    return total
-
-
-def _search_work(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResult, Work]:
-    """Return the outcome and the work of one search on a gateway that establishes `rate` connections per second."""
-    assert goal.connections is not None, "the goal of a search for this rate has a number of connections"
-    size, trials = goal.connections, list[Work]()
-    result = search_rate(goal, lambda step: assumed_trial(campaign, step, rate, size, trials))
-    return result, sum(trials, Work())
+    fast, slow = extremes_of_goal(campaign, run, line_maximum, goal)
+    if not validated or campaign.table(ConnectionEstablishmentRateTable).alpha != "search":
+        yield from (fast, slow)
+        return
+    plain = replace(goal, alpha=None)
+    for gateway in (fast, slow):
+        reference = search_rate(plain, gateway.measured)
+        too_slow = max(0, (reference.lower_bound or 0) - reference.resolution - 1)
+        replies = None if gateway is fast else int(ALPHAS[-1] * too_slow)
+        yield replace(gateway, establishment=reference, replies_per_second=replies)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

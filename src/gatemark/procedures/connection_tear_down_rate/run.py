@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from gatemark.config.model import Campaign
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.measured import Measured, MeasureStep
-from gatemark.procedures.phase_one import phase_one_rate, phase_one_rates, phase_one_waits_ns
+from gatemark.procedures.phase_one import phase_one_rate
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.results.part import Figure
 from gatemark.search.goal import Measure, Outcome, sending_ns
-from gatemark.trial.cell import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +74,6 @@ def _time_ns(trial: Measured) -> int | None:
     """Return the time of a trial that passed."""
     facts = None if trial.valid is None else trial.valid.connections
     return facts.tear_down_ns if facts is not None and trial.observation.outcome is Outcome.PASSED else None
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions, without the time that the gateway needs to delete connections."""
-    connections = run.cell.connections
-    assert connections is not None, "a run of this procedure has a number of connections"
-    waits_ns = phase_one_waits_ns(campaign)
-    fast, slow = (sending_ns(connections, rate) for rate in phase_one_rates(campaign, run.cell, line_maximum))
-    return Work(2, fast + waits_ns) * campaign.repetitions, Work(2, slow + waits_ns) * campaign.repetitions
 
 
 def deviations(_campaign: Campaign) -> Iterator[Deviation]:

@@ -14,6 +14,7 @@ PROCEDURE = Procedure(
     table=ConnectionTrackingTableCapacityTable,
     cells=any_count,
     run=run,
+    gateways=run.gateways,
     result=CapacityResult,
     report=report,
 )

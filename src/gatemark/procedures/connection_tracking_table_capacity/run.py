@@ -15,6 +15,7 @@ from typing import Literal
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.types import FRAMES_PER_SECOND_MAX
+from gatemark.procedures.assumed import AssumedGateway, extremes_of_goal
 from gatemark.procedures.connection_tracking_table_capacity.result import (
     CapacityResult,
     CapacitySearch,
@@ -25,9 +26,8 @@ from gatemark.procedures.connection_tracking_table_capacity.result import (
 from gatemark.procedures.connection_tracking_table_capacity.table import ConnectionTrackingTableCapacityTable
 from gatemark.procedures.loads import first_load, maximum_of, resolution_of
 from gatemark.procedures.measured import Measured, MeasureStep
-from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
+from gatemark.procedures.phase_one import foreground_of, slowest_rate
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work, least_and_most
 from gatemark.results.document import Deviation
 from gatemark.results.search import limited_by
 from gatemark.search import binary
@@ -294,23 +294,14 @@ def _foreground(report: TrialReport) -> Counts | None:
     return report.directions[0].foreground if report.directions else None
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions if the table holds the configured size, if there is one, else the maximum."""
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
+    """Yield a fast gateway and a slow one whose table holds the configured size, if there is one, else the maximum."""
     goal = capacity_goal(campaign, run.cell, line_maximum)
     size = campaign.gateway.table.size or goal.maximum
     if campaign.technology.is_edge:
         size = min(size, storable_max(campaign, 1))
-
-    def work_at(rate: int) -> Work:
-        trials: list[Work] = []
-        known: list[SearchResult] = []
-        for _ in range(campaign.repetitions):
-            again = replace(goal, rates=goal.rates.after(known))
-            search = search_capacity(again, lambda step: assumed_trial(campaign, step, rate, size, trials))
-            known += [] if search.start is None else [search.start]
-        return sum(trials, Work())
-
-    return least_and_most([work_at(rate) for rate in assumed_rates(goal.rates)])
+    for gateway in extremes_of_goal(campaign, run, line_maximum, goal.rates):
+        yield replace(gateway, table_size=size)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -24,16 +24,14 @@ from gatemark.procedures.delay.result import (
 )
 from gatemark.procedures.delay.table import DelayTable
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.results.part import Figure
 from gatemark.results.search import RateResult
 from gatemark.search.goal import Measure
 from gatemark.stats.hdr import hdr_string
 from gatemark.stats.percentiles import DELAY_PERCENTILES
-from gatemark.trial.cell import Run
 from gatemark.trial.delay import TagFacts, VariationFacts, percentile_ns
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.report import Counts
@@ -270,15 +268,6 @@ def _ipdv(counts: Sequence[Counts]) -> PacketPairs | None:
         skipped=tuple(facts.skipped for facts in variations),
         histogram=coarse(variations[0].histogram),
     )
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions: one trial at each load."""
-    table = campaign.table(DelayTable)
-    trials = len(table.load)
-    once = Work(trials, trials * (table.sending_ns + campaign.trial.waits_ns))
-    least, most = add_phase_one(campaign, run.cell, line_maximum, (once, once))
-    return least * campaign.repetitions, most * campaign.repetitions
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

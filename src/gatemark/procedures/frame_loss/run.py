@@ -12,14 +12,12 @@ from gatemark.procedures.frame_loss.result import ClassLoss, FrameLossResult, Lo
 from gatemark.procedures.frame_loss.table import FrameLossTable
 from gatemark.procedures.loads import load_of, maximum_of
 from gatemark.procedures.measured import Measured, MeasureStep
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import ASSUMED_RATE_MAX, LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.results.part import LimitedBy
 from gatemark.results.search import RateResult
 from gatemark.search.scan import Scan, next_step
-from gatemark.trial.cell import Run
 from gatemark.trial.report import Counts
 from gatemark.units import LineShare, format_ratio
 
@@ -142,17 +140,6 @@ def _point(load: int, trials: Sequence[Measured]) -> LossPoint:
 
 
 _COUNTS = ("offered", "undelivered", "lost", "faulty", "duplicate", "reordered")
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the least and the most work of all repetitions."""
-    full_ns = campaign.trial.duration_ns + campaign.trial.waits_ns
-    scan = frame_loss_scan(campaign, line_maximum, ASSUMED_RATE_MAX if campaign.finds_frame_rate else None)
-    most = len(scan.rates)
-    fewest = min(2, most) if scan.ends_when_lossless else most
-    once = Work(fewest, fewest * full_ns), Work(most, most * full_ns)
-    low, high = add_phase_one(campaign, run.cell, line_maximum, once)
-    return low * campaign.repetitions, high * campaign.repetitions
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

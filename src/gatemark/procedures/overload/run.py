@@ -25,13 +25,12 @@ from gatemark.procedures.overload.result import (
 )
 from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable, host_count
 from gatemark.procedures.procedure import RunTrials
-from gatemark.procedures.work import ASSUMED_RATE_MAX, LeastAndMost, Work
 from gatemark.results.document import Deviation
 from gatemark.results.part import Figure
 from gatemark.search.goal import Measure
 from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.stats.summary import Summary, number
-from gatemark.trial.cell import Cell, Run
+from gatemark.trial.cell import Cell
 from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
@@ -263,22 +262,6 @@ def shown_frames(campaign: Campaign, cell: Cell, count: int) -> dict[str, Any]:
         campaign, cell, frames_per_second=SHOWN_PER_SECOND, duration_ns=duration_ns, trial_number=1, form=form
     )
     return frames_of(campaign, body, count)
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions; a closed loop ends when every request was sent."""
-    del run, line_maximum
-    table = campaign.table(OverloadTable)
-    least, most = Work(), Work()
-    for load in loads_of(table):
-        form = form_of(campaign, load)
-        assert form.echo is not None, "every trial has echo requests"
-        waits_ns = campaign.trial.waits_ns - campaign.trial.drain_ns + (form.drain_ns or 0)
-        longest = Work(1, waits_ns + table.sending_ns)
-        quick_ns = form.echo.requests * NANOSECONDS_PER_SECOND // ASSUMED_RATE_MAX
-        least += Work(1, waits_ns + min(quick_ns, table.sending_ns)) if table.is_closed_loop else longest
-        most += longest
-    return least * campaign.repetitions, most * campaign.repetitions
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -14,6 +14,7 @@ PROCEDURE = Procedure(
     table=RepeatedFourTuplesTable,
     cells=upload_cells,
     run=run,
+    gateways=run.gateways,
     result=RepeatedFourTuplesResult,
     report=report,
 )

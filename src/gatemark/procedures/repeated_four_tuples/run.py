@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.config.model import Campaign
+from gatemark.procedures.assumed import AssumedGateway, extremes_of_goal
 from gatemark.procedures.loads import interval, maximum_of
 from gatemark.procedures.measured import Measured, MeasureStep
-from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
+from gatemark.procedures.phase_one import foreground_of, slowest_rate
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
 from gatemark.procedures.repeated_four_tuples.table import RepeatedFourTuplesTable
-from gatemark.procedures.work import LeastAndMost, Work, least_and_most
 from gatemark.results.document import Deviation
 from gatemark.results.part import Figure
 from gatemark.results.search import SearchGoal, limited_by
@@ -102,19 +102,9 @@ def _counted(trial: Measured | None) -> int | None:
     return None if facts is None else facts.counted_after_phase_one
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions on a fast gateway and on a slow one."""
-    goal = drawn_goal(campaign, run.cell, line_maximum)
-    return least_and_most([_repeated_work(campaign, goal, rate) for rate in assumed_rates(goal)])
-
-
-def _repeated_work(campaign: Campaign, goal: Goal, rate: int) -> Work:
-    """Return the work of all repetitions on a gateway that forwards `rate` such frames per second."""
-    size, trials, searches = goal.connections or 0, list[Work](), list[SearchResult]()
-    for _ in range(campaign.repetitions):
-        result, _ = search_rate(goal.after(searches), lambda step: assumed_trial(campaign, step, rate, size, trials))
-        searches.append(result)
-    return sum(trials, Work())
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> tuple[AssumedGateway, ...]:
+    """Return a fast gateway and a slow one."""
+    return extremes_of_goal(campaign, run, line_maximum, drawn_goal(campaign, run.cell, line_maximum))
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -14,15 +14,13 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.procedures.base_load import SELF_TEST, none_passes, problems_of
 from gatemark.procedures.event_times import due_ns, is_at_end
-from gatemark.procedures.phase_one import one_trial_each, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.reset.result import BEGAN_ERROR_NS, ResetResult, ResetSeries
 from gatemark.procedures.reset.table import ResetTable
-from gatemark.procedures.work import LeastAndMost
 from gatemark.results.document import Deviation
 from gatemark.results.run import Outcome
 from gatemark.search.goal import Measure
-from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, TrialReport
@@ -137,12 +135,6 @@ def outcome_of(plan: ResetPlan, counts: Counts, frames: int) -> Outcome:
     if counts.faulty + counts.late:
         return "unknown"
     return "recovered" if counts.lost else "no_loss"
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions: one trial each."""
-    sending_ns = campaign.table(ResetTable).phase_two_ns(campaign)
-    return one_trial_each(campaign, run.cell, line_maximum, sending_ns)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

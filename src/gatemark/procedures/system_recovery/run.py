@@ -14,15 +14,13 @@ from gatemark.config.model import Campaign
 from gatemark.procedures.base_load import SELF_TEST, Refusal, forwards_line_rate, median_throughput, problems_of
 from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.phase_one import one_trial_each, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRecoveryResult
 from gatemark.procedures.system_recovery.table import SystemRecoveryTable
-from gatemark.procedures.work import LeastAndMost
 from gatemark.results.document import Deviation
 from gatemark.results.run import Outcome
 from gatemark.search.goal import Measure
-from gatemark.trial.cell import Run
 from gatemark.trial.form import RateStep, TrialForm
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import format_duration_ns, format_ratio, frames_in
@@ -184,12 +182,6 @@ def observe(plan: RecoveryPlan, counts: Counts, frames: int) -> _Observed:
     if loss.last_index >= before:
         return _Observed(outcome="recovered", recovery_ns=last_ns - step.after_ns)
     return _Observed(outcome="recovered", recovery_ns=0, last_loss_before_ns=step.after_ns - last_ns)
-
-
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions: one trial each."""
-    sending_ns = campaign.table(SystemRecoveryTable).phase_two_ns(campaign)
-    return one_trial_each(campaign, run.cell, line_maximum, sending_ns)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -12,6 +12,7 @@ PROCEDURE = Procedure(
     standard="RFC 2544",
     table=ThroughputTable,
     run=run,
+    gateways=run.gateways,
     result=ThroughputResult,
     report=report,
 )

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
-from itertools import product
 from typing import Literal
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
+from gatemark.procedures.assumed import AssumedGateway, below_maximum, buffered, ends_of, extremes
 from gatemark.procedures.loads import Interval, expected_words, interval
 from gatemark.procedures.measured import MeasureStep
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.procedures.throughput.table import ThroughputTable
-from gatemark.procedures.work import (
-    ASSUMED_BUFFER_NS,
-    ASSUMED_RATE_MAX,
-    CONFIRMATIONS_MAX,
-    LeastAndMost,
-    Work,
-    binary_search_work,
-    least_and_most,
-)
 from gatemark.results.document import Deviation
 from gatemark.results.search import SearchGoal, limited_by
 from gatemark.search import binary
-from gatemark.search.effort import steps_of
-from gatemark.search.goal import Goal, Measure, SearchResult
+from gatemark.search.goal import Goal, SearchResult
 from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, format_duration_ns, format_ratio
 
-ASSUMED_CAPACITIES_PERCENT = (90, 50, 8)
-"""MLRsearch is estimated for gateways that forward everything, or these shares of the maximum."""
+ASSUMED_CAPACITIES_PERCENT = (100, 90, 50, 8)
+"""MLRsearch is estimated for gateways that forward these shares of the maximum."""
 
 
 def measure(trials: RunTrials) -> ThroughputResult:
@@ -107,59 +96,29 @@ def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binar
     return binary.search(goal, lambda step: measure_step(step).observation)
 
 
-def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the least and the most work of all repetitions."""
-    table = campaign.table(ThroughputTable)
-    goal, waits_ns = throughput_goal(campaign, line_maximum), campaign.trial.waits_ns
-    if goal.ceiling is not None:
-        both = _open_ended(goal, table.search, waits_ns, campaign.repetitions)
-    else:
-        least, most = _mlrsearch(goal, waits_ns) if table.search == "mlrsearch" else binary_search_work(goal, waits_ns)
-        both = least * campaign.repetitions, most * campaign.repetitions
-    return add_phase_one(campaign, run.cell, line_maximum, both)
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
+    """Yield gateways with which the searches take the fewest trials and the most.
 
-
-@lru_cache
-def _mlrsearch(goal: Goal, waits_ns: int) -> LeastAndMost:
-    """Return the least and the most work of one search, tried on gateways that always forward the same rate."""
-    capacities = [goal.maximum, *(goal.maximum * percent // 100 for percent in ASSUMED_CAPACITIES_PERCENT)]
-    buffers = (0, goal.maximum * ASSUMED_BUFFER_NS // NANOSECONDS_PER_SECOND)
-    return least_and_most(
-        [
-            _work_of(steps_of(goal, "mlrsearch", capacity=capacity, buffer_frames=buffer_frames), waits_ns)
-            for capacity, buffer_frames in product(capacities, buffers)
-        ]
-    )
-
-
-@lru_cache
-def _open_ended(goal: Goal, search: Literal["binary", "mlrsearch"], waits_ns: int, repetitions: int) -> LeastAndMost:
-    """Return the least and the most work of searches that find their maximum; later repetitions begin where it was.
-
-    They are tried on gateways that fail at the first load, or that forward just less than one of two of the following
-    loads, up to the assumed end.
+    A binary search takes the fewest if its maximum passes. One that finds its maximum does not end before a load fails:
+    the gateways forward just less than one of the loads at which it may end, and so they do for MLRsearch. The number
+    of trials of MLRsearch with a known maximum has no formula, so that is tried on several shares of it.
     """
-    confirmations = Work()
-    if search == "binary" and goal.search_duration_ns != goal.trial_duration_ns:
-        again = CONFIRMATIONS_MAX - 1
-        confirmations = Work(again, again * (goal.durations_ns[1] + waits_ns))
-    end = min(ASSUMED_RATE_MAX, goal.ceiling or ASSUMED_RATE_MAX)
-    doublings = max(0, -(-end // goal.maximum) - 1).bit_length()
-    works = []
-    buffers_ns = (0, ASSUMED_BUFFER_NS) if search == "mlrsearch" else (0,)
-    for doubling, buffer_ns in product(sorted({0, 1, doublings // 2, doublings}), buffers_ns):
-        capacity = (goal.maximum << doubling) - 1
-        buffer_frames = capacity * buffer_ns // NANOSECONDS_PER_SECOND
-        first = steps_of(goal, search, capacity=capacity, buffer_frames=buffer_frames)
-        known = replace(goal, maximum=max(step.frames_per_second for step in first))
-        later = steps_of(known, search, capacity=capacity, buffer_frames=buffer_frames)
-        works.append(_work_of(first, waits_ns) + _work_of(later, waits_ns) * (repetitions - 1))
-    least, most = least_and_most(works)
-    return least, most + confirmations * repetitions
-
-
-def _work_of(steps: Sequence[Measure], waits_ns: int) -> Work:
-    return Work(len(steps), sum(step.duration_ns + waits_ns for step in steps))
+    goal, search = throughput_goal(campaign, line_maximum), campaign.table(ThroughputTable).search
+    if goal.ceiling is not None:
+        ends = [goal.ending_at(end) for end in ends_of(goal)]
+        steady = [(below_maximum(end), end) for end in ends]
+    elif search == "mlrsearch":
+        steady = [(goal.maximum * percent // 100, goal) for percent in ASSUMED_CAPACITIES_PERCENT]
+    else:
+        steady = [(goal.maximum, goal)]
+    fast, slow = extremes(campaign, run, line_maximum)
+    for gateway in (fast, slow) if run.cell.connections else (slow,):  # they differ in test phase 1 alone
+        for rate, end in steady:
+            yield replace(gateway, frames_per_second=rate)
+            if search == "mlrsearch":
+                yield replace(gateway, frames_per_second=rate, kept_frames=buffered(end.maximum))
+            else:
+                yield gateway.just_below(end)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

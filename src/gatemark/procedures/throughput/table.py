@@ -13,8 +13,8 @@ from gatemark.config.check import interval_problems
 from gatemark.config.model import CampaignFile, PassRule, ProcedureTable
 from gatemark.config.types import FrameRate, LossRatio, PositiveDuration
 from gatemark.errors import Problem
+from gatemark.procedures.assumed import ASSUMED_BUFFER_NS
 from gatemark.procedures.checks import search_duration_problems, with_search_duration
-from gatemark.procedures.work import ASSUMED_BUFFER_NS
 from gatemark.units import LineShare, format_duration_ns
 
 
