@@ -49,7 +49,7 @@ void verify_frame(benchmark::State& state, net::Family family, std::size_t frame
 void send_to_memory(benchmark::State& state, net::Family family, Varying varying) {
     const frame::Stream stream = stream_for(family, varying);
     DiscardingQueue queue{stream};
-    send(state, stream, queue, loop::StreamWriter{stream});
+    send(state, stream, queue, frame::StreamWriter{stream});
 }
 
 BENCHMARK_CAPTURE(write_frame, ipv4_fixed, net::Family::ipv4, Varying::nothing);

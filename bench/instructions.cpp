@@ -141,13 +141,13 @@ void count_all() {
     const frame::Stream ipv6 = stream_for(net::Family::ipv6, Varying::ports_and_hosts);
     count_frames("write_ipv4", "verify_ipv4", ipv4);
     count_frames("write_ipv6", "verify_ipv6", ipv6);
-    count_sender("send_ipv4", ipv4, loop::StreamWriter{ipv4});
-    count_sender("send_ipv4_bursts", ipv4, loop::StreamWriter{ipv4}, pace::Bursts{.frames = 16, .frames_per_second = 1'000'000'000});
-    count_sender("send_ipv6", ipv6, loop::StreamWriter{ipv6});
+    count_sender("send_ipv4", ipv4, frame::StreamWriter{ipv4});
+    count_sender("send_ipv4_bursts", ipv4, frame::StreamWriter{ipv4}, pace::Bursts{.frames = 16, .frames_per_second = 1'000'000'000});
+    count_sender("send_ipv6", ipv6, frame::StreamWriter{ipv6});
     const frame::Stream special = special_stream();
-    count_sender("send_special", special, loop::StreamWriter{special});
+    count_sender("send_special", special, frame::StreamWriter{special});
     const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing);
-    count_sender("send_phase_1", initiator, loop::StreamWriter{initiator});
+    count_sender("send_phase_1", initiator, frame::StreamWriter{initiator});
     const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
     count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool, 1});
@@ -158,7 +158,7 @@ void count_all() {
          {std::tuple{"send_map_t_6to4", "receive_map_t_6to4", frame::signature::Direction::forward},
           {"send_map_t_4to6", "receive_map_t_4to6", frame::signature::Direction::reverse}}) {
         const frame::Stream edges = map_t_stream(direction);
-        count_sender(send, edges, loop::StreamWriter{edges});
+        count_sender(send, edges, frame::StreamWriter{edges});
         const auto edge_parts = std::make_unique<ReceiverParts>(edges, 2 * frames_counted);
         count_receiver(receive, edges, *edge_parts);
     }

@@ -16,7 +16,7 @@ void send_to_port(benchmark::State& state, const frame::Stream& stream, Foregrou
 
 void send_on_null(benchmark::State& state, net::Family family, Varying varying, std::size_t frame_octets = 0) {
     const frame::Stream stream = stream_for(family, varying, frame_octets);
-    send_to_port(state, stream, loop::StreamWriter{stream});
+    send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
 void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
@@ -28,13 +28,13 @@ void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
 /// 65,536 customer edges in turn, and what is sent to them.
 void send_map_t_on_null(benchmark::State& state, frame::signature::Direction direction) {
     const frame::Stream stream = map_t_stream(direction);
-    send_to_port(state, stream, loop::StreamWriter{stream});
+    send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
 /// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
 void initiate_on_null(benchmark::State& state, Choice choice) {
     const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
-    send_to_port(state, stream, loop::StreamWriter{stream});
+    send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
 /// The Responder, in the orders of reading that RFC 9693 section 4.10 names.

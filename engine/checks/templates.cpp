@@ -15,7 +15,7 @@
 /// with DPDK's headers, which the compiler for another CPU lacks.
 namespace gatemark {
 
-template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::StreamWriter>;
+template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, frame::StreamWriter>;
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, state::ReplyWriter>;
 template class loop::Receiver<io::MemoryReceiveQueue, pace::CycleClock>;
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::EchoWriter>;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "frame/burst.hpp"
-#include "frame/stream.hpp"
+#include "frame/stream_writer.hpp"
 #include "io/port.hpp"
 #include "loop/task.hpp"
 #include "pace/clock.hpp"
@@ -63,71 +62,11 @@ protected:
     std::atomic<bool> finished_{false};
 };
 
-/// Writes the frames of a sender whose frames depend on their number alone.
-class StreamWriter {
-public:
-    explicit StreamWriter(const frame::Stream& stream) noexcept : stream_{&stream}, burst_{stream, stream.sent()} {}
-
-    /// Of a stream of connections, replaces each number with the connection.
-    void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
-        if (stream_->draws() && burst_.words_suffice()) {
-            burst_.draw(frames.numbers, frames.count, fields_);
-        } else if (stream_->role() == frame::Role::initiator) {
-            take_connections(frames);
-        } else if (stream_->has_rule()) {
-            take_by_rule(frames);
-        } else {
-            for (std::size_t k = 0; k < frames.count; ++k) {
-                take(frames, k, stream_->values(frames.numbers[k]));
-            }
-        }
-        fields_.times.fill(swap_bytes(now.value));
-        burst_.complete(frames.indexes, frames.count, fields_);
-        burst_.store(frames, fields_);
-    }
-
-private:
-    void take(const frame::BurstFrames& frames, std::size_t k, const frame::FrameValues& values) noexcept {
-        burst_.take(k, values, fields_);
-        if (!burst_.words_suffice()) [[unlikely]] {
-            write_addresses(frames, k, values);
-        }
-    }
-    void write_addresses(const frame::BurstFrames& frames, std::size_t k, const frame::FrameValues& values) noexcept {
-        fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
-    }
-    /// The four-tuples of a whole burst at once.
-    void take_connections(frame::BurstFrames& frames) noexcept {
-        stream_->put_connections(std::span{frames.numbers}.first(frames.count));
-        tuples_ = frames.numbers;
-        stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
-        burst_.take_tuples(tuples_, frames.count, fields_);
-        if (!burst_.words_suffice()) [[unlikely]] {
-            for (std::size_t k = 0; k < frames.count; ++k) {
-                write_addresses(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
-            }
-        }
-    }
-    void take_by_rule(const frame::BurstFrames& frames) noexcept {
-        stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
-        for (std::size_t k = 0; k < frames.count; ++k) {
-            const frame::FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);
-            burst_.take(k, values, fields_);
-            fields_.addresses[k] = fold(stream_->write_addresses_by_rule(frames.frames[k], values));
-        }
-    }
-
-    const frame::Stream* stream_;
-    frame::Burst burst_;
-    frame::BurstFields fields_;
-    frame::BurstNumbers tuples_{};
-};
-
 /// Offers the frames of one direction; each poll offers those that are due. That is one frame at
 /// low rates, and a longer burst only where this core needs it to keep up, so there is no burst
 /// size to choose. Frames that the port has no room for are offered again later, and the lateness
 /// is recorded. Does not allocate, lock, log or throw: whatever goes wrong shows in the counts.
-template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = StreamWriter>
+template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = frame::StreamWriter>
 class Sender final : public SendingTask {
 public:
     /// `foreground` writes the frames of that class, if the mix has any.
@@ -191,8 +130,6 @@ private:
         if (background_.count != 0) {
             background_writer_->write(background_, now);
         }
-        write_special(plan_.foreground, foreground_);
-        write_special(plan_.background, background_);
         next_ += due * plan_.stride;
         left_ -= due;
         ready_ = due;
@@ -257,14 +194,6 @@ private:
         return false;
     }
 
-    static void write_special(const frame::Stream* stream, const frame::BurstFrames& frames) noexcept {
-        if (stream != nullptr && stream->is_special()) [[unlikely]] {
-            for (std::size_t k = 0; k < frames.count; ++k) {
-                stream->write_special(frames.frames[k], stream->values_of_prepared(frames.numbers[k]));
-            }
-        }
-    }
-
     /// Reads the clock again, so that a stall since `prepare` counts as lateness of this burst,
     /// even if it is the last one.
     void hand_over() noexcept {
@@ -304,7 +233,7 @@ private:
     Queue& queue_;
     const Clock& clock_;
     std::optional<Foreground> foreground_writer_;
-    std::optional<StreamWriter> background_writer_;
+    std::optional<frame::StreamWriter> background_writer_;
     pace::Schedule::Position position_;  ///< of frame `next_`
     std::uint64_t next_;
     std::uint64_t left_;  ///< frames of this sender, from `next_` on

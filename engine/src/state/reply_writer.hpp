@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frame/burst.hpp"
+#include "frame/stream_writer.hpp"
 #include "net/address_pool.hpp"
 #include "state/connections_ahead.hpp"
 #include "state/state_table.hpp"
@@ -30,6 +30,7 @@ public:
         burst_.complete(frames.indexes, frames.count, fields_);
         ahead_.request_some();
         burst_.store(frames, fields_);
+        frame::write_special(*stream_, frames);
     }
 
 private:

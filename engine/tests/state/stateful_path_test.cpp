@@ -194,9 +194,6 @@ protected:
         Bytes bytes = download.sent().frame;
         frame::BurstFrames frames{.count = 1, .numbers = {number}, .indexes = {number}, .frames = {bytes.data()}};
         ReplyWriter{download, table_, pool_}.write(frames, {number});
-        if (download.is_special()) {
-            download.write_special(bytes.data(), download.values_of_prepared(frames.numbers[0]));
-        }
         return bytes;
     }
 

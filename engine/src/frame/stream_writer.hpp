@@ -1,0 +1,84 @@
+#pragma once
+
+#include "frame/burst.hpp"
+#include "frame/stream.hpp"
+
+#include <span>
+
+namespace gatemark::frame {
+
+/// Writes `write_special` over the frames of a burst of a stream that needs it. The numbers are the
+/// prepared ones (`values_of_prepared`).
+inline void write_special(const Stream& stream, const BurstFrames& frames) noexcept {
+    if (stream.is_special()) [[unlikely]] {
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            stream.write_special(frames.frames[k], stream.values_of_prepared(frames.numbers[k]));
+        }
+    }
+}
+
+/// Writes the frames of one stream as they are sent, a burst at a time: what `write_frame` writes
+/// for one frame. For frames that depend on their number alone; those of a Responder also depend on
+/// what it has learned (state/reply_writer.hpp).
+class StreamWriter {
+public:
+    /// `stream` outlives this.
+    explicit StreamWriter(const Stream& stream) noexcept : stream_{&stream}, burst_{stream, stream.sent()} {}
+
+    /// Of a stream of connections, replaces each number with the connection.
+    void write(BurstFrames& frames, pace::Ticks now) noexcept {
+        if (stream_->draws() && burst_.words_suffice()) {
+            burst_.draw(frames.numbers, frames.count, fields_);
+        } else if (stream_->role() == Role::initiator) {
+            take_connections(frames);
+        } else if (stream_->has_rule()) {
+            take_by_rule(frames);
+        } else {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                take(frames, k, stream_->values(frames.numbers[k]));
+            }
+        }
+        fields_.times.fill(swap_bytes(now.value));
+        burst_.complete(frames.indexes, frames.count, fields_);
+        burst_.store(frames, fields_);
+        write_special(*stream_, frames);
+    }
+
+private:
+    void take(const BurstFrames& frames, std::size_t k, const FrameValues& values) noexcept {
+        burst_.take(k, values, fields_);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            write_addresses(frames, k, values);
+        }
+    }
+    void write_addresses(const BurstFrames& frames, std::size_t k, const FrameValues& values) noexcept {
+        fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
+    }
+    /// The four-tuples of a whole burst at once.
+    void take_connections(BurstFrames& frames) noexcept {
+        stream_->put_connections(std::span{frames.numbers}.first(frames.count));
+        tuples_ = frames.numbers;
+        stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
+        burst_.take_tuples(tuples_, frames.count, fields_);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                write_addresses(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+            }
+        }
+    }
+    void take_by_rule(const BurstFrames& frames) noexcept {
+        stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            const FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);
+            burst_.take(k, values, fields_);
+            fields_.addresses[k] = fold(stream_->write_addresses_by_rule(frames.frames[k], values));
+        }
+    }
+
+    const Stream* stream_;
+    Burst burst_;
+    BurstFields fields_;
+    BurstNumbers tuples_{};
+};
+
+}  // namespace gatemark::frame
