@@ -1,8 +1,10 @@
 #pragma once
 
+#include "frame/burst.hpp"
+#include "io/port.hpp"
 #include "loop/echo_hand_over.hpp"
 #include "loop/echo_receiver.hpp"
-#include "loop/sender.hpp"
+#include "loop/sending_task.hpp"
 #include "record/round_trips.hpp"
 
 #include <utility>

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "io/port.hpp"
 #include "loop/echo_hand_over.hpp"
 #include "loop/echo_receiver.hpp"
-#include "loop/sender.hpp"
+#include "loop/sending_task.hpp"
 #include "state/echo_keeper.hpp"
 
 namespace gatemark::loop {

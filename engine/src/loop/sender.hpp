@@ -2,15 +2,13 @@
 
 #include "frame/stream_writer.hpp"
 #include "io/port.hpp"
-#include "loop/task.hpp"
+#include "loop/sending_task.hpp"
 #include "pace/clock.hpp"
 #include "pace/mix.hpp"
 #include "pace/schedule.hpp"
-#include "record/lateness.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <concepts>
 #include <optional>
@@ -21,16 +19,6 @@ namespace gatemark::loop {
 
 static_assert(burst_frames_max == frame::BurstFrames::frames_max);
 
-/// Facts about one sender after its trial.
-struct SendCounts {
-    std::uint64_t offered_foreground = 0, offered_background = 0;  ///< frames that the port accepted
-    std::uint64_t refused = 0;                                     ///< times that the port accepted less than it was given
-    std::uint64_t offered_end = 0;                                 ///< every frame of this sender with a lower index was offered
-    pace::Ticks last_handover{};                                   ///< when the last burst was handed to the port
-    bool gave_up = false;
-    record::LatenessHistogram lateness;
-};
-
 struct SenderPlan {
     std::uint64_t frame_count = 0;        ///< of the whole direction
     std::uint64_t first = 0, stride = 1;  ///< this sender takes frames first, first + stride, ...
@@ -40,26 +28,6 @@ struct SenderPlan {
     const frame::Stream* foreground = nullptr;  ///< absent if the mix has none
     const frame::Stream* background = nullptr;
     std::size_t foreground_slot = 0, background_slot = 1;  ///< template slots of the queue
-};
-
-/// What the control thread sees of any sender. Counts are relaxed atomics while the worker runs.
-class SendingTask : public Task {
-public:
-    [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
-    [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
-    /// Valid after the worker has left the trial.
-    [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
-    /// Offers nothing more from the next poll on. The control thread may call it too, when another
-    /// sender has spoiled the trial.
-    void stop() noexcept { finished_.store(true, std::memory_order_release); }
-    /// Releases buffers that the port never took. For the worker, or after the worker has left the
-    /// trial.
-    virtual void release_rest() noexcept = 0;
-
-protected:
-    SendCounts counts_;
-    alignas(64) std::atomic<std::uint64_t> offered_so_far_{0};
-    std::atomic<bool> finished_{false};
 };
 
 /// Offers the frames of one direction; each poll offers those that are due. That is one frame at
@@ -106,8 +74,8 @@ public:
     }
 
 private:
-    /// Acquires a buffer for each frame that is due and writes what varies; returns false if no
-    /// frame is due or buffers are short.
+    /// Acquires a buffer for each frame that is due and writes what varies in it. Returns false if
+    /// no frame is due or buffers are short.
     bool prepare(pace::Ticks now) noexcept {
         if (left_ == 0) {
             stop();
@@ -119,7 +87,7 @@ private:
         if (due == 0) {
             return false;
         }
-        if (!(plan_.mix.numbers_are_indexes() ? take(due) : take_mixed(due))) {
+        if (!(plan_.mix.numbers_are_indexes() ? acquire_foreground(due) : acquire_mixed(due))) {
             give_up_if_hopeless({now.value - due_[0].value});
             return false;
         }
@@ -137,11 +105,11 @@ private:
         return true;
     }
 
-    /// Takes buffers for so many frames of the foreground. All or nothing: if buffers are short,
-    /// all the frames stay due.
-    bool take(std::size_t due) noexcept {
+    /// Acquires buffers for the frames that are due, all of the foreground. All or nothing: if
+    /// buffers are short, all the frames stay due.
+    bool acquire_foreground(std::size_t due) noexcept {
         const auto buffers = std::span{buffers_}.first(due);
-        if (!acquire(plan_.foreground_slot, buffers)) {
+        if (!acquire_all(plan_.foreground_slot, buffers)) {
             return false;
         }
         for (std::size_t k = 0; k < due; ++k) {
@@ -156,7 +124,7 @@ private:
     }
     /// The same for frames of both classes, or whose numbers in the class differ from their
     /// indexes.
-    [[gnu::noinline]] bool take_mixed(std::size_t due) noexcept {
+    [[gnu::noinline]] bool acquire_mixed(std::size_t due) noexcept {
         foreground_.count = background_.count = 0;
         foreground_mask_ = 0;
         for (std::size_t k = 0; k < due; ++k) {
@@ -167,12 +135,12 @@ private:
             of_class.numbers[of_class.count++] = place.number_in_class;
             foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
         }
-        const auto foreground = std::span{taken_}.first(foreground_.count);
-        const auto background = std::span{taken_}.subspan(foreground_.count, background_.count);
-        if (!acquire(plan_.foreground_slot, foreground)) {
+        const auto foreground = std::span{acquired_}.first(foreground_.count);
+        const auto background = std::span{acquired_}.subspan(foreground_.count, background_.count);
+        if (!acquire_all(plan_.foreground_slot, foreground)) {
             return false;
         }
-        if (!acquire(plan_.background_slot, background)) {
+        if (!acquire_all(plan_.background_slot, background)) {
             queue_.release(foreground);
             return false;
         }
@@ -184,7 +152,7 @@ private:
         }
         return true;
     }
-    bool acquire(std::size_t slot, std::span<typename Queue::Buffer> wanted) noexcept {
+    bool acquire_all(std::size_t slot, std::span<typename Queue::Buffer> wanted) noexcept {
         const std::size_t got = wanted.empty() ? 0 : queue_.acquire(slot, wanted);
         if (got == wanted.size()) {
             return true;
@@ -194,8 +162,8 @@ private:
         return false;
     }
 
-    /// Reads the clock again, so that a stall since `prepare` counts as lateness of this burst,
-    /// even if it is the last one.
+    /// Gives the port what it has not yet accepted of the burst. Reads the clock again, so that a
+    /// stall since `prepare` counts as lateness of this burst, even if it is the last one.
     void hand_over() noexcept {
         const pace::Ticks now = clock_.now();
         const pace::Ticks lateness{now.value - due_[sent_].value};
@@ -236,11 +204,11 @@ private:
     std::optional<frame::StreamWriter> background_writer_;
     pace::Schedule::Position position_;  ///< of frame `next_`
     std::uint64_t next_;
-    std::uint64_t left_;  ///< frames of this sender, from `next_` on
-    std::size_t ready_ = 0, sent_ = 0;
-    std::uint32_t foreground_mask_ = 0;
+    std::uint64_t left_;                 ///< frames of this sender, from `next_` on
+    std::size_t ready_ = 0, sent_ = 0;   ///< frames of the burst that are written; those of them that the port has accepted
+    std::uint32_t foreground_mask_ = 0;  ///< a bit for each frame of the burst
     frame::BurstFrames foreground_, background_;
-    std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
+    std::array<typename Queue::Buffer, burst_frames_max> acquired_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include "loop/echo_client.hpp"
 #include "loop/echo_responder.hpp"
+#include "loop/sender.hpp"
 #include "loop/timed_task.hpp"
 #include "trial/report.hpp"
 #include "trial/tester_parts.hpp"

@@ -1,5 +1,6 @@
 #include "loop/echo_client.hpp"
 #include "loop/echo_responder.hpp"
+#include "loop/sender.hpp"
 
 #include "frame/echoes.hpp"
 #include "io/memory_port.hpp"
