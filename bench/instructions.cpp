@@ -63,7 +63,8 @@ void count_frames(const char* written, const char* verified, const frame::Stream
 }
 
 template <class Foreground>
-void count_sender(const char* name, const frame::Stream& stream, Foreground foreground, std::optional<pace::Bursts> bursts = std::nullopt) {
+void count_sender(const char* name, const frame::Stream& stream, Foreground foreground,
+                  std::optional<pace::BurstyTraffic> bursts = std::nullopt) {
     DiscardingQueue queue{stream};
     const CountingClock clock;
     loop::SenderPlan plan = flat_out(stream);
@@ -142,7 +143,8 @@ void count_all() {
     count_frames("write_ipv4", "verify_ipv4", ipv4);
     count_frames("write_ipv6", "verify_ipv6", ipv6);
     count_sender("send_ipv4", ipv4, frame::StreamWriter{ipv4});
-    count_sender("send_ipv4_bursts", ipv4, frame::StreamWriter{ipv4}, pace::Bursts{.frames = 16, .frames_per_second = 1'000'000'000});
+    count_sender("send_ipv4_bursts", ipv4, frame::StreamWriter{ipv4},
+                 pace::BurstyTraffic{.frames = 16, .frames_per_second = 1'000'000'000});
     count_sender("send_ipv6", ipv6, frame::StreamWriter{ipv6});
     const frame::Stream special = special_stream();
     count_sender("send_special", special, frame::StreamWriter{special});

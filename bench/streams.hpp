@@ -2,6 +2,7 @@
 
 #include "base/paged_memory.hpp"
 #include "enumerate/permutation.hpp"
+#include "frame/burst.hpp"
 #include "frame/stream.hpp"
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
@@ -20,7 +21,7 @@
 namespace gatemark::bench {
 
 constexpr std::uint32_t trial_id = 0x12345678;
-constexpr std::size_t burst_frames = 32;
+constexpr std::size_t burst_frames = frame::burst_frames_max;
 constexpr net::MacAddress left_mac{std::byte{2}, {}, {}, {}, {}, std::byte{1}}, right_mac{std::byte{2}, {}, {}, {}, {}, std::byte{2}};
 /// Of the two ports of a loop-back.
 constexpr frame::LinkAddresses left_link{.source = left_mac, .destination = right_mac, .vlan_id = {}},

@@ -314,8 +314,8 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
     }
     if (const Json* const load_bursts = reader.optional("bursts")) {
         ObjectReader bursts{*load_bursts, reader.path("bursts"), errors};
-        direction.bursts = pace::Bursts{.frames = bursts.integer("frames", 1, 1'000'000),
-                                        .frames_per_second = bursts.integer("frames_per_second", 1, frames_per_second_max)};
+        direction.bursts = pace::BurstyTraffic{.frames = bursts.integer("frames", 1, 1'000'000),
+                                               .frames_per_second = bursts.integer("frames_per_second", 1, frames_per_second_max)};
     }
     if (const Json* const load_flows = reader.optional("flow_start")) {
         ObjectReader flows{*load_flows, reader.path("flow_start"), errors};

@@ -111,7 +111,7 @@ Recognizer::Recognizer(const Stream& stream)
                .ip = stream.expected().layout.ip,
                .udp = stream.expected().layout.udp,
                .payload = stream.expected().layout.payload},
-      burst_{stream, stream.expected()},
+      generator_{stream, stream.expected()},
       is_ipv4_{arrival_.family == net::Family::ipv4},
       source_{stream.expected().layout.source_address()},
       destination_{stream.expected().layout.destination_address()},
@@ -124,8 +124,8 @@ Recognizer::Recognizer(const Stream& stream)
       source_is_chosen_{stream.role() == Role::initiator},
       places_{.header = arrival_.ip + net::ipv4::identification,
               .udp = arrival_.udp,
-              .source_word = burst_.source_word(),
-              .destination_word = burst_.destination_word()},
+              .source_word = generator_.source_word(),
+              .destination_word = generator_.destination_word()},
       udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU},
       header_checksum_mask_{is_ipv4_ ? 0xffffU : 0U} {
     const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
@@ -198,7 +198,7 @@ std::optional<std::uint64_t> Recognizer::take_all(std::span<const std::span<cons
 }
 
 GATEMARK_FOR_EACH_CPU
-pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept {
+pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept {
     std::uint64_t earliest = ~std::uint64_t{0};
     for (std::size_t k = 0; k < matched.count; ++k) {
         const std::uint64_t time = swap_bytes(matched.arrived.times[k]);
@@ -212,8 +212,8 @@ GATEMARK_FOR_EACH_CPU
 std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     const ArrivedFields& arrived = matched.arrived;
     const BurstFields& fields = matched.fields;
-    const std::uint32_t varying_words = burst_.varying_words(), udp_mask = udp_checksum_mask_, header_mask = header_checksum_mask_;
-    std::array<std::uint32_t, MatchedFrames::frames_max> differences;
+    const std::uint32_t varying_words = generator_.varying_words(), udp_mask = udp_checksum_mask_, header_mask = header_checksum_mask_;
+    std::array<std::uint32_t, burst_frames_max> differences;
     std::uint32_t all = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
         differences[k] = (arrived.ports[k] ^ fields.ports[k]) | ((arrived.words[k] & varying_words) ^ fields.words[k]) |
@@ -231,7 +231,7 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
 std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = take_values(matched);
     take_from_frames(matched);
-    burst_.complete(matched.indexes, matched.count, matched.fields);
+    generator_.complete(matched.indexes, matched.count, matched.fields);
     wrong |= compare(matched);
     if (stream_->has_host_macs()) [[unlikely]] {
         wrong |= compare_host_macs(matched);
@@ -240,8 +240,8 @@ std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
 }
 
 std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
-    if (stream_->draws() && burst_.words_suffice()) {
-        burst_.draw(matched.numbers, matched.count, matched.fields);
+    if (stream_->draws() && generator_.words_suffice()) {
+        generator_.draw(matched.numbers, matched.count, matched.fields);
         return 0;
     }
     if (stream_->role() != Role::stateless) {
@@ -262,9 +262,9 @@ std::uint32_t Recognizer::take_connections(MatchedFrames& matched) const noexcep
     stream_->put_connections(std::span{matched.connections}.first(matched.count));
     matched.tuples = matched.connections;
     stream_->connections().put_tuples(std::span{matched.tuples}.first(matched.count));
-    burst_.take_tuples(matched.tuples, matched.count, matched.fields);
+    generator_.set_tuples(matched.tuples, matched.count, matched.fields);
     std::uint32_t wrong = 0;
-    if (!burst_.words_suffice()) [[unlikely]] {
+    if (!generator_.words_suffice()) [[unlikely]] {
         for (std::size_t k = 0; k < matched.count; ++k) {
             const enumerate::Tuple tuple = stream_->connections().space().tuple(matched.tuples[k]);
             wrong |= std::uint32_t{!compare_addresses(matched, k, stream_->values_of(matched.connections[k], tuple))} << k;
@@ -305,15 +305,15 @@ std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
     stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
     for (std::size_t k = 0; k < matched.count; ++k) {
         const FrameValues values = stream_->values_by_rule(matched.numbers[k], matched.tuples[k]);
-        burst_.take(k, values, matched.fields);
+        generator_.set(k, values, matched.fields);
         wrong |= std::uint32_t{!compare_addresses_by_rule<family>(matched, k, values)} << k;
     }
     return wrong;
 }
 
 std::uint32_t Recognizer::take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
-    burst_.take(k, values, matched.fields);
-    return burst_.words_suffice() ? 0 : std::uint32_t{!compare_addresses(matched, k, values)} << k;
+    generator_.set(k, values, matched.fields);
+    return generator_.words_suffice() ? 0 : std::uint32_t{!compare_addresses(matched, k, values)} << k;
 }
 
 void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
@@ -332,7 +332,7 @@ template <net::Family family>
 void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
     BurstFields& fields = matched.fields;
     const std::size_t count = matched.count, address = source_;
-    const std::uint32_t others = burst_.words_suffice() ? 0 : ~0U;
+    const std::uint32_t others = generator_.words_suffice() ? 0 : ~0U;
     for (std::size_t k = 0; k < count; ++k) {
         const std::byte* const frame = matched.frames[k];
         std::uint32_t sum = 0;

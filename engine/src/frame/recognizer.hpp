@@ -1,8 +1,7 @@
 #pragma once
 
 #include "frame/arrival.hpp"
-#include "frame/burst.hpp"
-#include "frame/stream.hpp"
+#include "frame/field_generator.hpp"
 
 #include <array>
 #include <cstring>
@@ -66,7 +65,7 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> take_all(std::span<const std::span<const std::byte>> frames,
                                                         MatchedFrames& matched) const noexcept;
     /// When frames in which `find_wrong` has found nothing were sent. Returns the earliest time.
-    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept;
+    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept;
 
     /// Compares what varies in frames that match the template: addresses, ports and checksums,
     /// and link-layer addresses where each host has its own. The gateway chooses the source of
@@ -130,7 +129,7 @@ private:
 
     const Stream* stream_;
     Arrival arrival_;
-    Burst burst_;
+    FieldGenerator generator_;
     bool is_ipv4_;
     std::size_t source_, destination_;  ///< offsets of the addresses
     std::size_t bytes_;                 ///< of the whole frame, without FCS

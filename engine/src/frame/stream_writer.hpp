@@ -1,7 +1,6 @@
 #pragma once
 
-#include "frame/burst.hpp"
-#include "frame/stream.hpp"
+#include "frame/field_generator.hpp"
 
 #include <span>
 
@@ -23,12 +22,12 @@ inline void write_special(const Stream& stream, const BurstFrames& frames) noexc
 class StreamWriter {
 public:
     /// `stream` outlives this.
-    explicit StreamWriter(const Stream& stream) noexcept : stream_{&stream}, burst_{stream, stream.sent()} {}
+    explicit StreamWriter(const Stream& stream) noexcept : stream_{&stream}, generator_{stream, stream.sent()} {}
 
     /// Of a stream of connections, replaces each number with the connection.
     void write(BurstFrames& frames, pace::Ticks now) noexcept {
-        if (stream_->draws() && burst_.words_suffice()) {
-            burst_.draw(frames.numbers, frames.count, fields_);
+        if (stream_->draws() && generator_.words_suffice()) {
+            generator_.draw(frames.numbers, frames.count, fields_);
         } else if (stream_->role() == Role::initiator) {
             take_connections(frames);
         } else if (stream_->has_rule()) {
@@ -39,15 +38,15 @@ public:
             }
         }
         fields_.times.fill(swap_bytes(now.value));
-        burst_.complete(frames.indexes, frames.count, fields_);
-        burst_.store(frames, fields_);
+        generator_.complete(frames.indexes, frames.count, fields_);
+        generator_.store(frames, fields_);
         write_special(*stream_, frames);
     }
 
 private:
     void take(const BurstFrames& frames, std::size_t k, const FrameValues& values) noexcept {
-        burst_.take(k, values, fields_);
-        if (!burst_.words_suffice()) [[unlikely]] {
+        generator_.set(k, values, fields_);
+        if (!generator_.words_suffice()) [[unlikely]] {
             write_addresses(frames, k, values);
         }
     }
@@ -59,8 +58,8 @@ private:
         stream_->put_connections(std::span{frames.numbers}.first(frames.count));
         tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
-        burst_.take_tuples(tuples_, frames.count, fields_);
-        if (!burst_.words_suffice()) [[unlikely]] {
+        generator_.set_tuples(tuples_, frames.count, fields_);
+        if (!generator_.words_suffice()) [[unlikely]] {
             for (std::size_t k = 0; k < frames.count; ++k) {
                 write_addresses(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
             }
@@ -70,13 +69,13 @@ private:
         stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
         for (std::size_t k = 0; k < frames.count; ++k) {
             const FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);
-            burst_.take(k, values, fields_);
+            generator_.set(k, values, fields_);
             fields_.addresses[k] = fold(stream_->write_addresses_by_rule(frames.frames[k], values));
         }
     }
 
     const Stream* stream_;
-    Burst burst_;
+    FieldGenerator generator_;
     BurstFields fields_;
     BurstNumbers tuples_{};
 };

@@ -222,7 +222,7 @@ private:
             return false;
         }
         std::size_t wanted = 0;
-        for (std::uint32_t slot = ready_.front(); slot != SlotList::none && wanted < burst_frames_max; slot = links_[slot].after) {
+        for (std::uint32_t slot = ready_.front(); slot != SlotList::none && wanted < frame::burst_frames_max; slot = links_[slot].after) {
             burst_[wanted++] = slot;
         }
         const std::size_t got = queue_.acquire(plan_.slot, std::span{buffers_}.first(wanted));
@@ -309,9 +309,9 @@ private:
     std::uint64_t steady_requests_ = 0;
     pace::Ticks burst_time_{};
     std::size_t ready_count_ = 0, sent_ = 0;
-    std::array<std::uint32_t, burst_frames_max> burst_{};
-    std::array<pace::Ticks, burst_frames_max> due_{};
-    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<std::uint32_t, frame::burst_frames_max> burst_{};
+    std::array<pace::Ticks, frame::burst_frames_max> due_{};
+    std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
 };
 
 }  // namespace gatemark::loop

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/divider.hpp"
+#include "frame/burst.hpp"
 #include "frame/echo_verification.hpp"
 #include "io/port.hpp"
 #include "loop/receiving_task.hpp"
@@ -189,7 +190,7 @@ private:
     NeighborMailbox& mailbox_;
     const Clock clock_;
     Taker taker_;
-    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
     std::array<record::ClassCounts, 2> counts_{};  ///< by direction, of the foreground
     record::DelayRecorder delays_;
     record::ForeignCounts foreign_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/burst.hpp"
 #include "io/port.hpp"
 #include "loop/echo_hand_over.hpp"
 #include "loop/echo_receiver.hpp"
@@ -15,7 +16,7 @@ public:
     RequestTaker(const frame::Echo& echo, const std::optional<state::EchoKeeper>& keeper, AnswerQueue& answers) noexcept
         : echo_{&echo}, keeper_{keeper}, answers_{&answers} {}
 
-    [[nodiscard]] bool has_room() const noexcept { return answers_->room() >= burst_frames_max; }
+    [[nodiscard]] bool has_room() const noexcept { return answers_->room() >= frame::burst_frames_max; }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::EchoPlace& place,
                                       const frame::Faults& others) noexcept {
         source_ = {};
@@ -80,7 +81,7 @@ public:
 
 private:
     bool prepare() noexcept {
-        const std::size_t wanted = std::min<std::size_t>(answers_.size(), burst_frames_max);
+        const std::size_t wanted = std::min<std::size_t>(answers_.size(), frame::burst_frames_max);
         if (wanted == 0) {
             return false;
         }
@@ -100,7 +101,7 @@ private:
     std::size_t slot_;
     const Clock& clock_;
     std::size_t ready_ = 0, sent_ = 0;  ///< answer 0 of the queue is that of buffer `sent_`
-    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
 };
 
 }  // namespace gatemark::loop

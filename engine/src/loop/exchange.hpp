@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/arrival.hpp"
+#include "frame/burst.hpp"
 #include "io/port.hpp"
 #include "loop/neighbor_mailbox.hpp"
 #include "loop/task.hpp"
@@ -123,7 +124,7 @@ private:
     Queue& queue_;
     NeighborMailbox& mailbox_;
     const Clock clock_;
-    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
     std::vector<std::byte> store_;
     std::vector<Kept> kept_;
     std::size_t used_ = 0;

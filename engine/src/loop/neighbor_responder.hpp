@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/answered_hosts.hpp"
+#include "frame/burst.hpp"
 #include "io/port.hpp"
 #include "loop/neighbor_mailbox.hpp"
 #include "loop/neighbor_messages.hpp"
@@ -83,7 +84,7 @@ public:
 
 private:
     /// As many letters as a receiver takes frames from a queue in one poll.
-    static constexpr unsigned letters_per_poll = burst_frames_max, questions_per_poll = 16;
+    static constexpr unsigned letters_per_poll = frame::burst_frames_max, questions_per_poll = 16;
     static constexpr std::size_t facts_max = 16;
 
     /// Returns false if the message has to be read again, because its answer could not be sent.

@@ -58,7 +58,7 @@ public:
     void make_all() noexcept { make(frames_.size()); }
 
 private:
-    static constexpr std::size_t frames_at_once = burst_frames_max / 4, line_bytes = 64;
+    static constexpr std::size_t frames_at_once = frame::burst_frames_max / 4, line_bytes = 64;
 
     void make(std::size_t count) noexcept {
         for (const std::span<const std::byte> frame : frames_.first(count)) {
@@ -131,7 +131,7 @@ public:
         }
         work_on(waiting);
         requests_.make_all();
-        if (arrived.count < burst_frames_max) {
+        if (arrived.count < frame::burst_frames_max) {
             work_on(arrived);
         }
         waiting_ = 1 - waiting_;
@@ -161,8 +161,8 @@ private:
     struct Burst {
         std::size_t count = 0;
         pace::Ticks polled{};
-        std::array<typename Queue::Buffer, burst_frames_max> buffers{};
-        std::array<std::span<const std::byte>, burst_frames_max> frames{};
+        std::array<typename Queue::Buffer, frame::burst_frames_max> buffers{};
+        std::array<std::span<const std::byte>, frame::burst_frames_max> frames{};
 
         [[nodiscard]] std::span<const std::span<const std::byte>> all_frames() const noexcept { return std::span{frames}.first(count); }
     };
@@ -187,14 +187,14 @@ private:
     struct ArrivingStream {
         frame::Recognizer recognizer;
         Records records;
-        bool learns;                                      ///< of an Initiator: the state table learns from its frames
-        bool learns_quickly;                              ///< from nearly all of them
-        frame::MatchedFrames matched{};                   ///< of this burst
-        std::array<std::uint8_t, burst_frames_max> at{};  ///< where each of them is in the burst
-        std::uint32_t wrong = 0;                          ///< a bit for each of them that is no correct frame
+        bool learns;                                             ///< of an Initiator: the state table learns from its frames
+        bool learns_quickly;                                     ///< from nearly all of them
+        frame::MatchedFrames matched{};                          ///< of this burst
+        std::array<std::uint8_t, frame::burst_frames_max> at{};  ///< where each of them is in the burst
+        std::uint32_t wrong = 0;                                 ///< a bit for each of them that is no correct frame
     };
     static constexpr auto places_in_order = [] {
-        std::array<std::uint8_t, burst_frames_max> places{};
+        std::array<std::uint8_t, frame::burst_frames_max> places{};
         for (std::size_t i = 0; i < places.size(); ++i) {
             places[i] = static_cast<std::uint8_t>(i);
         }
@@ -344,7 +344,7 @@ private:
     }
 
     [[gnu::noinline]] void take_one_by_one(const Burst& burst) noexcept {
-        std::array<RecognizedFrame, burst_frames_max> recognized{};
+        std::array<RecognizedFrame, frame::burst_frames_max> recognized{};
         for (ArrivingStream& arriving_stream : arriving_) {
             for (std::size_t k = 0; k < arriving_stream.matched.count; ++k) {
                 if ((arriving_stream.wrong >> k & 1U) == 0) [[likely]] {
@@ -513,9 +513,9 @@ private:
     const Clock clock_;
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<Burst, 2> bursts_{};
-    std::size_t waiting_ = 0;                                       ///< which of them the last poll has left
-    FrameRequests requests_;                                        ///< for the burst that arrived last
-    std::array<pace::Ticks, burst_frames_max> sent_{}, arrived_{};  ///< of a run
+    std::size_t waiting_ = 0;                                              ///< which of them the last poll has left
+    FrameRequests requests_;                                               ///< for the burst that arrived last
+    std::array<pace::Ticks, frame::burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
     record::ForeignCounts foreign_;

@@ -17,8 +17,6 @@
 
 namespace gatemark::loop {
 
-static_assert(burst_frames_max == frame::BurstFrames::frames_max);
-
 struct SenderPlan {
     std::uint64_t frame_count = 0;        ///< of the whole direction
     std::uint64_t first = 0, stride = 1;  ///< this sender takes frames first, first + stride, ...
@@ -82,7 +80,7 @@ private:
             return false;
         }
         pace::Schedule::Position position = position_;
-        const std::size_t room = std::min<std::uint64_t>(left_, burst_frames_max);
+        const std::size_t room = std::min<std::uint64_t>(left_, frame::burst_frames_max);
         const std::size_t due = plan_.schedule.take_due(position, now, std::span{due_}.first(room));
         if (due == 0) {
             return false;
@@ -208,8 +206,8 @@ private:
     std::size_t ready_ = 0, sent_ = 0;   ///< frames of the burst that are written; those of them that the port has accepted
     std::uint32_t foreground_mask_ = 0;  ///< a bit for each frame of the burst
     frame::BurstFrames foreground_, background_;
-    std::array<typename Queue::Buffer, burst_frames_max> acquired_{}, buffers_{};
-    std::array<pace::Ticks, burst_frames_max> due_{};
+    std::array<typename Queue::Buffer, frame::burst_frames_max> acquired_{}, buffers_{};
+    std::array<pace::Ticks, frame::burst_frames_max> due_{};
 };
 
 }  // namespace gatemark::loop

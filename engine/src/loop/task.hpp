@@ -13,6 +13,4 @@ struct Task {
     virtual void finish() noexcept {}
 };
 
-constexpr unsigned burst_frames_max = 32;
-
 }  // namespace gatemark::loop

@@ -22,7 +22,7 @@ struct Step {
 /// Bursty traffic (RFC 2544 section 21): `frames` frames leave at `frames_per_second`, then nothing
 /// until the next burst. Each burst starts when its first frame would be due without bursts, so the
 /// load is the same in the long run.
-struct Bursts {
+struct BurstyTraffic {
     std::uint64_t frames = 1, frames_per_second = 1;
 };
 
@@ -31,7 +31,7 @@ struct Bursts {
 struct Load {
     std::uint64_t frames_per_second = 1;  ///< of all flows together
     std::optional<Step> step{};
-    std::optional<Bursts> bursts{};
+    std::optional<BurstyTraffic> bursts{};
     std::optional<FlowStart> flow_start{};
 };
 
@@ -192,7 +192,7 @@ static_assert(steps_as_specified(595, 0, 1) && steps_as_specified(595, 3, 4) && 
 
 consteval bool bursts_as_specified(std::uint64_t frames, std::uint64_t first, std::uint64_t stride) {
     constexpr std::uint64_t ticks_per_second = 2'500'000'001, rate = 148'809, burst_rate = 1'488'095;
-    const Load load{.frames_per_second = rate, .bursts = Bursts{.frames = frames, .frames_per_second = burst_rate}};
+    const Load load{.frames_per_second = rate, .bursts = BurstyTraffic{.frames = frames, .frames_per_second = burst_rate}};
     return follows(load, ticks_per_second, first, stride, [&](std::uint64_t i) {
         return i / frames * frames * ticks_per_second / rate + i % frames * ticks_per_second / burst_rate;
     });

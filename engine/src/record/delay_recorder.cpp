@@ -1,12 +1,13 @@
 #include "record/delay_recorder.hpp"
 
 #include "base/for_each_cpu.hpp"
+#include "frame/burst.hpp"
 
 namespace gatemark::record {
 
 GATEMARK_FOR_EACH_CPU
 bool ClassDelayRecorder::note_all(std::span<const pace::Ticks> sent, std::span<const pace::Ticks> arrived) noexcept {
-    std::array<std::uint64_t, 32> delays;  // in ticks; not cleared first, as an array of Ticks would be
+    std::array<std::uint64_t, frame::burst_frames_max> delays;  // in ticks; not cleared first, as an array of Ticks would be
     std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), longest = 0;
     for (std::size_t k = 0; k < sent.size(); ++k) {
         delays[k] = arrived[k].value - sent[k].value;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/burst.hpp"
+#include "frame/stream.hpp"
 #include "state/state_table.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace gatemark::state {
 /// memory while another burst is written.
 class ConnectionsAhead {
 public:
-    static constexpr std::size_t block = frame::BurstFrames::frames_max;
+    static constexpr std::size_t block = frame::burst_frames_max;
 
     /// The numbers of a sender's frames in their class grow by `step`; 0 if they do not grow
     /// evenly. Then each burst is found when it is needed.

@@ -14,7 +14,7 @@ public:
     /// The table must be full: phase 2 never starts otherwise. The numbers of the frames grow by
     /// `step`; 0 if they do not grow evenly.
     ReplyWriter(const frame::Stream& stream, const StateTable& table, const net::AddressPool& pool, std::uint64_t step = 0) noexcept
-        : stream_{&stream}, table_{&table}, pool_{&pool}, ahead_{stream, table, step}, burst_{stream, stream.sent()} {}
+        : stream_{&stream}, table_{&table}, pool_{&pool}, ahead_{stream, table, step}, generator_{stream, stream.sent()} {}
 
     /// Replaces each number with the connection.
     void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
@@ -22,14 +22,14 @@ public:
         ahead_.request_some();
         tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
-        burst_.take_tuples(tuples_, frames.count, fields_);
+        generator_.set_tuples(tuples_, frames.count, fields_);
         ahead_.request_some();
         take_endpoints(frames);
         ahead_.request_some();
         fields_.times.fill(swap_bytes(now.value));
-        burst_.complete(frames.indexes, frames.count, fields_);
+        generator_.complete(frames.indexes, frames.count, fields_);
         ahead_.request_some();
-        burst_.store(frames, fields_);
+        generator_.store(frames, fields_);
         frame::write_special(*stream_, frames);
     }
 
@@ -44,7 +44,7 @@ private:
             fields_.ports[k] = (fields_.ports[k] & 0xffff) | swap_bytes(std::uint32_t{endpoint.port});
             fields_.addresses[k] = fold(pool.write(frames.frames[k] + destination, endpoint.address));
         }
-        if (!burst_.words_suffice()) [[unlikely]] {
+        if (!generator_.words_suffice()) [[unlikely]] {
             write_sources(frames);
         }
     }
@@ -60,7 +60,7 @@ private:
     const StateTable* table_;
     const net::AddressPool* pool_;
     ConnectionsAhead ahead_;
-    frame::Burst burst_;
+    frame::FieldGenerator generator_;
     frame::BurstFields fields_;
     frame::BurstNumbers tuples_{};
 };

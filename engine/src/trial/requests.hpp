@@ -89,7 +89,7 @@ struct DirectionRequest {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1;  ///< 0 in a closed loop
     std::optional<RateStep> step{};
-    std::optional<pace::Bursts> bursts{};
+    std::optional<pace::BurstyTraffic> bursts{};
     std::optional<pace::FlowStart> flow_start{};
     std::uint32_t foreground_m = 1, foreground_n = 1;
     std::optional<frame::StreamRequest> foreground, background;

@@ -202,7 +202,7 @@ std::uint64_t first_frame_from(std::chrono::nanoseconds time, const DirectionReq
         return static_cast<std::uint64_t>((static_cast<Wide>(stretch.count()) * rate + 999'999'999) / 1'000'000'000);
     };
     if (direction.bursts) {
-        const pace::Bursts& bursts = *direction.bursts;
+        const pace::BurstyTraffic& bursts = *direction.bursts;
         const std::uint64_t next_burst = (not_before(time, direction.frames_per_second) + bursts.frames - 1) / bursts.frames;
         if (next_burst == 0) {
             return 0;

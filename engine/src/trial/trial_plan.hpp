@@ -19,7 +19,7 @@ struct DirectionPlan {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1, frame_count = 0;
     std::optional<RateStep> step;
-    std::optional<pace::Bursts> bursts;
+    std::optional<pace::BurstyTraffic> bursts;
     std::optional<pace::FlowStart> flow_start;
     std::optional<record::TagPlaces> tags;
     pace::Mix mix{1, 1};

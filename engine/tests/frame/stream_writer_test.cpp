@@ -16,9 +16,9 @@ constexpr std::uint64_t first_ticks = 0x0123456789abcdef;
 /// `write_frame` writes one by one; `write_frame` itself is compared with slow ones elsewhere.
 void expect_writes_the_same(const Stream& stream) {
     StreamWriter writer{stream};
-    std::vector<test::Bytes> buffers(BurstFrames::frames_max, stream.sent().frame);
+    std::vector<test::Bytes> buffers(burst_frames_max, stream.sent().frame);
     std::uint64_t next = (std::uint64_t{1} << 32) - 300;
-    for (std::size_t length = 1; length <= BurstFrames::frames_max; ++length) {
+    for (std::size_t length = 1; length <= burst_frames_max; ++length) {
         BurstFrames burst{.count = length};
         for (std::size_t k = 0; k < length; ++k) {
             burst.numbers[k] = next + 3 * k;

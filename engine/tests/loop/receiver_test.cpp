@@ -419,22 +419,22 @@ TEST_F(RunsTest, AFullBurstIsWorkedOnLaterAndHasArrivedWhenItWasPolled) {
             end.wire.frames.push_back(frame(index, now_ - 400));
         }
     };
-    arrive(0, 2 * burst_frames_max);
+    arrive(0, 2 * frame::burst_frames_max);
     EXPECT_TRUE(end.receiver->poll());
     now_ += 50;
     EXPECT_TRUE(end.receiver->poll());
-    EXPECT_EQ(end.receiver->received_so_far(), burst_frames_max);
+    EXPECT_EQ(end.receiver->received_so_far(), frame::burst_frames_max);
     now_ += 1000;
-    arrive(2 * burst_frames_max, 1);
+    arrive(2 * frame::burst_frames_max, 1);
     EXPECT_TRUE(end.receiver->poll());
     EXPECT_FALSE(end.receiver->poll());
-    arrive(2 * burst_frames_max + 1, burst_frames_max);
+    arrive(2 * frame::burst_frames_max + 1, frame::burst_frames_max);
     EXPECT_TRUE(end.receiver->poll());
     now_ += 1000;
     end.receiver->finish();
     end.receiver->finish();
     const record::ClassCounts& counts = end.receiver->counts(Direction::forward, TrafficClass::foreground);
-    EXPECT_EQ(counts.received, 3 * burst_frames_max + 1);
+    EXPECT_EQ(counts.received, 3 * frame::burst_frames_max + 1);
     EXPECT_EQ(end.receiver->received_so_far(), counts.received) << "the report has it for each queue";
     EXPECT_EQ(counts.late + counts.faulty + counts.duplicate, 0U);
     const record::DelayHistogram& delays = end.receiver->delays(Direction::forward)->delays(0).all;

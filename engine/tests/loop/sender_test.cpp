@@ -53,7 +53,7 @@ protected:
     void poll(MemorySender& sender, const SenderPlan& plan, std::vector<std::uint64_t>& indexes) {
         const std::size_t before = wire_.frames.size();
         sender.poll();
-        ASSERT_LE(wire_.frames.size() - before, burst_frames_max);
+        ASSERT_LE(wire_.frames.size() - before, frame::burst_frames_max);
         for (std::size_t k = before; k < wire_.frames.size(); ++k) {
             const auto& bytes = wire_.frames[k];
             const frame::Arrival arrival = frame::classify(bytes, test::trial_id());

@@ -33,7 +33,7 @@ TEST(Schedule, BurstsStayOnTheFormulaWhateverTheStride) {
     std::mt19937_64 random{6};
     for (int k = 0; k < 60; ++k) {
         const std::uint64_t ticks_per_second = 24'000'000 + random() % 5'000'000'000, rate = 1 + random() % 1'488'095;
-        const Bursts bursts{.frames = 1 + random() % (k % 3 == 0 ? 4 : 1000), .frames_per_second = rate + random() % 148'809'523};
+        const BurstyTraffic bursts{.frames = 1 + random() % (k % 3 == 0 ? 4 : 1000), .frames_per_second = rate + random() % 148'809'523};
         const std::uint64_t stride = 1 + random() % 8, first = (k % 2 == 0 ? 0 : random() % (std::uint64_t{1} << 36)) + random() % stride;
         const Schedule schedule{{.frames_per_second = rate, .bursts = bursts}, Ticks{1000}, ticks_per_second, first, stride};
         Schedule::Position position = schedule.begin();
@@ -54,8 +54,8 @@ TEST(Schedule, SendersOfOneDirectionTogetherAreOneSchedule) {
     constexpr std::uint64_t rate = 1'488'095, ticks_per_second = 2'600'000'000;
     const Step step{.frames_before = 10'001, .after = {20'000'000}, .frames_per_second = 700'001};
     for (const Load& load : {Load{.frames_per_second = rate}, Load{.frames_per_second = rate, .step = step},
-                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 64, .frames_per_second = 2 * rate}},
-                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 2, .frames_per_second = rate}},
+                             Load{.frames_per_second = rate, .bursts = BurstyTraffic{.frames = 64, .frames_per_second = 2 * rate}},
+                             Load{.frames_per_second = rate, .bursts = BurstyTraffic{.frames = 2, .frames_per_second = rate}},
                              Load{.frames_per_second = rate, .flow_start = FlowStart{50, 10}}}) {
         const Schedule whole{load, Ticks{5}, ticks_per_second};
         Schedule::Position next = whole.begin();

@@ -11,7 +11,7 @@ namespace {
 
 using frame::MatchedFrames;
 
-constexpr std::size_t kept_frames = MatchedFrames::frames_max, kept_frame_bytes = 64;
+constexpr std::size_t kept_frames = frame::burst_frames_max, kept_frame_bytes = 64;
 constexpr std::uint64_t kept_connections = 20;
 
 /// Frames of a burst with addresses of a pool, most of them, and connections that come again.

@@ -62,7 +62,7 @@ TEST(FramePreview, ShowsWhatIsSentAndWhatMustArrive) {
 TEST(FramePreview, FramesOfABurstAreDueCloseTogether) {
     FramesRequest request = request_of(4);
     request.trial.directions.pop_back();
-    request.trial.directions[0].bursts = pace::Bursts{.frames = 3, .frames_per_second = 30'000};
+    request.trial.directions[0].bursts = pace::BurstyTraffic{.frames = 3, .frames_per_second = 30'000};
     const auto result = preview_frames(request);
     ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(result));
     std::vector<std::chrono::nanoseconds> due;

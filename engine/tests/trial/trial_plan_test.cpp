@@ -113,7 +113,7 @@ TEST(TrialPlan, AStepChangesTheNumberOfFramesAndWhereTagsAre) {
 TEST(TrialPlan, BurstsChangeNoNumberOfFramesButWhereTagsAre) {
     TrialRequest request = request_with({direction_of(Direction::forward)});
     for (const std::uint64_t frames : {1U, 3U, 7U, 64U, 5000U}) {
-        request.directions[0].bursts = pace::Bursts{.frames = frames, .frames_per_second = 1'700};
+        request.directions[0].bursts = pace::BurstyTraffic{.frames = frames, .frames_per_second = 1'700};
         const pace::Schedule schedule{{.frames_per_second = 1000, .bursts = request.directions[0].bursts}, {}, 1'000'000'000};
         pace::Schedule::Position position = schedule.begin();
         std::uint64_t expected = 0;
@@ -132,7 +132,7 @@ TEST(TrialPlan, BurstsChangeNoNumberOfFramesButWhereTagsAre) {
 
 TEST(TrialPlan, BurstsAreNotSlowerThanTheLoadAndHaveNoStep) {
     TrialRequest request = request_with({direction_of(Direction::forward)});
-    request.directions[0].bursts = pace::Bursts{.frames = 10, .frames_per_second = 1000};
+    request.directions[0].bursts = pace::BurstyTraffic{.frames = 10, .frames_per_second = 1000};
     EXPECT_EQ(problems_of(request), Places{});
     request.directions[0].bursts->frames_per_second = 999;
     EXPECT_EQ(problems_of(request), (Places{"directions[0].bursts.frames_per_second"}));
@@ -170,7 +170,7 @@ TEST(TrialPlan, FlowsThatStartOneAfterAnotherNeedTheTrialForThemselves) {
     request.directions[0].flow_start = pace::FlowStart{2, 500};
     EXPECT_EQ(problems_of(request), (Places{"directions[0].flow_start"}));
     request.directions[0].flow_start = pace::FlowStart{2, 499};
-    request.directions[0].bursts = pace::Bursts{.frames = 10, .frames_per_second = 1000};
+    request.directions[0].bursts = pace::BurstyTraffic{.frames = 10, .frames_per_second = 1000};
     EXPECT_EQ(problems_of(request), (Places{"directions[0].flow_start"}));
 }
 

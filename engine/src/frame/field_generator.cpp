@@ -1,4 +1,4 @@
-#include "frame/burst.hpp"
+#include "frame/field_generator.hpp"
 
 #include "base/for_each_cpu.hpp"
 
@@ -8,7 +8,7 @@ namespace gatemark::frame {
 
 namespace {
 
-/// So many frames are a whole number of vectors on every CPU.
+/// This many frames are a whole number of vectors on every CPU.
 constexpr std::size_t lanes = 8;
 constexpr std::size_t in_lanes(std::size_t count) noexcept { return (count + lanes - 1) / lanes * lanes; }
 
@@ -25,7 +25,7 @@ constexpr std::uint32_t checksum_of(std::uint32_t sum) noexcept {
 
 }  // namespace
 
-Burst::Burst(const Stream& stream, const FrameTemplate& side) noexcept
+FieldGenerator::FieldGenerator(const Stream& stream, const FrameTemplate& side) noexcept
     : stream_{&stream},
       side_{&side},
       source_word_{side.layout.source_address() + side.source.only_word().value_or(0)},
@@ -37,14 +37,14 @@ Burst::Burst(const Stream& stream, const FrameTemplate& side) noexcept
       udp_sum_{fold(side.udp_sum)} {}
 
 GATEMARK_FOR_EACH_CPU
-void Burst::draw(const BurstNumbers& numbers, std::size_t count, BurstFields& __restrict fields) const noexcept {
+void FieldGenerator::draw(const BurstNumbers& numbers, std::size_t count, BurstFields& __restrict fields) const noexcept {
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
-        take(k, stream_->drawn_values(numbers[k]), fields);
+        set(k, stream_->drawn_values(numbers[k]), fields);
     }
 }
 
 GATEMARK_FOR_EACH_CPU
-void Burst::take_tuples(const BurstNumbers& tuples, std::size_t count, BurstFields& __restrict fields) const noexcept {
+void FieldGenerator::set_tuples(const BurstNumbers& tuples, std::size_t count, BurstFields& __restrict fields) const noexcept {
     const enumerate::TupleSpace space = stream_->connections().space();
     const bool is_initiator = stream_->role() == Role::initiator;
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
@@ -57,7 +57,7 @@ void Burst::take_tuples(const BurstNumbers& tuples, std::size_t count, BurstFiel
 }
 
 GATEMARK_FOR_EACH_CPU
-void Burst::complete(const BurstNumbers& indexes, std::size_t count, BurstFields& __restrict fields) const noexcept {
+void FieldGenerator::complete(const BurstNumbers& indexes, std::size_t count, BurstFields& __restrict fields) const noexcept {
     const std::uint64_t id = std::uint64_t{stream_->id()} << 56;
     const std::uint32_t header_sum = header_sum_, udp_sum = udp_sum_;
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
@@ -74,7 +74,7 @@ void Burst::complete(const BurstNumbers& indexes, std::size_t count, BurstFields
 }
 
 template <bool has_header, bool stores_source, bool stores_destination>
-void Burst::store_fields(const BurstFrames& frames, const BurstFields& fields) const noexcept {
+void FieldGenerator::store_fields(const BurstFrames& frames, const BurstFields& fields) const noexcept {
     const Layout& layout = side_->layout;
     const std::size_t header_checksum = layout.ip + net::ipv4::checksum, udp = layout.udp, payload = layout.payload;
     const std::size_t source_word = source_word_, destination_word = destination_word_;
@@ -96,7 +96,7 @@ void Burst::store_fields(const BurstFrames& frames, const BurstFields& fields) c
     }
 }
 
-void Burst::store(const BurstFrames& frames, const BurstFields& fields) const noexcept {
+void FieldGenerator::store(const BurstFrames& frames, const BurstFields& fields) const noexcept {
     const auto store_of = [&]<bool has_header>() {
         const bool stores_source = (varying_words_ & 0xffff) != 0, stores_destination = varying_words_ >> 16 != 0;
         if (stores_source && stores_destination) {
