@@ -94,7 +94,7 @@ void read_as_tester(std::span<const std::byte> frame, const Scenario& scenario) 
 
 /// What the recognizer takes for a frame of the stream has no fault.
 void recognize(std::span<const std::byte> frame, const Scenario& scenario, const frame::Recognizer& recognizer) {
-    if (!recognizer.matches_template(frame)) {
+    if (!recognizer.matches(frame)) {
         return;
     }
     const auto place = scenario.mix.place_of(recognizer.index(frame.data()));

@@ -389,7 +389,7 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
 
 /// What the recognizer accepts, `verify` accepts.
 void expect_agreement(std::span<const std::byte> frame, const Scenario& scenario, const frame::Recognizer& recognizer) {
-    if (!recognizer.matches_template(frame)) {
+    if (!recognizer.matches(frame)) {
         return;
     }
     const frame::Stream& stream = recognizer.stream();

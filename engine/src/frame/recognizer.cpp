@@ -139,12 +139,12 @@ Recognizer::Recognizer(const Stream& stream)
 }
 
 GATEMARK_FOR_EACH_CPU
-std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::byte>> frames) const noexcept {
+std::uint32_t Recognizer::match(std::span<const std::span<const std::byte>> burst) const noexcept {
     const HeadComparison head{*this};
     std::uint32_t matches = 0;
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-        const std::byte* const frame = frames[i].data();
-        if (frames[i].size() != bytes_) [[unlikely]] {
+    for (std::size_t i = 0; i < burst.size(); ++i) {
+        const std::byte* const frame = burst[i].data();
+        if (burst[i].size() != bytes_) [[unlikely]] {
             continue;
         }
         Vector differences{};
@@ -157,43 +157,43 @@ std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::b
     return matches;
 }
 
-bool Recognizer::matches_template(std::span<const std::byte> frame) const noexcept { return match_templates({&frame, 1}) != 0; }
+bool Recognizer::matches(std::span<const std::byte> frame) const noexcept { return match({&frame, 1}) != 0; }
 
 GATEMARK_FOR_EACH_CPU
-std::optional<std::uint64_t> Recognizer::take_all(std::span<const std::span<const std::byte>> frames,
-                                                  MatchedFrames& matched) const noexcept {
+std::optional<std::uint64_t> Recognizer::match_all(std::span<const std::span<const std::byte>> burst,
+                                                   MatchedFrames& matched) const noexcept {
     matched.count = 0;
-    if (!matches_template(frames.front())) {
+    if (!matches(burst.front())) {
         return std::nullopt;
     }
     const Places places = places_;  // so that they stay in registers
     const std::size_t bytes = bytes_;
     HeadComparison head{*this};
-    head.expect_source_of(frames.front().data());
+    head.expect_source_of(burst.front().data());
     Vector differences{};
-    for (std::size_t k = 0; k < frames.size(); ++k) {
-        const std::byte* const frame = frames[k].data();
-        if (frames[k].size() != bytes) [[unlikely]] {
+    for (std::size_t k = 0; k < burst.size(); ++k) {
+        const std::byte* const frame = burst[k].data();
+        if (burst[k].size() != bytes) [[unlikely]] {
             return std::nullopt;  // before it is read
         }
         head.add_differences(frame, differences);
-        gather(frame, places, k, matched);
+        gather_fields(frame, places, k, matched);
     }
     if (HeadComparison::any(differences)) [[unlikely]] {
         return std::nullopt;
     }
-    for (std::size_t k = 1; rest_bytes_ != 0 && k < frames.size(); ++k) {
-        if (std::memcmp(frames[k].data() + head_bytes_, rest_, rest_bytes_) != 0) [[unlikely]] {
+    for (std::size_t k = 1; rest_bytes_ != 0 && k < burst.size(); ++k) {
+        if (std::memcmp(burst[k].data() + head_bytes_, rest_, rest_bytes_) != 0) [[unlikely]] {
             return std::nullopt;
         }
     }
     std::uint64_t largest = 0;
-    for (std::size_t k = 0; k < frames.size(); ++k) {
+    for (std::size_t k = 0; k < burst.size(); ++k) {
         const std::uint64_t index_of_frame = signature::index_of_raw(matched.arrived.indexes[k]);
         matched.indexes[k] = matched.numbers[k] = index_of_frame;
         largest = std::max(largest, index_of_frame);
     }
-    matched.count = frames.size();
+    matched.count = burst.size();
     return largest;
 }
 
@@ -209,7 +209,7 @@ pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::T
 }
 
 GATEMARK_FOR_EACH_CPU
-std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
+std::uint32_t Recognizer::compare_fields(const MatchedFrames& matched) const noexcept {
     const ArrivedFields& arrived = matched.arrived;
     const BurstFields& fields = matched.fields;
     const std::uint32_t varying_words = generator_.varying_words(), udp_mask = udp_checksum_mask_, header_mask = header_checksum_mask_;
@@ -228,36 +228,31 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     return wrong;
 }
 
-std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
-    std::uint32_t wrong = take_values(matched);
-    take_from_frames(matched);
+void Recognizer::compute(MatchedFrames& matched) const noexcept {
+    matched.has_wrong_address = compute_values(matched);
+    copy_from_frames(matched);
     generator_.complete(matched.indexes, matched.count, matched.fields);
-    wrong |= compare(matched);
-    if (stream_->has_host_macs()) [[unlikely]] {
-        wrong |= compare_host_macs(matched);
-    }
-    return wrong;
 }
 
-std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
+std::uint32_t Recognizer::compute_values(MatchedFrames& matched) const noexcept {
     if (stream_->draws() && generator_.words_suffice()) {
         generator_.draw(matched.numbers, matched.count, matched.fields);
         return 0;
     }
     if (stream_->role() != Role::stateless) {
-        return take_connections(matched);
+        return compute_connections(matched);
     }
     if (stream_->has_rule()) {
-        return is_ipv4_ ? take_by_rule<net::Family::ipv4>(matched) : take_by_rule<net::Family::ipv6>(matched);
+        return is_ipv4_ ? compute_by_rule<net::Family::ipv4>(matched) : compute_by_rule<net::Family::ipv6>(matched);
     }
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        wrong |= take_value(matched, k, stream_->values(matched.numbers[k]));
+        wrong |= compute_one(matched, k, stream_->values(matched.numbers[k]));
     }
     return wrong;
 }
 
-std::uint32_t Recognizer::take_connections(MatchedFrames& matched) const noexcept {
+std::uint32_t Recognizer::compute_connections(MatchedFrames& matched) const noexcept {
     matched.connections = matched.numbers;
     stream_->put_connections(std::span{matched.connections}.first(matched.count));
     matched.tuples = matched.connections;
@@ -300,7 +295,7 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
 }
 
 template <net::Family family>
-std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
+std::uint32_t Recognizer::compute_by_rule(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
     for (std::size_t k = 0; k < matched.count; ++k) {
@@ -311,12 +306,12 @@ std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
     return wrong;
 }
 
-std::uint32_t Recognizer::take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
+std::uint32_t Recognizer::compute_one(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
     generator_.set(k, values, matched.fields);
     return generator_.words_suffice() ? 0 : std::uint32_t{!compare_addresses(matched, k, values)} << k;
 }
 
-void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
+void Recognizer::copy_from_frames(MatchedFrames& matched) const noexcept {
     matched.fields.times = matched.arrived.times;
     if (is_ipv4_ && !stream_->identification_kept()) {
         for (std::size_t k = 0; k < matched.count; ++k) {
@@ -324,12 +319,12 @@ void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
         }
     }
     if (source_is_chosen_) {
-        is_ipv4_ ? take_sources<net::Family::ipv4>(matched) : take_sources<net::Family::ipv6>(matched);
+        is_ipv4_ ? copy_sources<net::Family::ipv4>(matched) : copy_sources<net::Family::ipv6>(matched);
     }
 }
 
 template <net::Family family>
-void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
+void Recognizer::copy_sources(MatchedFrames& matched) const noexcept {
     BurstFields& fields = matched.fields;
     const std::size_t count = matched.count, address = source_;
     const std::uint32_t others = generator_.words_suffice() ? 0 : ~0U;
@@ -344,6 +339,14 @@ void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
         fields.addresses[k] = (fields.addresses[k] & others) + sum;
         fields.ports[k] = (fields.ports[k] & 0xffff'0000) | (matched.arrived.ports[k] & 0xffff);
     }
+}
+
+std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = matched.has_wrong_address | compare_fields(matched);
+    if (stream_->has_host_macs()) [[unlikely]] {
+        wrong |= compare_host_macs(matched);
+    }
+    return wrong;
 }
 
 std::uint32_t Recognizer::compare_host_macs(const MatchedFrames& matched) const noexcept {

@@ -25,7 +25,8 @@ struct ArrivedFields {
 struct MatchedFrames : ReceivedFrames {
     alignas(64) BurstNumbers connections{}, tuples{};  ///< of a stream of connections; of customer edges, what their rule needs
     ArrivedFields arrived;
-    BurstFields fields;  ///< as a correct gateway forwards them
+    BurstFields fields;                   ///< as a correct gateway forwards them
+    std::uint32_t has_wrong_address = 0;  ///< a bit for each frame, of those addresses that are not among the fields
 
     /// Whether each index is the one after that before it; of at least one frame.
     [[nodiscard]] bool follow_each_other() const noexcept;
@@ -47,31 +48,34 @@ public:
 
     /// Whether everything that does not vary is correct: link-layer addresses, headers, trial,
     /// stream and the rest of the data. Length and offsets are then correct as well. Returns a bit
-    /// for each frame, of at most 32.
-    [[nodiscard]] std::uint32_t match_templates(std::span<const std::span<const std::byte>> frames) const noexcept;
-    [[nodiscard]] bool matches_template(std::span<const std::byte> frame) const noexcept;
+    /// for each frame of the burst.
+    [[nodiscard]] std::uint32_t match(std::span<const std::span<const std::byte>> burst) const noexcept;
+    [[nodiscard]] bool matches(std::span<const std::byte> frame) const noexcept;
 
-    /// The index that a frame which matches the template claims to have in its direction.
+    /// The index that a frame claims to have in its direction; of one that matches.
     [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(frame + arrival_.payload); }
-    /// Takes a frame that matches the template behind those that were taken before it.
-    void take(const std::byte* frame, std::uint64_t index, std::uint64_t number, MatchedFrames& matched) const noexcept {
+    /// Gathers what varies in a frame that matches, behind the frames gathered before it.
+    void gather(const std::byte* frame, std::uint64_t index, std::uint64_t number, MatchedFrames& matched) const noexcept {
         const std::size_t place = matched.count++;
         matched.numbers[place] = number;
         matched.indexes[place] = index;
-        gather(frame, places_, place, matched);
+        gather_fields(frame, places_, place, matched);
     }
-    /// Takes a whole burst whose indexes are its numbers, if all of its frames match the template
-    /// and come from one host. Returns the largest index, or nothing and has taken none.
-    [[nodiscard]] std::optional<std::uint64_t> take_all(std::span<const std::span<const std::byte>> frames,
-                                                        MatchedFrames& matched) const noexcept;
-    /// When frames in which `find_wrong` has found nothing were sent. Returns the earliest time.
-    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept;
+    /// Both for a whole burst whose indexes are its numbers, if all of its frames match and come
+    /// from one host. Returns the largest index, or nothing and has gathered none.
+    [[nodiscard]] std::optional<std::uint64_t> match_all(std::span<const std::span<const std::byte>> burst,
+                                                         MatchedFrames& matched) const noexcept;
 
-    /// Compares what varies in frames that match the template: addresses, ports and checksums,
-    /// and link-layer addresses where each host has its own. The gateway chooses the source of
-    /// an Initiator's frame; it only has to agree with the checksums. Returns a bit for each
-    /// frame that is not correct.
-    [[nodiscard]] std::uint32_t find_wrong(MatchedFrames& matched) const noexcept;
+    /// Computes what varies in these frames as a correct gateway forwards them: addresses, ports
+    /// and checksums. The gateway chooses the source of an Initiator's frame, which only has to
+    /// agree with the checksums.
+    void compute(MatchedFrames& matched) const noexcept;
+    /// Compares what arrived with what was computed, and link-layer addresses where each host has
+    /// its own. Returns a bit for each frame that is not correct.
+    [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
+
+    /// Writes when the frames, which are correct, were sent. Returns the earliest time.
+    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept;
 
     [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }
     /// What `classify` says of a frame that matches the template.
@@ -90,20 +94,20 @@ private:
 
     /// A link-layer address and nothing of the two bytes behind it; only for comparisons.
     [[nodiscard]] static std::uint64_t load_mac(const std::byte* from) noexcept { return load_raw<std::uint64_t>(from) << 16; }
-    /// What is expected of each frame's ports and addresses. Returns a bit for each whose addresses
-    /// are wrong, of those that are compared one by one.
-    [[nodiscard]] std::uint32_t take_values(MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t take_connections(MatchedFrames& matched) const noexcept;
+    /// Each frame's ports and addresses. Returns a bit for each whose addresses are wrong: those
+    /// that vary in more than one word are compared as they are computed.
+    [[nodiscard]] std::uint32_t compute_values(MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compute_connections(MatchedFrames& matched) const noexcept;
     template <net::Family family>
-    [[nodiscard]] std::uint32_t take_by_rule(MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
+    [[nodiscard]] std::uint32_t compute_by_rule(MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compute_one(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     /// Offsets in the frame of what varies; an IPv4 header has no options.
     struct Places {
         std::size_t header, udp, source_word, destination_word;
     };
-    /// Takes everything that varies in frame `k` of those that match, so that the rest of the work
-    /// is on arrays.
-    static void gather(const std::byte* frame, const Places& places, std::size_t k, MatchedFrames& matched) noexcept {
+    /// Everything that varies in frame `k` of those that match, so that the rest of the work is on
+    /// arrays.
+    static void gather_fields(const std::byte* frame, const Places& places, std::size_t k, MatchedFrames& matched) noexcept {
         ArrivedFields& arrived = matched.arrived;
         const std::byte* const udp = frame + places.udp;
         const std::byte* const payload = udp + net::udp::header_bytes;
@@ -117,10 +121,10 @@ private:
         arrived.headers[k] = load_raw<std::uint64_t>(frame + places.header);
     }
     /// What the Tester does not choose, or can only learn from the frame.
-    void take_from_frames(MatchedFrames& matched) const noexcept;
+    void copy_from_frames(MatchedFrames& matched) const noexcept;
     template <net::Family family>
-    void take_sources(MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
+    void copy_sources(MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_fields(const MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;

@@ -29,12 +29,12 @@ public:
         if (stream_->draws() && generator_.words_suffice()) {
             generator_.draw(frames.numbers, frames.count, fields_);
         } else if (stream_->role() == Role::initiator) {
-            take_connections(frames);
+            compute_connections(frames);
         } else if (stream_->has_rule()) {
-            take_by_rule(frames);
+            compute_by_rule(frames);
         } else {
             for (std::size_t k = 0; k < frames.count; ++k) {
-                take(frames, k, stream_->values(frames.numbers[k]));
+                compute(frames, k, stream_->values(frames.numbers[k]));
             }
         }
         fields_.times.fill(swap_bytes(now.value));
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    void take(const BurstFrames& frames, std::size_t k, const FrameValues& values) noexcept {
+    void compute(const BurstFrames& frames, std::size_t k, const FrameValues& values) noexcept {
         generator_.set(k, values, fields_);
         if (!generator_.words_suffice()) [[unlikely]] {
             write_addresses(frames, k, values);
@@ -54,7 +54,7 @@ private:
         fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
     }
     /// The four-tuples of a whole burst at once.
-    void take_connections(BurstFrames& frames) noexcept {
+    void compute_connections(BurstFrames& frames) noexcept {
         stream_->put_connections(std::span{frames.numbers}.first(frames.count));
         tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
@@ -65,7 +65,7 @@ private:
             }
         }
     }
-    void take_by_rule(const BurstFrames& frames) noexcept {
+    void compute_by_rule(const BurstFrames& frames) noexcept {
         stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
         for (std::size_t k = 0; k < frames.count; ++k) {
             const FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);

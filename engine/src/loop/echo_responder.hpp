@@ -25,7 +25,7 @@ public:
         }
         if (const auto source = frame::public_source(bytes, arrival, *echo_)) {
             source_ = *source;
-            return keeper_->take(place, source_);
+            return keeper_->learn(place, source_);
         }
         return {};
     }

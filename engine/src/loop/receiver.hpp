@@ -243,7 +243,7 @@ private:
             if (left == all && take_all(arriving_stream, burst)) {
                 left = 0;
             } else {
-                const std::uint32_t matches = arriving_stream.recognizer.match_templates(burst.all_frames()) & left;
+                const std::uint32_t matches = arriving_stream.recognizer.match(burst.all_frames()) & left;
                 left &= ~matches;
                 take_matching(arriving_stream, burst, matches);
             }
@@ -258,7 +258,7 @@ private:
         if (arriving_stream.records.numbers_differ) {
             return false;
         }
-        const auto largest = arriving_stream.recognizer.take_all(burst.all_frames(), arriving_stream.matched);
+        const auto largest = arriving_stream.recognizer.match_all(burst.all_frames(), arriving_stream.matched);
         if (!largest || !is_within(arriving_stream.records, *largest)) {
             return false;
         }
@@ -278,7 +278,7 @@ private:
                 continue;
             }
             arriving_stream.at[matched.count] = static_cast<std::uint8_t>(i);
-            arriving_stream.recognizer.take(burst.frames[i].data(), index, number, matched);
+            arriving_stream.recognizer.gather(burst.frames[i].data(), index, number, matched);
         }
     }
     static bool is_of_class(const Records& records, std::uint64_t index, std::uint64_t& number) noexcept {
@@ -293,7 +293,8 @@ private:
         if (matched.count == 0) {
             return;
         }
-        arriving_stream.wrong = arriving_stream.recognizer.find_wrong(matched);
+        arriving_stream.recognizer.compute(matched);
+        arriving_stream.wrong = arriving_stream.recognizer.compare(matched);
         if (arriving_stream.learns) {
             for (std::size_t k = 0; k < matched.count; ++k) {
                 arriving_stream.records.direction->keeper->prefetch(matched.connections[k]);
@@ -379,7 +380,7 @@ private:
         const state::ConnectionKeeper& keeper = *arriving_stream.records.direction->keeper;
         std::uint32_t faulty = 0;
         std::size_t k =
-            arriving_stream.learns_quickly ? keeper.take_correct(arriving_stream.matched, arriving_stream.recognizer.arrival()) : 0;
+            arriving_stream.learns_quickly ? keeper.learn_correct(arriving_stream.matched, arriving_stream.recognizer.arrival()) : 0;
         for (; k < burst.count; ++k) {
             faulty |= std::uint32_t{!learn(burst.frames[k], arriving_stream, k).none()} << k;
         }
@@ -389,11 +390,11 @@ private:
         const frame::Arrival& arrival = arriving_stream.recognizer.arrival();
         const state::ConnectionKeeper& keeper = *arriving_stream.records.direction->keeper;
         const std::uint64_t connection = arriving_stream.matched.connections[place];
-        if (arriving_stream.learns_quickly && keeper.take_correct(bytes.data(), arrival, connection)) [[likely]] {
+        if (arriving_stream.learns_quickly && keeper.learn_correct(bytes.data(), arrival, connection)) [[likely]] {
             return {};
         }
         const frame::Stream& stream = arriving_stream.recognizer.stream();
-        const frame::Faults faults = keeper.take(bytes, arrival, stream, stream.values_of(connection), {});
+        const frame::Faults faults = keeper.learn(bytes.data(), arrival, stream, stream.values_of(connection), {});
         if (!faults.none()) [[unlikely]] {
             note_faults(*arriving_stream.records.counts, kept_, faults, bytes);
         }
@@ -499,7 +500,7 @@ private:
             return faults;
         }
         if (stream.role() == frame::Role::initiator) {
-            return direction.keeper->take(bytes, arrival, stream, values, others);
+            return direction.keeper->learn(bytes.data(), arrival, stream, values, others);
         }
         if (others.has(frame::Fault::destination_address) || others.has(frame::Fault::destination_port)) {
             faults.add(state::misdelivery(bytes, arrival, stream, values));

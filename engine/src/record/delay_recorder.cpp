@@ -32,7 +32,7 @@ std::size_t ClassDelayRecorder::note_each(std::uint64_t first, std::span<const s
     return in_time;
 }
 
-/// Behind `note_all`: clang wants the versions of a function before its first use.
+/// Follows `note_all`: with clang the versions of a function must be defined before use.
 std::size_t ClassDelayRecorder::note_run(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
                                          std::span<const pace::Ticks> arrived) noexcept {
     return tags_ == nullptr && window_ == nullptr && note_all(sent, arrived) ? sent.size() : note_each(first, numbers, sent, arrived);

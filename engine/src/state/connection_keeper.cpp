@@ -19,8 +19,8 @@ std::size_t ConnectionKeeper::pack(const frame::ArrivedFields::OfEach<std::uint3
     return count;
 }
 
-/// Behind `pack`: clang wants the versions of a function before its first use.
-std::size_t ConnectionKeeper::take_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept {
+/// Follows `pack`: with clang the versions of a function must be defined before use.
+std::size_t ConnectionKeeper::learn_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept {
     std::array<std::uint64_t, frame::burst_frames_max> endpoints;
     std::size_t count = pool_.put_numbers(std::span{matched.frames}.first(matched.count), arrival.source_address(), endpoints);
     count = pack(matched.arrived.ports, std::span{endpoints}.first(count));

@@ -25,11 +25,11 @@ public:
     ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool, const frame::GatewayEdge* edge = nullptr) noexcept
         : phase_{phase}, table_{table}, pool_{pool}, edge_{edge} {}
 
-    /// Prefetches the entry of a connection that `take` will read soon.
+    /// Prefetches the entry of a connection that `learn` will need soon.
     void prefetch(std::uint64_t connection) const noexcept { table_.prefetch(connection); }
 
     /// Whether a source in the pool is enough to know that the gateway translated it, so that
-    /// `take_correct` may be asked first: no source of this Initiator's frames is in the pool.
+    /// `learn_correct` may be asked first: no source of this Initiator's frames is in the pool.
     [[nodiscard]] bool knows_by_pool(const frame::Stream& stream) const noexcept {
         if (edge_ != nullptr) {
             return false;
@@ -45,9 +45,9 @@ public:
         }
         return true;
     }
-    /// `take` for the source of a frame without other faults, if there is nothing wrong with it, as
-    /// with nearly all. Returns false, and has done nothing, if there may be.
-    [[nodiscard]] bool take_correct(const std::byte* frame, const frame::Arrival& arrival, std::uint64_t connection) const noexcept {
+    /// `learn` for the source of a frame without other faults, if there is nothing wrong with it,
+    /// as with nearly all. Returns false, and has done nothing, if there may be.
+    [[nodiscard]] bool learn_correct(const std::byte* frame, const frame::Arrival& arrival, std::uint64_t connection) const noexcept {
         const auto address = pool_.number_of(frame + arrival.source_address());
         const auto port = load_big_endian<std::uint16_t>(frame + arrival.udp + net::udp::source_port);
         if (!address || port == 0) [[unlikely]] {
@@ -62,16 +62,16 @@ public:
     }
 
     /// The same for the frames of a burst in turn, up to the first for which it would return false.
-    /// Returns how many it has taken.
-    [[nodiscard]] std::size_t take_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept;
+    /// Returns how many frames it has learned from.
+    [[nodiscard]] std::size_t learn_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept;
 
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. The
     /// source is recorded for a frame without faults and for one whose only fault is a changed
     /// mapping, so the Responder sends to where the connection is now.
-    frame::Faults take(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
-                       const frame::FrameValues& values, frame::Faults others) const noexcept {
+    frame::Faults learn(const std::byte* frame, const frame::Arrival& arrival, const frame::Stream& stream,
+                        const frame::FrameValues& values, frame::Faults others) const noexcept {
         frame::Faults faults;
-        const std::byte* const source = bytes.data() + arrival.source_address();
+        const std::byte* const source = frame + arrival.source_address();
         if (!stream.as_sent() && arrival.family == stream.sent().layout.family &&
             stream.sent().source.matches(source, values.source_host, 0)) {
             faults.add(frame::Fault::untranslated_source);
@@ -81,7 +81,7 @@ public:
             return faults;  // the family is a fault already
         }
         const auto address = pool_.number_of(source);
-        const auto port = load_big_endian<std::uint16_t>(bytes.data() + arrival.udp + net::udp::source_port);
+        const auto port = load_big_endian<std::uint16_t>(frame + arrival.udp + net::udp::source_port);
         faults.add_if(!address, frame::Fault::source_address);
         faults.add_if(port == 0, frame::Fault::source_port);
         if (edge_ != nullptr) [[unlikely]] {

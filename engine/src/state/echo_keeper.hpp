@@ -14,7 +14,7 @@ public:
         : table_{table}, destinations_{numbers.shape().destinations} {}
 
     /// The fault of a request that has no other.
-    [[nodiscard]] frame::Faults take(const frame::EchoPlace& place, const frame::PublicSource& source) const noexcept {
+    [[nodiscard]] frame::Faults learn(const frame::EchoPlace& place, const frame::PublicSource& source) const noexcept {
         const std::uint64_t entry = place.client * destinations_ + place.destination;
         const Endpoint endpoint{.address = source.address, .port = source.identifier};
         const auto known = table_.read(entry);

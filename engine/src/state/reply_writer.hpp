@@ -24,7 +24,7 @@ public:
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
         generator_.set_tuples(tuples_, frames.count, fields_);
         ahead_.request_some();
-        take_endpoints(frames);
+        look_up_endpoints(frames);
         ahead_.request_some();
         fields_.times.fill(swap_bytes(now.value));
         generator_.complete(frames.indexes, frames.count, fields_);
@@ -36,7 +36,7 @@ public:
 private:
     /// The four-tuples are the Initiator's; where the frames go is what the gateway made of its
     /// sources.
-    void take_endpoints(const frame::BurstFrames& frames) noexcept {
+    void look_up_endpoints(const frame::BurstFrames& frames) noexcept {
         const net::AddressPool& pool = *pool_;
         const std::size_t destination = stream_->sent().layout.destination_address();
         for (std::size_t k = 0; k < frames.count; ++k) {

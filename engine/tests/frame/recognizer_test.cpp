@@ -277,9 +277,9 @@ TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
 }
 
 /// Every bit of a frame changed, in the first frame, one between and the last; and another length.
-TEST(Recognizer, TakesABurstAsFrameByFrameOrNotAtAll) {
+TEST(Recognizer, MatchesABurstAsFrameByFrameOrNotAtAll) {
     constexpr std::size_t burst_frames = 17;
-    std::size_t taken_count = 0, refused_count = 0;
+    std::size_t matched_count = 0, refused_count = 0;
     for (StreamRequest request : requests_of_all_kinds()) {
         const Gateway gateway = gateway_of(request);
         for (const std::size_t bytes : {0U, 37U}) {
@@ -292,24 +292,26 @@ TEST(Recognizer, TakesABurstAsFrameByFrameOrNotAtAll) {
             }
             const auto expect_the_same = [&](bool one_source) {
                 const std::vector<std::span<const std::byte>> burst{frames.begin(), frames.end()};
-                const std::uint32_t matches = recognizer.match_templates(burst);
+                const std::uint32_t matches = recognizer.match(burst);
                 MatchedFrames in_turn, whole;
-                const auto largest = recognizer.take_all(burst, whole);
+                const auto largest = recognizer.match_all(burst, whole);
                 ASSERT_EQ(largest.has_value(), one_source && matches == (1U << burst_frames) - 1);
-                ++(largest ? taken_count : refused_count);
+                ++(largest ? matched_count : refused_count);
                 ASSERT_EQ(whole.count, largest ? burst_frames : 0);
                 if (!largest) {
                     return;
                 }
                 for (const Bytes& frame : frames) {
                     const std::uint64_t index = recognizer.index(frame.data());
-                    recognizer.take(frame.data(), index, index, in_turn);
+                    recognizer.gather(frame.data(), index, index, in_turn);
                 }
                 EXPECT_EQ(*largest, *std::max_element(in_turn.indexes.begin(), in_turn.indexes.begin() + burst_frames));
                 EXPECT_EQ(whole.indexes, in_turn.indexes);
                 EXPECT_EQ(whole.numbers, in_turn.numbers);
                 EXPECT_EQ(whole.frames, in_turn.frames);
-                EXPECT_EQ(recognizer.find_wrong(whole), recognizer.find_wrong(in_turn));
+                recognizer.compute(whole);
+                recognizer.compute(in_turn);
+                EXPECT_EQ(recognizer.compare(whole), recognizer.compare(in_turn));
             };
             expect_the_same(true);
             for (const std::size_t place : {std::size_t{0}, burst_frames / 2, burst_frames - 1}) {
@@ -326,7 +328,7 @@ TEST(Recognizer, TakesABurstAsFrameByFrameOrNotAtAll) {
             }
         }
     }
-    EXPECT_GT(taken_count, 1'000U);
+    EXPECT_GT(matched_count, 1'000U);
     EXPECT_GT(refused_count, 10'000U);
 }
 

@@ -127,12 +127,13 @@ Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std
 }
 
 bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> frame, std::uint64_t number_in_class) {
-    if (!recognizer.matches_template(frame)) {
+    if (!recognizer.matches(frame)) {
         return false;
     }
     frame::MatchedFrames matched;
-    recognizer.take(frame.data(), recognizer.index(frame.data()), number_in_class, matched);
-    return recognizer.find_wrong(matched) == 0;
+    recognizer.gather(frame.data(), recognizer.index(frame.data()), number_in_class, matched);
+    recognizer.compute(matched);
+    return recognizer.compare(matched) == 0;
 }
 
 SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway, std::optional<std::uint16_t> received_vlan) {

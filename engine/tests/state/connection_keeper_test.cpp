@@ -52,9 +52,9 @@ private:
 };
 
 /// The same, frame by frame.
-std::size_t taken_in_turn(const ConnectionKeeper& keeper, const MatchedFrames& matched, const frame::Arrival& arrival) {
+std::size_t learned_in_turn(const ConnectionKeeper& keeper, const MatchedFrames& matched, const frame::Arrival& arrival) {
     std::size_t k = 0;
-    while (k < matched.count && keeper.take_correct(matched.frames[k], arrival, matched.connections[k])) {
+    while (k < matched.count && keeper.learn_correct(matched.frames[k], arrival, matched.connections[k])) {
         ++k;
     }
     return k;
@@ -62,7 +62,7 @@ std::size_t taken_in_turn(const ConnectionKeeper& keeper, const MatchedFrames& m
 
 class KeeperOfBursts : public testing::TestWithParam<std::tuple<const char*, Phase>> {};
 
-TEST_P(KeeperOfBursts, TakesWhatItTakesFrameByFrame) {
+TEST_P(KeeperOfBursts, LearnsWhatItLearnsFrameByFrame) {
     const auto& [prefixes, phase] = GetParam();
     std::vector<net::Prefix> blocks;
     for (const std::string_view text : {std::string_view{prefixes}.substr(0, std::string_view{prefixes}.find(' ')),
@@ -75,7 +75,7 @@ TEST_P(KeeperOfBursts, TakesWhatItTakesFrameByFrame) {
     ASSERT_EQ(other.reset(kept_connections), std::nullopt);
     const ConnectionKeeper in_bursts{phase, one, pool}, in_turn{phase, other, pool};
     Bursts bursts{pool.family(), pool, 7};
-    std::array<std::size_t, 2> ended{};  // bursts that were taken whole, and others
+    std::array<std::size_t, 2> ended{};  // bursts that were learned from whole, and others
     for (int burst = 0; burst < 500; ++burst) {
         const MatchedFrames& matched = bursts.next(40);
         if (phase == Phase::use) {  // what most frames have is what is known
@@ -86,9 +86,9 @@ TEST_P(KeeperOfBursts, TakesWhatItTakesFrameByFrame) {
                 other.write(matched.connections[k], {.address = address.value_or(0), .port = port});
             }
         }
-        const std::size_t taken = in_bursts.take_correct(matched, bursts.arrival());
-        EXPECT_EQ(taken, taken_in_turn(in_turn, matched, bursts.arrival()));
-        ++ended[taken == kept_frames ? 0 : 1];
+        const std::size_t learned = in_bursts.learn_correct(matched, bursts.arrival());
+        EXPECT_EQ(learned, learned_in_turn(in_turn, matched, bursts.arrival()));
+        ++ended[learned == kept_frames ? 0 : 1];
         for (std::uint64_t connection = 0; connection < kept_connections; ++connection) {
             EXPECT_EQ(one.read(connection), other.read(connection));
         }
