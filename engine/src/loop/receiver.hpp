@@ -1,18 +1,14 @@
 #pragma once
 
-#include "base/divider.hpp"
 #include "frame/recognizer.hpp"
 #include "frame/verification.hpp"
 #include "io/port.hpp"
+#include "loop/frame_prefetcher.hpp"
 #include "loop/neighbor_mailbox.hpp"
+#include "loop/receiver_plan.hpp"
 #include "loop/receiving_task.hpp"
 #include "pace/clock.hpp"
-#include "pace/mix.hpp"
-#include "record/arrival_bitmap.hpp"
-#include "record/delay_recorder.hpp"
-#include "state/connection_keeper.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -20,67 +16,6 @@
 #include <vector>
 
 namespace gatemark::loop {
-
-/// What a receiver must know about one direction to recompute any of its frames.
-struct ExpectedDirection {
-    bool active = false;
-    bool arrives_here = false;  ///< otherwise a frame that arrives has not been forwarded
-    std::uint64_t frame_count = 0;
-    pace::Mix mix{1, 1};
-    std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
-    record::ArrivalBitmap* arrivals = nullptr;
-    Divider senders{1};  ///< frame i was sent by sender i mod their number
-    record::DelayPlan delays{};
-    const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
-
-    /// A single sender is the usual case and needs no division.
-    [[nodiscard]] std::uint64_t sender_of(std::uint64_t index) const noexcept {
-        return senders.divisor() == 1 ? 0 : senders.remainder(index);
-    }
-};
-
-struct ReceiverPlan {
-    std::uint32_t trial_id = 0;
-    pace::Ticks earliest{};                       ///< no frame of the trial was sent before this
-    std::array<ExpectedDirection, 2> directions;  ///< forward, reverse
-    std::size_t kept_frames_max = 4;
-};
-
-/// Has the frames of a burst brought from memory, some at a time: all at once ahead of the work on
-/// another burst gained nothing, a quarter between two pieces of that work did
-/// (docs/how-to/benchmark-the-engine.md).
-class FrameRequests {
-public:
-    FrameRequests() = default;
-    explicit FrameRequests(std::span<const std::span<const std::byte>> frames) noexcept : frames_{frames} {}
-
-    void make_some() noexcept { make(std::min(frames_.size(), frames_at_once)); }
-    void make_all() noexcept { make(frames_.size()); }
-
-private:
-    static constexpr std::size_t frames_at_once = frame::burst_frames_max / 4, line_bytes = 64;
-
-    void make(std::size_t count) noexcept {
-        for (const std::span<const std::byte> frame : frames_.first(count)) {
-            if (frame.size() <= line_bytes) {
-                __builtin_prefetch(frame.data());
-            } else {
-                request_lines(frame);
-            }
-        }
-        frames_ = frames_.subspan(count);
-    }
-    /// To the second-level cache, on the way to which more lines can be than to the first. For a
-    /// lone line such a request gains almost nothing on an AMD Zen 4 (the same page).
-    static void request_lines(std::span<const std::byte> frame) noexcept {
-        constexpr int read = 0, second_level = 2;
-        for (std::size_t at = 0; at < frame.size(); at += line_bytes) {
-            __builtin_prefetch(frame.data() + at, read, second_level);
-        }
-    }
-
-    std::span<const std::span<const std::byte>> frames_;  ///< those not requested yet
-};
 
 /// Classifies every frame of one queue and compares every test frame with what a correct gateway
 /// must have made of it. The time of arrival is the end of the poll that returned the frame, or the
@@ -130,7 +65,7 @@ public:
             return false;
         }
         work_on(waiting);
-        requests_.make_all();
+        next_frames_.prefetch_rest();
         if (arrived.count < frame::burst_frames_max) {
             work_on(arrived);
         }
@@ -216,13 +151,13 @@ private:
         for (std::size_t i = 0; i < burst.count; ++i) {
             burst.frames[i] = Queue::bytes(burst.buffers[i]);
         }
-        requests_ = FrameRequests{burst.all_frames()};
+        next_frames_ = FramePrefetcher{burst.all_frames()};
     }
     void work_on(Burst& burst) noexcept {
         if (burst.count == 0) {
             return;
         }
-        requests_.make_some();
+        next_frames_.prefetch_some();
         recognize(burst);
         if (!take_run(burst)) [[unlikely]] {
             take_one_by_one(burst);
@@ -247,9 +182,9 @@ private:
                 left &= ~matches;
                 take_matching(arriving_stream, burst, matches);
             }
-            requests_.make_some();
+            next_frames_.prefetch_some();
             compare(arriving_stream);
-            requests_.make_some();
+            next_frames_.prefetch_some();
         }
     }
     static bool is_within(const Records& records, std::uint64_t index) noexcept { return index < records.direction->frame_count; }
@@ -325,7 +260,7 @@ private:
         }
         const std::uint32_t faulty = arriving_stream.learns ? learn_all(burst, arriving_stream) : 0;
         const std::uint32_t is_new = records.arrivals->mark_run(first, count);
-        requests_.make_some();
+        next_frames_.prefetch_some();
         for (std::size_t k = 0; k < count; ++k) {
             arrived_[k] = queue_.arrival(burst.buffers[k], burst.polled);
         }
@@ -515,7 +450,7 @@ private:
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<Burst, 2> bursts_{};
     std::size_t waiting_ = 0;                                              ///< which of them the last poll has left
-    FrameRequests requests_;                                               ///< for the burst that arrived last
+    FramePrefetcher next_frames_;                                          ///< of the burst that arrived last
     std::array<pace::Ticks, frame::burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
