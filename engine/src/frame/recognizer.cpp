@@ -198,7 +198,7 @@ std::optional<std::uint64_t> Recognizer::match_all(std::span<const std::span<con
 }
 
 GATEMARK_FOR_EACH_CPU
-pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept {
+pace::Ticks Recognizer::copy_sent_times(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept {
     std::uint64_t earliest = ~std::uint64_t{0};
     for (std::size_t k = 0; k < matched.count; ++k) {
         const std::uint64_t time = swap_bytes(matched.arrived.times[k]);

@@ -74,8 +74,8 @@ public:
     /// its own. Returns a bit for each frame that is not correct.
     [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
 
-    /// Writes when the frames, which are correct, were sent. Returns the earliest time.
-    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept;
+    /// When these frames were sent. Returns the earliest time.
+    static pace::Ticks copy_sent_times(const MatchedFrames& matched, std::span<pace::Ticks, burst_frames_max> sent) noexcept;
 
     [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }
     /// What `classify` says of a frame that matches the template.
