@@ -21,8 +21,8 @@ template class loop::Receiver<io::MemoryReceiveQueue, pace::CycleClock>;
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::EchoWriter>;
 template class loop::ClosedLoopSender<io::MemoryTransmitQueue, pace::CycleClock>;
 template class loop::ReplySender<io::MemoryTransmitQueue, pace::CycleClock>;
-template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::RequestTaker>;
-template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::ReplyTaker>;
+template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::RequestHandler>;
+template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::ReplyHandler>;
 template class loop::TimedTask<pace::CycleClock>;
 template class loop::NeighborResponder<io::MemoryTransmitQueue>;
 

@@ -139,7 +139,7 @@ public:
         if (kind == EchoKind::reply) {
             plan.delays.timeout = {timeout};
             receiver_ =
-                std::make_unique<Client>(plan, queue_, mailbox_, loop::ReplyTaker{scenario.echo, {&board_}, steady_}, StoppedClock{});
+                std::make_unique<Client>(plan, queue_, mailbox_, loop::ReplyHandler{scenario.echo, {&board_}, steady_}, StoppedClock{});
             return;
         }
         std::optional<state::EchoKeeper> keeper;
@@ -147,7 +147,7 @@ public:
             keeper.emplace(*scenario.table, scenario.echo.numbers());
         }
         receiver_ =
-            std::make_unique<Responder>(plan, queue_, mailbox_, loop::RequestTaker{scenario.echo, keeper, answers_}, StoppedClock{});
+            std::make_unique<Responder>(plan, queue_, mailbox_, loop::RequestHandler{scenario.echo, keeper, answers_}, StoppedClock{});
     }
 
     /// Forgets what has arrived, and what was learned and handed over; what is counted stays.
@@ -194,8 +194,8 @@ public:
     [[nodiscard]] const loop::AnswerQueue& answers() const { return answers_; }
 
 private:
-    using Client = loop::EchoReceiver<FrameQueue, loop::ReplyTaker, StoppedClock>;
-    using Responder = loop::EchoReceiver<FrameQueue, loop::RequestTaker, StoppedClock>;
+    using Client = loop::EchoReceiver<FrameQueue, loop::ReplyHandler, StoppedClock>;
+    using Responder = loop::EchoReceiver<FrameQueue, loop::RequestHandler, StoppedClock>;
 
     EchoScenario& scenario_;
     loop::SteadyPart steady_;

@@ -27,13 +27,13 @@ private:
     const frame::Echo* echo_;
 };
 
-/// Takes the replies: records round-trip times, and tells the sender of a closed loop that a slot
+/// Handles the replies: records round-trip times, and tells the sender of a closed loop that a slot
 /// may go on.
-class ReplyTaker {
+class ReplyHandler {
 public:
     /// `boards`: one for each sender of a closed loop, none with a constant rate; sender s has the
     /// clients s, s + senders, ...
-    ReplyTaker(const frame::Echo& echo, std::vector<ReplyBoard*> boards, const SteadyPart& steady)
+    ReplyHandler(const frame::Echo& echo, std::vector<ReplyBoard*> boards, const SteadyPart& steady)
         : echo_{&echo},
           boards_{std::move(boards)},
           senders_{std::max<std::uint64_t>(boards_.size(), 1)},
@@ -45,7 +45,8 @@ public:
                                              const frame::EchoPlace& /*place*/, const frame::Faults& /*others*/) noexcept {
         return {};
     }
-    void take(std::uint64_t /*index*/, const frame::EchoPlace& place, pace::Ticks sent, pace::Ticks arrived, EchoOutcome outcome) noexcept {
+    void record(std::uint64_t /*index*/, const frame::EchoPlace& place, pace::Ticks sent, pace::Ticks arrived,
+                EchoOutcome outcome) noexcept {
         if (outcome == EchoOutcome::received) {
             steady_replies_ += steady_->contains(arrived) ? 1 : 0;
             if (arrived >= sent) [[likely]] {

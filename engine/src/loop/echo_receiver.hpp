@@ -43,29 +43,29 @@ struct EchoReceiverPlan {
 };
 
 /// What is done with messages that have arrived.
-/// - has_room(): whether a whole burst may be taken.
+/// - has_room(): whether there is room for a whole burst.
 /// - learn(...): what else is wrong with a message that has `others`.
-/// - take(...): what became of it.
+/// - record(...): what became of it.
 template <class T>
-concept TakesEchoes =
-    requires(T& taker, const T& constant, std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::EchoPlace& place,
+concept HandlesEchoes =
+    requires(T& handler, const T& constant, std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::EchoPlace& place,
              const frame::Faults& others, std::uint64_t index, pace::Ticks time, EchoOutcome outcome) {
         { constant.has_room() } noexcept -> std::same_as<bool>;
-        { taker.learn(bytes, arrival, place, others) } noexcept -> std::same_as<frame::Faults>;
-        { taker.take(index, place, time, time, outcome) } noexcept;
+        { handler.learn(bytes, arrival, place, others) } noexcept -> std::same_as<frame::Faults>;
+        { handler.record(index, place, time, time, outcome) } noexcept;
     };
 
 /// Classifies every frame of one queue in an echo trial and compares every echo message with what a
 /// correct gateway must have made of it. Does not allocate, lock or throw.
-template <io::ReceivesFrames Queue, TakesEchoes Taker, pace::TickClock Clock = pace::CycleClock>
+template <io::ReceivesFrames Queue, HandlesEchoes Handler, pace::TickClock Clock = pace::CycleClock>
 class EchoReceiver final : public ReceivingTask {
 public:
-    EchoReceiver(const EchoReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox, Taker taker, const Clock& clock = {})
+    EchoReceiver(const EchoReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox, Handler handler, const Clock& clock = {})
         : plan_{plan},
           queue_{queue},
           mailbox_{mailbox},
           clock_{clock},
-          taker_{std::move(taker)},
+          handler_{std::move(handler)},
           delays_{plan.delays},
           kept_{static_cast<std::size_t>(KeptReason::count), plan.kept_frames_max},
           clients_(static_cast<std::size_t>(plan.echo->numbers().shape().clients)) {}
@@ -74,7 +74,7 @@ public:
     EchoReceiver& operator=(const EchoReceiver&) = delete;
 
     bool poll() noexcept override {
-        if (!taker_.has_room()) {
+        if (!handler_.has_room()) {
             return false;  // frames wait in the port's ring, whose drops are counted
         }
         const std::size_t count = queue_.receive(buffers_);
@@ -83,7 +83,7 @@ public:
         }
         const pace::Ticks now = clock_.now();
         for (std::size_t i = 0; i < count; ++i) {
-            take(Queue::bytes(buffers_[i]), queue_.arrival(buffers_[i], now));
+            process(Queue::bytes(buffers_[i]), queue_.arrival(buffers_[i], now));
         }
         queue_.release(std::span{buffers_}.first(count));
         received_so_far_.store(counts_[own()].received, std::memory_order_relaxed);
@@ -103,16 +103,16 @@ public:
     [[nodiscard]] const record::KeptFrames& kept() const noexcept override { return kept_; }
     /// Valid after the worker has left the trial.
     [[nodiscard]] const std::vector<EchoCounts>& clients() const noexcept { return clients_; }
-    [[nodiscard]] const Taker& taker() const noexcept { return taker_; }
+    [[nodiscard]] const Handler& handler() const noexcept { return handler_; }
 
 private:
     /// The direction whose messages arrive here: requests are sent forward.
     [[nodiscard]] std::size_t own() const noexcept { return plan_.kind == frame::EchoKind::request ? 0 : 1; }
 
-    void take(std::span<const std::byte> bytes, pace::Ticks now) noexcept {
+    void process(std::span<const std::byte> bytes, pace::Ticks now) noexcept {
         const frame::Arrival arrival = frame::classify_echo(bytes, plan_.trial_id);
         if (arrival.kind == frame::ArrivalKind::ours) {
-            take_ours(bytes, arrival, now);
+            verify_and_record(bytes, arrival, now);
         } else if (has_damaged_mark(bytes, arrival, now)) {
             frame::Faults faults;
             faults.add(frame::Fault::mark);
@@ -131,7 +131,7 @@ private:
         return frame::goes_between_echo_hosts(bytes, arrival, *plan_.echo, plan_.kind);
     }
 
-    void take_ours(std::span<const std::byte> bytes, const frame::Arrival& arrival, pace::Ticks now) noexcept {
+    void verify_and_record(std::span<const std::byte> bytes, const frame::Arrival& arrival, pace::Ticks now) noexcept {
         const std::byte* const mark = bytes.data() + arrival.payload;
         const std::uint64_t index = frame::signature::index(mark);
         const pace::Ticks sent{frame::signature::timestamp(mark)};
@@ -150,11 +150,11 @@ private:
             return;
         }
         if (has_arrived) {
-            faults.add(taker_.learn(bytes, arrival, place, faults));
+            faults.add(handler_.learn(bytes, arrival, place, faults));
         }
         note_faults(counts_[came_back ? 1 - own() : own()], kept_, faults, bytes);
         if (has_arrived) {
-            taker_.take(index, place, sent, now, record(index, place, faults, sent, now));
+            handler_.record(index, place, sent, now, record(index, place, faults, sent, now));
         }
     }
 
@@ -189,7 +189,7 @@ private:
     Queue& queue_;
     NeighborMailbox& mailbox_;
     const Clock clock_;
-    Taker taker_;
+    Handler handler_;
     std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
     std::array<record::ClassCounts, 2> counts_{};  ///< by direction, of the foreground
     record::DelayRecorder delays_;

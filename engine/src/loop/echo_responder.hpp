@@ -11,9 +11,9 @@ namespace gatemark::loop {
 
 /// The first half of the Responder: hands each correct request over to be answered, once. A
 /// duplicate is counted and not answered, so that there is one reply at most to each request.
-class RequestTaker {
+class RequestHandler {
 public:
-    RequestTaker(const frame::Echo& echo, const std::optional<state::EchoKeeper>& keeper, AnswerQueue& answers) noexcept
+    RequestHandler(const frame::Echo& echo, const std::optional<state::EchoKeeper>& keeper, AnswerQueue& answers) noexcept
         : echo_{&echo}, keeper_{keeper}, answers_{&answers} {}
 
     [[nodiscard]] bool has_room() const noexcept { return answers_->room() >= frame::burst_frames_max; }
@@ -29,8 +29,8 @@ public:
         }
         return {};
     }
-    void take(std::uint64_t index, const frame::EchoPlace& /*place*/, pace::Ticks sent, pace::Ticks /*arrived*/,
-              EchoOutcome outcome) noexcept {
+    void record(std::uint64_t index, const frame::EchoPlace& /*place*/, pace::Ticks sent, pace::Ticks /*arrived*/,
+                EchoOutcome outcome) noexcept {
         if (outcome == EchoOutcome::received) {
             answers_->put({.index = index, .sent = sent, .source = source_});
         }

@@ -89,7 +89,7 @@ public:
         const std::size_t count = queue_.receive(buffers_);
         const pace::Ticks now = clock_.now();
         for (std::size_t i = 0; i < count; ++i) {
-            take(Queue::bytes(buffers_[i]), queue_.arrival(buffers_[i], now));
+            keep(Queue::bytes(buffers_[i]), queue_.arrival(buffers_[i], now));
         }
         queue_.release(std::span{buffers_}.first(count));
         return count != 0;
@@ -104,7 +104,7 @@ public:
     [[nodiscard]] std::uint64_t not_kept() const noexcept { return not_kept_; }
 
 private:
-    void take(std::span<const std::byte> frame, pace::Ticks arrived) noexcept {
+    void keep(std::span<const std::byte> frame, pace::Ticks arrived) noexcept {
         const frame::Arrival arrival = frame::classify(frame, 0);
         if (arrival.kind == frame::ArrivalKind::neighbour) {
             if (arrival.asks_or_answers) {

@@ -56,12 +56,12 @@ std::vector<std::unique_ptr<loop::ReceivingTask>> EchoTasks::make_receivers(Side
     for (std::size_t i = 0; i < queues.size(); ++i) {
         QueuePair& queue = queues[i];
         if (is_client) {
-            auto receiver = std::make_unique<Replies>(plan, *queue.receive, *queue.mailbox, loop::ReplyTaker{echo(), boards, steady_});
+            auto receiver = std::make_unique<Replies>(plan, *queue.receive, *queue.mailbox, loop::ReplyHandler{echo(), boards, steady_});
             replies_.push_back(receiver.get());
             receivers.push_back(std::move(receiver));
         } else {
             auto receiver =
-                std::make_unique<Requests>(plan, *queue.receive, *queue.mailbox, loop::RequestTaker{echo(), keeper_, *answers_[i]});
+                std::make_unique<Requests>(plan, *queue.receive, *queue.mailbox, loop::RequestHandler{echo(), keeper_, *answers_[i]});
             requests_.push_back(receiver.get());
             receivers.push_back(std::move(receiver));
         }
@@ -213,16 +213,16 @@ EchoReport EchoTasks::report(pace::Ticks start) const {
             client.late += counts.late;
             client.duplicate += counts.duplicate;
             client.faulty += counts.faulty;
-            client.round_trips.add(receiver->taker().clients()[i]);
+            client.round_trips.add(receiver->handler().clients()[i]);
         }
         const std::uint64_t found = client.replies + client.late + client.faulty;
         client.lost = client.requests > found ? client.requests - found : 0;
         report.all.add(client.round_trips);
     }
     for (const Replies* const receiver : replies_) {
-        report.first.add(receiver->taker().first());
+        report.first.add(receiver->handler().first());
         if (report.steady) {
-            report.steady->replies += receiver->taker().steady_replies();
+            report.steady->replies += receiver->handler().steady_replies();
         }
     }
     for (const auto& [side, busy] : {std::pair{Side::left, &report.client_busy}, std::pair{Side::right, &report.responder_busy}}) {

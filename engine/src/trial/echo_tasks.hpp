@@ -36,8 +36,8 @@ public:
 private:
     using ConstantRate = loop::Sender<io::TransmitQueue, pace::CycleClock, loop::EchoWriter>;
     using ClosedLoop = loop::ClosedLoopSender<io::TransmitQueue, pace::CycleClock>;
-    using Requests = loop::EchoReceiver<io::ReceiveQueue, loop::RequestTaker>;
-    using Replies = loop::EchoReceiver<io::ReceiveQueue, loop::ReplyTaker>;
+    using Requests = loop::EchoReceiver<io::ReceiveQueue, loop::RequestHandler>;
+    using Replies = loop::EchoReceiver<io::ReceiveQueue, loop::ReplyHandler>;
 
     [[nodiscard]] const frame::Echo& echo() const noexcept { return plan_.echo->echo; }
     [[nodiscard]] pace::Schedule schedule(pace::Ticks start, std::uint64_t first, std::uint64_t stride) const;

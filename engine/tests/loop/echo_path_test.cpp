@@ -54,12 +54,12 @@ public:
         if (echo_.pool() != nullptr) {
             keeper.emplace(table_, echo_.numbers());
         }
-        listener_ = std::make_unique<Listener>(plan, right_in_, mailbox_, RequestTaker{echo_, keeper, answers_}, clock_);
+        listener_ = std::make_unique<Listener>(plan, right_in_, mailbox_, RequestHandler{echo_, keeper, answers_}, clock_);
         plan.kind = EchoKind::reply;
         plan.arrivals = &replies_;
         plan.delays.timeout = {path_timeout};
         const std::vector<ReplyBoard*> boards(is_closed_loop ? 1 : 0, &board_);
-        client_ = std::make_unique<Client>(plan, left_in_, mailbox_, ReplyTaker{echo_, boards, steady_}, clock_);
+        client_ = std::make_unique<Client>(plan, left_in_, mailbox_, ReplyHandler{echo_, boards, steady_}, clock_);
         answerer_ = std::make_unique<Answerer>(echo_, answers_, answered_, right_, 0, clock_);
         sender_ = std::make_unique<Loop>(ClosedLoopPlan{.echo = &echo_,
                                                         .start = {path_start},
@@ -105,8 +105,8 @@ public:
 
     using Loop = ClosedLoopSender<io::MemoryTransmitQueue, EchoClock>;
     using Answerer = ReplySender<io::MemoryTransmitQueue, EchoClock>;
-    using Listener = EchoReceiver<io::MemoryReceiveQueue, RequestTaker, EchoClock>;
-    using Client = EchoReceiver<io::MemoryReceiveQueue, ReplyTaker, EchoClock>;
+    using Listener = EchoReceiver<io::MemoryReceiveQueue, RequestHandler, EchoClock>;
+    using Client = EchoReceiver<io::MemoryReceiveQueue, ReplyHandler, EchoClock>;
 
     std::uint64_t ticks_ = path_start;
     EchoClock clock_{&ticks_};
@@ -161,11 +161,11 @@ TEST(EchoPath, EveryRequestIsAnsweredOnceAndSlotsWaitForTheirReplies) {
     EXPECT_EQ(path.requests().received, 36U);
     EXPECT_EQ(path.answerer_->counts().offered_foreground, 36U);
     EXPECT_EQ(path.replies().received, 36U);
-    const ReplyTaker& taker = path.client_->taker();
-    EXPECT_EQ(taker.clients()[0].samples(), 18U);
-    EXPECT_EQ(taker.clients()[1].samples(), 18U);
-    EXPECT_EQ(taker.first().samples(), 12U) << "one for each destination";
-    EXPECT_EQ(taker.clients()[0].histogram().maximum().value, 0U) << "all in one step";
+    const ReplyHandler& handler = path.client_->handler();
+    EXPECT_EQ(handler.clients()[0].samples(), 18U);
+    EXPECT_EQ(handler.clients()[1].samples(), 18U);
+    EXPECT_EQ(handler.first().samples(), 12U) << "one for each destination";
+    EXPECT_EQ(handler.clients()[0].histogram().maximum().value, 0U) << "all in one step";
 }
 
 TEST(EchoPath, ASlotWithoutReplyGoesOnAfterThePace) {
@@ -338,7 +338,7 @@ TEST(EchoPath, TheSteadyPartIsThatInWhichAllClientsRun) {
     EXPECT_EQ(path.steady_.end().value, path.sender_->clients()[0].last.value);
     EXPECT_EQ(path.sender_->clients()[0].requests, 18U);
     EXPECT_EQ(path.sender_->clients()[1].requests, 18U);
-    EXPECT_EQ(path.client_->taker().steady_replies(), 18U);
+    EXPECT_EQ(path.client_->handler().steady_replies(), 18U);
     EXPECT_LT(path.sender_->steady_requests(), 22U);
     EXPECT_GE(path.sender_->steady_requests(), 18U);
 }
