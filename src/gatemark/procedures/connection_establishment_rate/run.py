@@ -155,8 +155,9 @@ def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: Me
 def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
     """Yield a fast gateway and a slow one.
 
-    Where alpha is searched for, no validation costs the fast one anything. The slow one forwards so few replies that
-    even the last alpha costs it more than the noise: all of them are tried, and the last one is the best.
+    Where alpha is searched for, no validation costs the first one anything. The others forward so few replies that even
+    the last alpha costs them more than the noise: all of them are tried, and the last one is the best. A gateway whose
+    two rates lie otherwise may still need a few trials more.
     """
     validated = run.procedure == VALIDATED
     goal = establishment_goal(campaign, run.cell, line_maximum, validated=validated)
@@ -165,10 +166,10 @@ def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator
         yield from (fast, slow)
         return
     plain = replace(goal, alpha=None)
-    for gateway in (fast, slow):
+    for gateway, answers_all in ((fast, True), (fast, False), (slow, False)):
         reference = search_rate(plain, gateway.measured)
         too_slow = max(0, (reference.lower_bound or 0) - reference.resolution - 1)
-        replies = None if gateway is fast else int(ALPHAS[-1] * too_slow)
+        replies = None if answers_all else int(ALPHAS[-1] * too_slow)
         yield replace(gateway, establishment=reference, replies_per_second=replies)
 
 
