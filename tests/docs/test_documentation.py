@@ -18,10 +18,9 @@ from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.columns import load_series, varies
-from gatemark.campaign.file import load_campaign, schema_text
+from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import plan_of
 from gatemark.cli.main import COMMANDS, function_of, main
-from gatemark.cli.man_page import man_page
 from gatemark.compare.document import ComparisonDocument
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
@@ -64,37 +63,6 @@ DOCUMENTS = sorted(
 )
 RFC_MAP = REFERENCE / "rfc-map.md"
 
-SECTIONS = {
-    "Campaign": "Top level",
-    "GatewayModel": "`[gateway]`",
-    "EamEntry": "`[[gateway.eam]]`",
-    "GatewayTableModel": "`[gateway.table]`",
-    "GatewayControlModel": "`[gateway.control]`",
-    "TelemetryModel": "`[gateway.telemetry]`",
-    "SettingModel": "`[gateway.control.set.NAME]`",
-    "LimitsModel": "`[gateway.control.limits]`",
-    "TestbedModel": "`[testbed]`",
-    "SideModel": "`[left]` and `[right]`",
-    "Ipv4Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",
-    "Ipv6Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",
-    "HostsModel": "`[left.ipv4.hosts]`, alike for the others",
-    "TrafficModel": "`[traffic]`",
-    "FrameSizesModel": "`[traffic.frame_sizes]`",
-    "SourcePortsModel": "`[traffic.source_ports]`",
-    "DestinationPortsModel": "`[traffic.destination_ports]`",
-    "DirectionTrafficModel": "`[traffic.forward]` and `[traffic.reverse]`",
-    "TrialModel": "`[trial]`",
-    "ValidityModel": "`[validity]`",
-    "LineModel": "`[line]`",
-    "ConnectionsModel": "`[connections]`",
-    "MapModel": "`[map]`",
-    "MapDomainModel": "`[[map.domains]]`",
-    "VaryModel": "`[[vary]]`",
-    "GracefulModel": "`[overload.graceful]`",
-    **{row.table.__name__: f"`[{row.table.key}]`" for row in PROCEDURES.values()},
-}
-"""Table of the campaign file: heading of its section in campaign-file.md."""
-
 
 def sections_of(text: str) -> dict[str, str]:
     """Return the text below each heading, by heading."""
@@ -106,30 +74,6 @@ def rows_of(text: str) -> dict[str, str]:
     """Return the rows of the tables in a text by the keys in their first column."""
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     return {key: row for row in rows for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
-
-
-def campaign_tables() -> dict[str, dict[str, Any]]:
-    schema = json.loads(schema_text())
-    return {"Campaign": schema, **schema["$defs"]}
-
-
-def test_every_table_of_the_campaign_file_has_a_section() -> None:
-    assert set(campaign_tables()) == set(SECTIONS)
-
-
-@pytest.mark.parametrize("name", SECTIONS)
-def test_every_key_of_the_campaign_file_is_documented_with_its_default(name: str) -> None:
-    sections = sections_of((REFERENCE / "campaign-file.md").read_text(encoding="utf-8"))
-    table = campaign_tables()[name]
-    rows = {key: row for key, row in rows_of(sections[SECTIONS[name]]).items() if re.fullmatch(r"[a-z][a-z0-9_]*", key)}
-    assert set(rows) == set(table["properties"])
-    for key, entries in table["properties"].items():
-        default = entries.get("default")
-        cell = rows[key].split(" | ")[2]
-        if key in table.get("required", ()):
-            assert "required" in cell, key
-        elif isinstance(default, str | int | list) and (name, key) != ("Campaign", "name"):
-            assert f"`{json.dumps(default)}`" in cell, key
 
 
 def option_names(command: str) -> Iterator[str]:
@@ -150,19 +94,6 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     )
     options = {key.split()[0] for key in rows_of(text) if key.startswith("--")}
     assert options == set(option_names(command))
-
-
-def test_the_manual_page_is_made_of_the_help_of_the_commands() -> None:
-    """`python -m gatemark.cli.man_page > docs/reference/gatemark.1` makes it again."""
-    page = (REFERENCE / "gatemark.1").read_text(encoding="utf-8")
-    assert page == man_page()
-    for command in COMMANDS:
-        assert f'.SS "gatemark {command}' in page
-        section = page.partition(f'.SS "gatemark {command}')[2].partition("\n.SS")[0]
-        options = re.findall(r"(?m)^\\fB(\\-\\-[^ ]+)\\fR", section)
-        assert [option.replace("\\", "") for option in options] == list(option_names(command))
-    assert not re.search(r"(?m)^['.](?!TH |SH |SS |PP$|TP$|B |I )", page)
-    assert len(page.splitlines()) == page.count("\n")
 
 
 RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")
@@ -498,13 +429,3 @@ def test_every_rfc_section_that_the_code_cites_is_in_the_map() -> None:
         if (rfc, section) not in mapped
     ]
     assert missing == []
-
-
-def test_the_schema_files_are_those_of_the_code() -> None:
-    assert (REFERENCE / "campaign-file.schema.json").read_text(encoding="utf-8") == schema_text()
-    stored = json.loads((REFERENCE / "result.schema.json").read_text(encoding="utf-8"))
-    assert stored == PublishedDocument.model_json_schema(by_alias=True, mode="serialization")
-    series = json.loads((REFERENCE / "series.schema.json").read_text(encoding="utf-8"))
-    assert series == SeriesDocument.model_json_schema(by_alias=True, mode="serialization")
-    comparison = json.loads((REFERENCE / "comparison.schema.json").read_text(encoding="utf-8"))
-    assert comparison == ComparisonDocument.model_json_schema(by_alias=True, mode="serialization")

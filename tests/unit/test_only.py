@@ -45,6 +45,6 @@ def test_a_default_and_a_no_are_no_values() -> None:
 
 def test_the_schema_says_it_as_well() -> None:
     tables = json.loads(schema_text())["$defs"]
-    assert tables["GatewayModel"]["properties"]["prefix"]["description"].endswith("; translators only")
-    assert tables["GatewayTableModel"]["properties"]["size"]["description"].count("; stateful gateways only") == 1
-    assert tables["TestbedModel"]["properties"]["gateway_cores"]["description"].endswith("; netns only")
+    assert tables["GatewayModel"]["properties"]["prefix"]["description"].endswith(" For translators only.")
+    assert tables["GatewayTableModel"]["properties"]["size"]["description"].count("stateful gateways") == 1
+    assert tables["TestbedModel"]["properties"]["gateway_cores"]["description"].endswith(" For kind netns only.")

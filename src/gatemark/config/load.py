@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from gatemark.config import defaults
 from gatemark.config.check import file_problems, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
+from gatemark.config.described import described
 from gatemark.config.keys import models_in
 from gatemark.config.model import CampaignFile
-from gatemark.config.only import described
 from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
@@ -218,19 +217,21 @@ def _problem(detail: ErrorDetails, document: Mapping[str, Any], root: type[BaseM
     at = f"{where}: {_key_path(location)}" if location else where
     value = detail["input"]
     error_type = detail["type"]
-    model, field = _field_at(root, location)
+    model, name = _field_at(root, location)
     if error_type == "value_error":
         error = detail["ctx"]["error"]
         if isinstance(error, BadValueError):
             return Problem(what=error.what, where=at, fix=error.fix)
     if error_type == "missing":
-        return Problem(what="is missing", where=at, fix=_describe(field, "add the key"))
+        return Problem(what="is missing", where=at, fix=_describe(model, name, "add the key"))
     if error_type == "extra_forbidden":
         return Problem(what="unknown key", where=at, fix=_known_keys(model, str(location[-1])))
     if error_type == "literal_error":
-        return Problem(what=f"{value!r} is not one of {detail['ctx']['expected']}", where=at, fix=_guess(field, value))
+        return Problem(
+            what=f"{value!r} is not one of {detail['ctx']['expected']}", where=at, fix=_guess(model, name, value)
+        )
     message = detail["msg"].replace("Input should be", "should be")
-    return Problem(what=f"{_shown(value)} {message}", where=at, fix=_describe(field, "correct the value"))
+    return Problem(what=f"{_shown(value)} {message}", where=at, fix=_describe(model, name, "correct the value"))
 
 
 def _exists(document: Any, location: Location) -> bool:
@@ -254,14 +255,17 @@ def _key_path(location: Location) -> str:
     return text
 
 
-def _describe(field: FieldInfo | None, otherwise: str) -> str:
-    return f"wanted: {described(field)}" if field is not None and field.description else otherwise
+def _describe(model: type[BaseModel] | None, name: str | None, otherwise: str) -> str:
+    words = "" if model is None or name is None else described(model, name)
+    return f"wanted: {words.partition('. ')[0].removesuffix('.')}" if words else otherwise
 
 
-def _guess(field: FieldInfo | None, value: object) -> str:
-    known = [str(item) for item in _literals(field.annotation)] if field is not None else []
+def _guess(model: type[BaseModel] | None, name: str | None, value: object) -> str:
+    known = (
+        [] if model is None or name is None else [str(item) for item in _literals(model.model_fields[name].annotation)]
+    )
     guess = nearest(str(value), known)
-    return f"did you mean {guess!r}?" if guess else _describe(field, "write one of these")
+    return f"did you mean {guess!r}?" if guess else _describe(model, name, "write one of these")
 
 
 def _known_keys(model: type[BaseModel] | None, key: str) -> str:
@@ -272,10 +276,10 @@ def _known_keys(model: type[BaseModel] | None, key: str) -> str:
     return f"did you mean {guess}?" if guess else f"leave it out; known here: {', '.join(known)}"
 
 
-def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel] | None, FieldInfo | None]:
-    """Return the model that holds the last key of a location, and the field of that key if there is one."""
+def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel] | None, str | None]:
+    """Return the model that holds the last key of a location, and the name of that key's field if there is one."""
     model: type[BaseModel] | None = root
-    field: FieldInfo | None = None
+    name: str | None = None
     holder: type[BaseModel] | None = root
     is_name = False
     for key in location:
@@ -285,12 +289,12 @@ def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel
             is_name = False
             continue
         holder = model
-        field = None
-        if model is not None:
-            field = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
-        model = next(models_in(field.annotation), None) if field is not None else None
-        is_name = model is not None and field is not None and typing.get_origin(field.annotation) is dict
-    return holder, field
+        fields = {} if holder is None else holder.model_fields
+        name = next((name for name, field in fields.items() if (field.alias or name) == key), None)
+        annotation = None if name is None else fields[name].annotation
+        model = next(models_in(annotation), None)
+        is_name = model is not None and typing.get_origin(annotation) is dict
+    return holder, name
 
 
 def _literals(annotation: Any) -> Iterator[object]:

@@ -15,6 +15,7 @@ from gatemark.config.types import (
     RATE_PATTERN,
     RATIO_PATTERN,
     BadValueError,
+    Written,
     positive,
     read_share,
     with_remedy,
@@ -59,6 +60,7 @@ LoadOfThroughput = Annotated[
     PlainValidator(positive(with_remedy(_load_of_throughput), NEVER_ENDS)),
     PlainSerializer(write_rate),
     written_as(RATE_OR_SHARE_PATTERN, "50%"),
+    Written("load", "loads"),
 ]
 """Frames per second in one direction, or a share of the throughput that the campaign measures."""
 ShareOfThroughput = Annotated[
@@ -66,12 +68,14 @@ ShareOfThroughput = Annotated[
     PlainValidator(positive(with_remedy(_share_of_throughput), A_SHARE)),
     PlainSerializer(write_ratio),
     written_as(RATIO_PATTERN, "110%"),
+    Written("ratio above 0, at most 1000 %"),
 ]
 """A ratio in (0, 10]."""
 FrameCount = Annotated[
     int,
     PlainValidator(positive(with_remedy(_frame_count), NEVER_ENDS)),
     written_as(RATE_PATTERN, "100k"),
+    Written("rate", "rates"),
 ]
 """Frames per second in one direction."""
 BurstResolution = Annotated[
@@ -79,5 +83,6 @@ BurstResolution = Annotated[
     PlainValidator(positive(with_remedy(_burst_resolution), "write frames, or % of the longest burst")),
     PlainSerializer(write_rate),
     written_as(RATE_OR_SHARE_PATTERN, "1%"),
+    Written("number of frames, or share"),
 ]
 """Frames of a burst, or a share of the longest one."""

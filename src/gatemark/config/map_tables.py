@@ -32,36 +32,27 @@ def _within(lowest: int, highest: int) -> JsonDict:
 class MapDomainModel(Table):
     """The rule of one MAP-T domain (RFC 7597 section 5), and its default mapping rule (RFC 7599 section 5.1)."""
 
-    ipv6: Ipv6Prefix = Field(description="rule IPv6 prefix, which the prefixes of all customer edges begin with")
-    ipv4: Ipv4Prefix = Field(description="rule IPv4 prefix, which the addresses of all customer edges begin with")
-    ea_bits: StrictInt = Field(
-        description="bits behind the rule IPv6 prefix that hold IPv4 suffix and PSID; 0: a single customer edge",
-        json_schema_extra=_within(0, EA_BITS_MAX),
-    )
-    psid_offset: StrictInt = Field(
-        DEFAULT_PSID_OFFSET,
-        description="bits of a port before the PSID (RFC 7597 section 5.1)",
-        json_schema_extra=_within(0, PSID_OFFSET_MAX),
-    )
-    psid_bits: StrictInt | None = Field(
-        None,
-        description="length of the PSID of an address that is shared; only with ea_bits = 0",
-        json_schema_extra=_within(0, PORT_BITS),
-    )
-    psid: StrictInt = Field(
-        0, description="PSID of the customer edge; only with ea_bits = 0", json_schema_extra=_within(0, 0xFFFF)
-    )
-    dmr: Ipv6Prefix = Field(description="default mapping rule: prefix of all IPv4 addresses outside (RFC 6052)")
-    weight: StrictInt = Field(
-        1,
-        description="share of the customer edges that are in this domain",
-        json_schema_extra=_within(1, PATTERN_LENGTH_MAX),
-    )
-    exclude: Annotated[tuple[Exclusion, ...], AsList] = Field(
-        (),
-        description="customer edges to leave out: those whose IPv4 suffix is all zeros or all ones; those that have"
-        " ports below 1024 where psid_offset is 0 (RFC 7596 section 5.1)",
-    )
+    ipv6: Ipv6Prefix
+    """Rule IPv6 prefix, with which the prefixes of all customer edges begin; with `ea_bits` 128 bits at most."""
+    ipv4: Ipv4Prefix
+    """Rule IPv4 prefix, with which the addresses of all customer edges begin; with `ea_bits` 48 bits at most."""
+    ea_bits: StrictInt = Field(json_schema_extra=_within(0, EA_BITS_MAX))
+    """Bits behind the rule IPv6 prefix: the rest of the IPv4 address, then the PSID. With fewer than an address needs
+    each customer edge has an IPv4 prefix. 0: the rule of a single customer edge."""
+    psid_offset: StrictInt = Field(DEFAULT_PSID_OFFSET, json_schema_extra=_within(0, PSID_OFFSET_MAX))
+    """Bits of a port before the PSID (RFC 7597 section 5.1). 0: one range for each PSID."""
+    psid_bits: StrictInt | None = Field(None, json_schema_extra=_within(0, PORT_BITS))
+    """Length of the PSID, only with `ea_bits = 0`. Default: the address is not shared."""
+    psid: StrictInt = Field(0, json_schema_extra=_within(0, 0xFFFF))
+    """The PSID, only with `ea_bits = 0`."""
+    dmr: Ipv6Prefix
+    """Default mapping rule: it stands for all IPv4 addresses outside (RFC 6052). Its length is 32, 40, 48, 56, 64 or
+    96."""
+    weight: StrictInt = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
+    """Share of the customer edges; 65,536 at most in all domains."""
+    exclude: Annotated[tuple[Exclusion, ...], AsList] = ()
+    """Customer edges to leave out: those whose IPv4 suffix is all zeros or all ones; where `psid_offset` is 0, those
+    with ports below 1024 (RFC 7596 section 5.1)."""
 
     @property
     def rule(self) -> MapDomain:
@@ -83,37 +74,33 @@ class MapDomainModel(Table):
 class MapGatewayModel(Table):
     """How a recipe's gateway is made of tayga and nftables (`gatemark.map_domains.tayga`)."""
 
-    private: Ipv4Prefix = Field(
-        PRIVATE, description="addresses for tayga: its own, and those behind which a relay sees customer edges"
-    )
+    private: Ipv4Prefix = PRIVATE
+    """Addresses for tayga: its own, and those behind which a relay sees customer edges."""
 
 
 class MapModel(Table):
     """MAP-T gateways only: their domains, and the customer edges that the Tester emulates or that the gateway is."""
 
-    domains: tuple[MapDomainModel, ...] = Field(
-        description="the rules, one or several", json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX}
-    )
-    end_user_prefix: Ipv6Prefix | None = Field(
-        None,
-        description="IPv6 prefix of the customer edge that the gateway is; default: the rule's, if it has no EA bits",
-    )
-    edges: Count | None = Field(None, description="number of customer edges, default: all that the rules have")
-    order: Order = Field("pseudorandom", description="order in which the customer edges of a domain are numbered")
-    choice: EdgeChoice = Field(
-        "cycle", description="customer edge of each foreground frame: one after the other, or drawn each time"
-    )
-    onlink: StrictBool = Field(
-        False,
-        description="customer edges are neighbours of the gateway, for small numbers; else it reaches them all through"
-        " left.ipv6.address, or the router there",
-    )
-    forward_ports: Variation = Field(
-        "pseudorandom", description="how the source port varies within the port set of a frame's customer edge"
-    )
-    reverse_ports: Variation = Field(
-        "pseudorandom", description="the same for the destination port of the reverse direction"
-    )
+    domains: tuple[MapDomainModel, ...] = Field(json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX})
+    """The rules, 1 to 1024."""
+    end_user_prefix: Ipv6Prefix | None = None
+    """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
+    5.2). Default: of a rule without EA bits its `ipv6`."""
+    edges: Count | None = None
+    """How many customer edges are emulated. Default: all that the rules have."""
+    order: Order = "pseudorandom"
+    """Which customer edges of a domain come first: those with the lowest EA values, the highest, or any."""
+    choice: EdgeChoice = "cycle"
+    """Customer edge of each foreground frame: one after the other, or drawn each time."""
+    onlink: StrictBool = False
+    """Customer edges are neighbours of the gateway and are answered for one by one, for small numbers. Otherwise the
+    gateway reaches them all through `left.ipv6.address`, or through the router there with `address_mode =
+    "nexthop"`."""
+    forward_ports: Variation = "pseudorandom"
+    """How the source port varies within the port set of a frame's customer edge."""
+    reverse_ports: Variation = "pseudorandom"
+    """The same for the destination port of the reverse direction. Customer edges that may use every port have those of
+    `traffic.source_ports` in both directions."""
 
     @property
     def whole_rules(self) -> tuple[MapDomain, ...]:

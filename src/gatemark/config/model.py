@@ -181,25 +181,33 @@ T = TypeVar("T", bound=ProcedureTable)
 class CampaignFile(Table):
     """A whole campaign: what is measured, on which gateway, how."""
 
-    name: str = Field("campaign", min_length=1, max_length=100, description="name of the campaign and its results")
-    seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = Field(
-        defaults.SEED, description="seed of everything that is pseudorandom"
-    )
-    repetitions: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(
-        defaults.REPETITIONS, description="how often each measurement is repeated (RFC 8219 section 12)"
-    )
-    gateway: GatewayModel = Field(GatewayModel(), description="what the gateway does")
-    testbed: TestbedModel = Field(description="where the gateway is")
-    left: SideModel | None = Field(None, description="left port and its hosts")
-    right: SideModel | None = Field(None, description="right port and its hosts")
-    traffic: TrafficModel = Field(TrafficModel(), description="what is sent")
-    trial: TrialModel = Field(TrialModel(), description="phases of a trial")
-    validity: ValidityModel = Field(ValidityModel(), description="when a trial counts")
-    line: LineModel = Field(LineModel(), description="the medium")
-    connections: Annotated[ConnectionsModel | None, STATEFUL] = Field(
-        None, description="the connections of a stateful test"
-    )
-    map: Annotated[MapModel | None, WITH_RULES] = Field(None, description="the customer edges of a MAP-T test")
+    name: str = Field("campaign", min_length=1, max_length=100)
+    """Name of the campaign and of its results. Default: the name of the file without `.toml`."""
+    seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = defaults.SEED
+    """Seed of everything that is pseudorandom: the same seed sends the same frames."""
+    repetitions: Annotated[StrictInt, Field(ge=1, le=10_000)] = defaults.REPETITIONS
+    """How often each run is repeated (RFC 8219 section 12)."""
+    gateway: GatewayModel = GatewayModel()
+    """What the gateway does to a frame."""
+    testbed: TestbedModel
+    """Where the gateway is."""
+    left: SideModel | None = None
+    """Left port of the Tester and the hosts behind it. Default: from the recipe."""
+    right: SideModel | None = None
+    """Right port of the Tester and the hosts behind it. Default: from the recipe."""
+    traffic: TrafficModel = TrafficModel()
+    """What is sent."""
+    trial: TrialModel = TrialModel()
+    """Phases of a trial."""
+    validity: ValidityModel = ValidityModel()
+    """When a trial counts."""
+    line: LineModel = LineModel()
+    """The medium."""
+    connections: Annotated[ConnectionsModel | None, STATEFUL] = None
+    """Connections of a stateful test (RFC 9693 section 4)."""
+    map: Annotated[MapModel | None, WITH_RULES] = None
+    """Rules of a MAP-T test (RFC 7597), and its customer edges: those that the Tester emulates, or the one that the
+    gateway is."""
 
     procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
     """Tables of procedures that a file may have; the registry of procedures fills it in."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from gatemark.bed_kinds import BedKind, bed_kinds_where
 from gatemark.technology import Technology, technologies_where
@@ -35,7 +34,7 @@ class Only:
 
 
 def _on_beds(bed: Callable[[BedKind], bool], lack: str) -> Only:
-    return Only(bed=bed, lack=lack, words=bed_kinds_where(bed))
+    return Only(bed=bed, lack=lack, words=f"kind {bed_kinds_where(bed)}")
 
 
 TRANSLATORS = Only(
@@ -74,9 +73,3 @@ def refusals(
             yield (key, *refusal)
         elif isinstance(value, BaseModel):
             yield from refusals(value, technology, kind, skip=skip, at=f"{key}.")
-
-
-def described(field: FieldInfo) -> str:
-    """Return the description of a field with the rules that say for what it is."""
-    rules = (f"; {rule.words} only" for rule in field.metadata if isinstance(rule, Only))
-    return (field.description or "") + "".join(rules)

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
+from gatemark.config.described import described
 from gatemark.config.keys import models_in
 from gatemark.config.model import CampaignFile
-from gatemark.config.only import described
 from gatemark.config.types import AsList
 from gatemark.config.vary import VARY, VaryModel
 
@@ -60,8 +60,8 @@ def _write_defaults(model: type[BaseModel], properties: dict[str, Any]) -> None:
 def _describe(model: type[BaseModel], properties: dict[str, Any]) -> None:
     """Say for which technologies and test beds each key is."""
     for name, field in model.model_fields.items():
-        if field.description:
-            properties[field.alias or name]["description"] = described(field)
+        if words := described(model, name):
+            properties[field.alias or name]["description"] = words
 
 
 def _allow_one(field: dict[str, Any]) -> None:

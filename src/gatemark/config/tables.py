@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
 
-from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy, bed_kinds_where
+from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
     LOCAL,
@@ -107,32 +107,39 @@ GIVEN = OfRecipe(words="gives the gateway")
 class EamEntry(Table):
     """One explicit address mapping (RFC 7757 section 3)."""
 
-    ipv4: Ipv4Prefix = Field(description="IPv4 prefix of the mapping")
-    ipv6: Ipv6Prefix = Field(description="IPv6 prefix that the IPv4 prefix is mapped to")
+    ipv4: Ipv4Prefix
+    """IPv4 prefix of the mapping."""
+    ipv6: Ipv6Prefix
+    """IPv6 prefix that it is mapped to; it must have room for as many addresses (RFC 7757 section 3.2)."""
 
 
 class GatewayTableModel(Table):
     """The connection tracking table of a stateful gateway (RFC 9693 section 4.4)."""
 
-    size: Annotated[Count | None, SetByRecipe("set_table_size"), STATEFUL, WITH_GATEWAY] = Field(
-        None, description="connections that the table is configured to hold"
-    )
-    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size"), STATEFUL, WITH_GATEWAY] = Field(
-        None, description="buckets of its hash table"
-    )
+    size: Annotated[Count | None, SetByRecipe("set_table_size"), STATEFUL, WITH_GATEWAY] = None
+    """Connections that the table is configured to hold; fewer than `connections.count` is an error. Default: the
+    recipe's."""
+    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size"), STATEFUL, WITH_GATEWAY] = None
+    """Buckets of its hash table. Default: the recipe's."""
     udp_timeout_ns: Annotated[PositiveDuration | None, SetByRecipe("set_udp_timeout"), STATEFUL, WITH_GATEWAY] = Field(
-        None, alias="udp_timeout", description="after what time without frames a UDP connection is deleted"
+        None, alias="udp_timeout"
     )
+    """Whole seconds without frames after which a UDP connection is deleted. They must be longer than both phases with
+    their waits and 2 s (RFC 9693 section 4.4). Default: the recipe's."""
 
 
 class SettingModel(Table):
     """One setting of the gateway that the user named: its value is that of `gateway.settings`."""
 
-    apply: Annotated[tuple[str, ...], AsList] = Field(min_length=1, description="gives the setting the value {value}")
-    read: str | None = Field(None, description="prints the value that it has, and nothing else")
-    at_boot: StrictBool = Field(
-        False, description="takes effect with the next boot, before which it is made; gateway.control only"
-    )
+    apply: Annotated[tuple[str, ...], AsList] = Field(min_length=1)
+    """Gives the setting its value, for which `{value}` stands. Write no quotes around it: the shell gets it as one
+    word, whatever is in it."""
+    read: str | None = None
+    """Prints the value and nothing else. Texts are compared without blanks around them, whole numbers as numbers.
+    Without it the report says that nobody read it back."""
+    at_boot: StrictBool = False
+    """Takes effect with the next boot: `apply` runs before each boot, `read` after it. `maxcpus=` on the kernel's
+    command line for example; not in a recipe."""
 
 
 LimitName = Literal[
@@ -145,39 +152,30 @@ LimitName = Literal[
 class LimitsModel(Table):
     """How long each command of `gateway.control` or of a recipe may take."""
 
-    clear_state_ns: PositiveDuration = Field(
-        defaults.DELETION_LIMIT_NS, alias="clear_state", description="to delete all connections"
-    )
-    count_connections_ns: PositiveDuration = Field(
-        defaults.COMMAND_LIMIT_NS, alias="count_connections", description="to count them"
-    )
-    tear_down_ns: PositiveDuration = Field(
-        defaults.DELETION_LIMIT_NS, alias="tear_down", description="to delete them while that is timed"
-    )
-    set_ns: PositiveDuration = Field(
-        defaults.COMMAND_LIMIT_NS, alias="set", description="to make a setting or to read it, the table's as well"
-    )
-    reset_ns: PositiveDuration = Field(
-        defaults.START_LIMIT_NS, alias="reset", description="to reset the gateway; it may be a machine that boots"
-    )
-    setup_ns: PositiveDuration = Field(
-        defaults.COMMAND_LIMIT_NS, alias="setup", description="each command of `setup`; of a recipe only"
-    )
-    start_ns: PositiveDuration = Field(
-        defaults.START_LIMIT_NS, alias="start", description="to start the gateway, and again until it is healthy"
-    )
-    stop_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="stop", description="to stop the gateway")
-    health_ns: PositiveDuration = Field(
-        defaults.COMMAND_LIMIT_NS, alias="health", description="to tell whether the gateway works"
-    )
-    describe_ns: PositiveDuration = Field(
-        defaults.COMMAND_LIMIT_NS, alias="describe", description="to print versions and configuration"
-    )
-    boot_ns: PositiveDuration = Field(
-        defaults.BOOT_LIMIT_NS,
-        alias="boot",
-        description="to boot: until the host is another boot, healthy, its links up and the gateway resolved",
-    )
+    clear_state_ns: PositiveDuration = Field(defaults.DELETION_LIMIT_NS, alias="clear_state")
+    """To delete all connections: hundreds of millions take a quarter of an hour and more."""
+    count_connections_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="count_connections")
+    """To count them."""
+    tear_down_ns: PositiveDuration = Field(defaults.DELETION_LIMIT_NS, alias="tear_down")
+    """To delete them while that is timed."""
+    set_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="set")
+    """Each command that makes a setting or reads it; those of the table as well."""
+    reset_ns: PositiveDuration = Field(defaults.START_LIMIT_NS, alias="reset")
+    """Each command of `reset`; the gateway may be a machine that boots."""
+    setup_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="setup")
+    """Each command of `setup`; of a recipe only."""
+    start_ns: PositiveDuration = Field(defaults.START_LIMIT_NS, alias="start")
+    """Each command of `start`, and once more until the gateway is healthy. The daemons of a recipe have 5 s until they
+    are healthy, or as long as `start` says if this table is there."""
+    stop_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="stop")
+    """Each command of `stop`."""
+    health_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="health")
+    """Each command of `health`."""
+    describe_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="describe")
+    """Each command of `describe`."""
+    boot_ns: PositiveDuration = Field(defaults.BOOT_LIMIT_NS, alias="boot")
+    """From the command that boots the host until it is another boot and healthy, and once more until both links are up
+    and the gateway answers ARP or neighbour discovery."""
 
     def seconds(self, name: LimitName) -> float:
         """Return one limit in seconds."""
@@ -188,72 +186,71 @@ class LimitsModel(Table):
 class Commands(Table):
     """Commands that control a gateway, of a recipe or of `gateway.control`."""
 
-    clear_state: Annotated[tuple[str, ...], AsList, STATEFUL] = Field((), description="deletes all connections")
-    count_connections: Annotated[str | None, STATEFUL] = Field(None, description="prints the number of connections")
-    tear_down: Annotated[str | None, STATEFUL] = Field(
-        None, description="deletes all connections; it is timed where it runs"
-    )
-    set_table_size: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
-        (), description="sets the table to {size} connections"
-    )
-    set_hash_size: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
-        (), description="sets the hash table to {size} buckets"
-    )
-    set_udp_timeout: Annotated[tuple[str, ...], AsList, STATEFUL] = Field(
-        (), description="sets the UDP timeout to {seconds}"
-    )
-    read_table_size: Annotated[str | None, STATEFUL] = Field(
-        None, description="prints how many connections the table can hold"
-    )
-    read_hash_size: Annotated[str | None, STATEFUL] = Field(None, description="prints the buckets of its hash table")
-    read_udp_timeout: Annotated[str | None, STATEFUL] = Field(None, description="prints the UDP timeout in seconds")
-    reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
-    start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
-    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
-    health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
-    settings: dict[SettingName, SettingModel] = Field(
-        {}, alias="set", description="settings of your own, by the names that gateway.settings gives values to"
-    )
+    clear_state: Annotated[tuple[str, ...], AsList, STATEFUL] = ()
+    """Deletes all connections, before each test phase 1; required."""
+    count_connections: Annotated[str | None, STATEFUL] = None
+    """Prints the number of connections; the last number of its output counts."""
+    tear_down: Annotated[str | None, STATEFUL] = None
+    """Deletes all connections and is timed where it runs. Required for `connection_tear_down_rate`."""
+    set_table_size: Annotated[tuple[str, ...], AsList, STATEFUL] = ()
+    """Sets the table to `{size}` connections."""
+    set_hash_size: Annotated[tuple[str, ...], AsList, STATEFUL] = ()
+    """Sets the hash table to `{size}` buckets."""
+    set_udp_timeout: Annotated[tuple[str, ...], AsList, STATEFUL] = ()
+    """Sets the UDP timeout to `{seconds}`."""
+    read_table_size: Annotated[str | None, STATEFUL] = None
+    """Prints how many connections the table can hold, which must be `gateway.table.size`. The last number of its output
+    counts, as in the next two."""
+    read_hash_size: Annotated[str | None, STATEFUL] = None
+    """Prints the buckets of its hash table. Up to 1 % more than `gateway.table.hash_size` is not an error, because a
+    kernel rounds up to whole pages of memory."""
+    read_udp_timeout: Annotated[str | None, STATEFUL] = None
+    """Prints the UDP timeout in seconds, which must be `gateway.table.udp_timeout`."""
+    reset: Annotated[tuple[str, ...], AsList] = ()
+    """Resets the gateway while the Tester sends. Required for the table `reset`."""
+    start: Annotated[tuple[str, ...], AsList] = ()
+    """Starts the gateway after it collapsed, unless `boot_after_collapse`."""
+    stop: Annotated[tuple[str, ...], AsList] = ()
+    """Stops it before it is started again; a failure is ignored."""
+    health: Annotated[tuple[str, ...], AsList] = ()
+    """Succeeds while the gateway works; asked after each trial."""
+    settings: dict[SettingName, SettingModel] = Field({}, alias="set")
+    """Settings that you name yourself, by the names to which `gateway.settings` gives values."""
 
 
 class GatewayControlModel(Commands):
     """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
 
-    commands: Annotated[tuple[str, ...], AsList] = Field(
-        (),
-        description="names or paths of files with more keys of this table, such as linux and jool; what the campaign"
-        " file says itself wins",
-    )
-    host: SshHost | None = Field(
-        None,
-        description="where the commands run, reached by ssh: a name of ~/.ssh/config, or root@192.0.2.1 for example;"
-        " default: this machine",
-    )
-    sudo: StrictBool = Field(False, description="run them as root by `sudo -n`, which must not ask for a password")
-    shell: str = Field(
-        "sh -s", min_length=1, description="POSIX shell that reads a script from its standard input and runs it"
-    )
-    describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
-    boot: BootOccasion = Field(
-        "never", description="before what the host is booted; column: before the first trial of a session"
-    )
-    boot_after_collapse: StrictBool = Field(
-        False, description="boot the host as well when the gateway stopped working, and go on; boot says when else"
-    )
-    reboot: Annotated[tuple[str, ...], AsList] = Field(
-        (), description="boots the host, from there; the connection may be lost over it"
-    )
-    power_cycle: Annotated[tuple[str, ...], AsList] = Field(
-        (), description="boots the host, from this machine: by IPMI or a power distribution unit"
-    )
-    boot_id: str | None = Field(
-        None,
-        description="runs at the host; its output must change with each boot; default: Linux boot_id or kern.boottime",
-    )
-    after_boot: Annotated[tuple[str, ...], AsList] = Field(
-        (), description="run after each boot, before the settings: what a boot forgets"
-    )
-    limits: LimitsModel = Field(LimitsModel(), description="how long each command may take")
+    commands: Annotated[tuple[str, ...], AsList] = ()
+    """Files with more keys of this table. What the campaign file says itself wins."""
+    host: SshHost | None = None
+    """Where the commands run, reached by OpenSSH: `"root@192.0.2.1"`, or a name of `~/.ssh/config`. Default: this
+    machine."""
+    sudo: StrictBool = False
+    """Run them as root by `sudo -n`, which must not ask for a password."""
+    shell: str = Field("sh -s", min_length=1)
+    """The POSIX shell, which reads a script from its standard input, on the host or on this machine: `"ip netns exec
+    gateway sh -s"` for example."""
+    describe: Annotated[tuple[str, ...], AsList] = ()
+    """Prints versions and configuration for the report (RFC 2544 section 7)."""
+    boot: BootOccasion = "never"
+    """Before what the host is booted. `column`: the first trial of each session. `repetition`: that and each further
+    repetition. `trial`: each trial; the boot then also empties the table, before each test phase 1, in place of
+    `clear_state`."""
+    boot_after_collapse: StrictBool = False
+    """The host is booted as well when the gateway stopped working in a trial, and the campaign goes on. It needs
+    another `boot` than `"never"`, and `health`."""
+    reboot: Annotated[tuple[str, ...], AsList] = ()
+    """Boots the host, from there; it may take its connection with it."""
+    power_cycle: Annotated[tuple[str, ...], AsList] = ()
+    """Boots the host, from this machine: by IPMI or a power distribution unit for example."""
+    boot_id: str | None = None
+    """Prints at the host what is another after each boot. Required without `host`. Default: `boot_id` of Linux,
+    `kern.boottime` of a BSD."""
+    after_boot: Annotated[tuple[str, ...], AsList] = ()
+    """Run after each boot, before the settings: what a boot forgets."""
+    limits: LimitsModel = LimitsModel()
+    """How long each command may take."""
 
     @property
     def words(self) -> list[str]:
@@ -264,18 +261,24 @@ class GatewayControlModel(Commands):
 class TelemetryModel(Table):
     """What is sampled at the gateway's host beside each trial, by a program that runs there."""
 
-    enabled: StrictBool = Field(True, description="sample the gateway's host")
-    interval_ns: PositiveDuration = Field(
-        defaults.TELEMETRY_INTERVAL_NS, alias="interval", description="time from one sample to the next"
-    )
-    cpus: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
-        (), description="CPUs of its host that do its work, default: all; needed where that is this machine"
-    )
-    processes: Annotated[tuple[ProcessName, ...], AsList] = Field(
-        (), description="names of processes of which memory and CPU time are sampled"
-    )
-    commands: dict[SettingName, str] = Field({}, description="commands of your own, each of which prints one number")
-    required: StrictBool = Field(False, description="a trial without samples is invalid")
+    enabled: StrictBool = True
+    """Whether the host is sampled."""
+    interval_ns: PositiveDuration = Field(defaults.TELEMETRY_INTERVAL_NS, alias="interval")
+    """Time from one sample to the next, 0.1 s to 60 s. Each sample costs the host about a millisecond of CPU time. A
+    share counts for the sending time only if both of its samples lie in it, so a trial should be some intervals
+    long."""
+    cpus: tuple[Annotated[StrictInt, Field(ge=0)], ...] = ()
+    """CPUs of its host that do its work. Required where commands run on this machine, where the Tester works as well.
+    Kind `netns` takes those of `testbed.gateway_cores`. Default: all."""
+    processes: Annotated[tuple[ProcessName, ...], AsList] = ()
+    """Names of processes whose memory and CPU time are sampled, all of one name together. A name has at most 15
+    characters, as the kernel keeps it (`ps -o comm`). Linux only."""
+    commands: dict[SettingName, str] = {}
+    """Commands of your own by name, each of which prints one number: `{entries = "conntrack -C"}` for example. They run
+    with each sample, for 5 s at most; their time is part of its cost."""
+    required: StrictBool = False
+    """A trial without samples is invalid, and repeated like any other that is. Otherwise the report says why there are
+    none."""
 
 
 _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
@@ -284,85 +287,66 @@ _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
 class GatewayModel(Table):
     """What the gateway does to a frame."""
 
-    technology: Annotated[TechnologyName | None, OfRecipe()] = Field(
-        None, description="what it does, and to which families; the recipe gives it for a netns test bed"
-    )
-    hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe()] = Field(
-        None, description="by how much hop limit and time to live come out lower; default 1 or what the recipe says"
-    )
-    background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = Field(
-        None, description="the same for native IPv6 background; default 1 for translators, else as for the foreground"
-    )
-    prefix: Annotated[TranslationPrefix | None, OfRecipe(), TRANSLATORS] = Field(
-        None, description="translation prefix (RFC 6052)"
-    )
-    eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = Field(
-        (), description="explicit address mappings (RFC 7757)"
-    )
-    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), TRANSLATORS] = Field(
-        None,
-        description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260"
-        " octets, else 1) or RFC 6145 section 5.1 (always 1)",
-    )
-    lowest_ipv6_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, TRANSLATORS, WITH_GATEWAY] = (
-        Field(
-            None,
-            description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)",
-        )
-    )
-    well_known_prefix_allowed: Annotated[StrictBool, TRANSLATORS, WITH_GATEWAY] = Field(
-        False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
-    )
-    inside: Annotated[SideName | None, OfRecipe(), STATEFUL] = Field(
-        None, description="side of the Initiator (RFC 9693 section 4.1), default left"
-    )
-    pool: Annotated[tuple[IpPrefix, ...], OPEN, STATEFUL, WITH_GATEWAY] = Field(
-        (),
-        description="public addresses that connections are translated to; of a customer edge they follow from its rule",
-    )
-    pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = Field(
-        None,
-        description="ports of each public address that the gateway uses, default 1024-65535",
-    )
+    technology: Annotated[TechnologyName | None, OfRecipe()] = None
+    """What it does, and the families on its left and on its right. Default: the recipe's; else required."""
+    hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe()] = None
+    """By how much hop limit or time to live comes out lower; not in a loop-back. Default: the recipe's, else 1."""
+    background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = None
+    """The same for native IPv6 background, which is only forwarded. Default: 1 for translators, else that of the
+    foreground."""
+    prefix: Annotated[TranslationPrefix | None, OfRecipe(), TRANSLATORS] = None
+    """Translation prefix (RFC 6052). Its length is 32, 40, 48, 56, 64 or 96, and its bits 64 to 71 are zero."""
+    eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = ()
+    """Explicit address mappings (RFC 7757)."""
+    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), TRANSLATORS] = None
+    """DF in the IPv4 packets that the translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
+    `rfc6145`: always 1 (RFC 6145 section 5.1). Default: `"rfc7915"`."""
+    lowest_ipv6_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, TRANSLATORS, WITH_GATEWAY] = None
+    """The translator's setting of that name: it fragments larger packets without DF (RFC 7915 section 4). Default:
+    1280."""
+    well_known_prefix_allowed: Annotated[StrictBool, TRANSLATORS, WITH_GATEWAY] = False
+    """The gateway translates non-global IPv4 addresses under `64:ff9b::/96`, against RFC 6052 section 3.1."""
+    inside: Annotated[SideName | None, OfRecipe(), STATEFUL] = None
+    """Side of the Initiator (RFC 9693 section 4.1). Default: the recipe's, else `"left"`."""
+    pool: Annotated[tuple[IpPrefix, ...], OPEN, STATEFUL, WITH_GATEWAY] = ()
+    """Public addresses that connections are translated to, of the outside's family. At most 2^40 in all; no host is
+    among them. A customer edge has none, because it has its MAP address. Default: the recipe's; else required."""
+    pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = None
+    """Ports of each public address that the gateway uses, for the check of the port space. Of a customer edge they are
+    those of its set among these, by default all but 0. Default: the recipe's, else `"1024-65535"`."""
     mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN, STATEFUL, WITH_GATEWAY] = (
-        Field(
-            None,
-            description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default:"
-            " not known",
-        )
+        None
     )
-    zero_udp_checksum: Annotated[StrictBool | None, OPEN, TRANSLATORS] = Field(
-        None,
-        description="the translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768); such frames are"
-        " then accepted and counted apart",
-    )
-    table: Annotated[GatewayTableModel, KeyByKey] = Field(
-        GatewayTableModel(), description="its connection tracking table"
-    )
-    settings: dict[SettingName, SettingValue] = Field(
-        {}, description="values of the settings that recipe or gateway.control name; made before the first trial"
-    )
-    cores: Annotated[StrictInt, Field(ge=1, le=65536)] | None = Field(
-        None,
-        description="number of cores that do its work; kind"
-        f" {bed_kinds_where(lambda kind: kind.has_gateway and not kind.gateway_is_local)} only",
-    )
-    cores_set_by: CoresSetBy | None = Field(
-        None, description="how it was given that number of cores, for the report; needs cores"
-    )
-    control: GatewayControlModel | None = Field(
-        None,
-        description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only, but for"
-        " limits, which a recipe's commands have as well",
-    )
-    telemetry: TelemetryModel | None = Field(
-        None,
-        description="what is sampled at its host beside each trial; default: CPUs, memory and connections for kind"
-        f" {bed_kinds_where(lambda kind: kind.sees_host)}, else nothing",
-    )
-    name: str = Field("", description="name of the gateway for the report")
-    version: str = Field("", description="version of the gateway for the report")
-    configuration: str = Field("", description="configuration of the gateway for the report (RFC 2544 section 7)")
+    """How the gateway maps (RFC 4787 section 4.1), for the check of the port space: each source endpoint needs a public
+    port, or each of one destination does. What the gateway does is observed. Default: the recipe's."""
+    zero_udp_checksum: Annotated[StrictBool | None, OPEN, TRANSLATORS] = None
+    """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768). Exactly these frames count as
+    correct; they are counted apart, and the report says so. Any 0x0000 counts as correct where 0xffff may be due in a
+    packet inside the gateway: in the Initiator's direction of a stateful gateway, in the Responder's of a customer
+    edge, and from customer edges through a border relay. Default: the recipe's, else `false`."""
+    table: Annotated[GatewayTableModel, KeyByKey] = GatewayTableModel()
+    """Its connection tracking table; of stateful gateways only."""
+    settings: dict[SettingName, SettingValue] = {}
+    """Values of settings that you name yourself. They are made before the first trial and read back. The recipe or
+    `gateway.control` has their commands."""
+    cores: Annotated[StrictInt, Field(ge=1, le=65536)] | None = None
+    """Number of cores that do its work, for tables and plots. For kind `ports` only: `testbed.gateway_cores` names
+    those of a namespace."""
+    cores_set_by: CoresSetBy | None = None
+    """How it was given that number: by `maxcpus=` and a boot, by taking CPUs offline, or by binding its work to them.
+    With the first two, the host that `gateway.control.host` names must have that many CPUs online."""
+    control: GatewayControlModel | None = None
+    """Commands that control it. For kind `ports` only, except for `limits`, which apply to the commands of a recipe as
+    well."""
+    telemetry: TelemetryModel | None = None
+    """What is sampled at its host beside each trial. Default: CPUs, memory and connections each second for kind
+    `netns`, else nothing."""
+    name: str = ""
+    """Name of the gateway for the report; a recipe describes itself."""
+    version: str = ""
+    """Its version for the report."""
+    configuration: str = ""
+    """Its configuration for the report (RFC 2544 section 7)."""
 
 
 class KnownGateway(GatewayModel):
@@ -376,23 +360,20 @@ class TestbedModel(Table):
 
     __test__ = False
 
-    kind: BedKindName = Field(description="network namespaces, two ports, or no gateway")
-    recipe: Annotated[str | None, WITH_RECIPE] = Field(
-        None,
-        min_length=1,
-        description="name or path of the gateway's recipe",
-    )
-    kernel: Annotated[str, WITH_KERNELS] = Field(
-        "host",
-        min_length=1,
-        description="kernel of the gateway: this machine's (`host`), the newest that `gatemark kernel build` built"
-        " (`uml`), or the path of a User-Mode Linux kernel",
-    )
-    cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="CPUs of the Tester's workers")
-    huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
-    gateway_cores: Annotated[tuple[Annotated[StrictInt, Field(ge=0)], ...], LOCAL] = Field(
-        (), description="CPUs of the gateway"
-    )
+    kind: BedKindName
+    """`netns`: a gateway in network namespaces of this machine. `ports`: between two ports of this machine. `loopback`:
+    no gateway, to test the Tester."""
+    recipe: Annotated[str | None, WITH_RECIPE] = Field(None, min_length=1)
+    """Name of a built-in recipe, or path of a recipe from the folder of the campaign file; required."""
+    kernel: Annotated[str, WITH_KERNELS] = Field("host", min_length=1)
+    """Kernel of the gateway. `host`: this machine's, or, where it lacks a module that the recipe needs, the one of
+    `uml`. `uml`: the newest that `gatemark kernel build` built. A path: a User-Mode Linux kernel of your own."""
+    cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = ()
+    """Cores of the Tester's workers. Default: chosen by gatemark."""
+    huge_pages: Literal["auto", "never"] = "auto"
+    """Whether huge pages are used where there are any."""
+    gateway_cores: Annotated[tuple[Annotated[StrictInt, Field(ge=0)], ...], LOCAL] = ()
+    """Cores of the gateway. Default: all others."""
 
 
 HostMacs = Literal["fixed", "random"]
@@ -402,29 +383,40 @@ UdpChecksum = Literal["computed", "zero"]
 class HostsModel(Table):
     """Which hosts are emulated: the two octets at `offset` take the values of `range`."""
 
-    offset: Annotated[StrictInt, Field(ge=0, le=14)] | None = Field(
-        None, description="first of the two octets that vary, counted from 0; at most 2 for IPv4 and 14 for IPv6"
-    )
-    mode: Variation = Field("fixed", description="how the two octets vary from frame to frame")
-    range: HostSpan | None = Field(None, description="values of the two octets as one 16-bit number, inclusive")
+    offset: Annotated[StrictInt, Field(ge=0, le=14)] | None = None
+    """First of the two octets, counted from 0; at most 2 for IPv4 and 14 for IPv6. Required unless `fixed`."""
+    mode: Variation = "fixed"
+    """How they vary; `fixed` takes the address as it stands."""
+    range: HostSpan | None = None
+    """Values of the two octets as one 16-bit number, both ends included. Required unless `fixed`."""
 
 
 class Ipv4Model(Table):
     """IPv4 on one side."""
 
-    address: Ipv4 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
-    gateway: Annotated[Ipv4 | None, GIVEN] = Field(None, description="the gateway's address on this side")
-    router: Ipv4 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
-    hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
+    address: Ipv4
+    """The Tester's own host, and the pattern of all emulated hosts."""
+    gateway: Annotated[Ipv4 | None, GIVEN] = None
+    """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
+    router: Ipv4 | None = None
+    """Router before the hosts, for which the Tester answers. With `address_mode = "nexthop"` only, and required
+    there."""
+    hosts: HostsModel = HostsModel()
+    """Emulated hosts. Default: one host."""
 
 
 class Ipv6Model(Table):
     """IPv6 on one side."""
 
-    address: Ipv6 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
-    gateway: Annotated[Ipv6 | None, GIVEN] = Field(None, description="the gateway's address on this side")
-    router: Ipv6 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
-    hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
+    address: Ipv6
+    """The Tester's own host, and the pattern of all emulated hosts."""
+    gateway: Annotated[Ipv6 | None, GIVEN] = None
+    """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
+    router: Ipv6 | None = None
+    """Router before the hosts, for which the Tester answers. With `address_mode = "nexthop"` only, and required
+    there."""
+    hosts: HostsModel = HostsModel()
+    """Emulated hosts. Default: one host."""
 
 
 _Mtu = Annotated[StrictInt, Field(ge=576, le=9216 + 20)]
@@ -433,29 +425,28 @@ _Mtu = Annotated[StrictInt, Field(ge=576, le=9216 + 20)]
 class SideModel(Table):
     """One port of the Tester and the hosts behind it."""
 
-    port: str | None = Field(None, min_length=1, description="port by its short name, for example pci:0000:01:00.0")
-    ipv4: Annotated[Ipv4Model | None, KeyByKey] = Field(None, description="IPv4 hosts of this side")
-    ipv6: Annotated[Ipv6Model | None, KeyByKey] = Field(None, description="IPv6 hosts of this side")
-    address_mode: Literal["onlink", "nexthop"] = Field(
-        "onlink", description="hosts are neighbours of the gateway, or lie behind one router (RFC 2544 C.2.2.2)"
-    )
-    host_macs: HostMacs = Field(
-        "fixed",
-        description="every emulated host has the port's MAC address, or each has one of its own (RFC 4814 section 4.2)",
-    )
-    gateway_mac: Annotated[MacAddress | None, WITH_GATEWAY] = Field(
-        None, description="static address of the gateway in place of ARP and NDP"
-    )
-    vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = Field(None, description="IEEE 802.1Q VLAN identifier")
-    queues: Annotated[StrictInt, Field(ge=1, le=64)] | None = Field(
-        None, description="queues of the port, default one for each worker where the port spreads frames, else 1"
-    )
-    ring_frames: Annotated[StrictInt, Field(ge=32, le=65536)] = Field(
-        defaults.RING_FRAMES, description="frames that a receive or transmit ring holds"
-    )
-    mtu: Annotated[_Mtu | None, OfRecipe(words="sets", is_limit=True)] = Field(
-        None, description="largest IP packet on this side in octets, default 1500 or what the recipe sets"
-    )
+    port: str | None = Field(None, min_length=1)
+    """The port by its short name, such as `pci:0000:01:00.0`. Required for `ports`; `"ring"` for `loopback`."""
+    ipv4: Annotated[Ipv4Model | None, KeyByKey] = None
+    """IPv4 hosts of this side."""
+    ipv6: Annotated[Ipv6Model | None, KeyByKey] = None
+    """IPv6 hosts of this side; both sides need them for background traffic."""
+    address_mode: Literal["onlink", "nexthop"] = "onlink"
+    """`onlink`: every host is a neighbour of the gateway. `nexthop`: all lie behind one router (RFC 2544 appendix
+    C.2.2.2)."""
+    host_macs: HostMacs = "fixed"
+    """`fixed`: every emulated host has the MAC address of the port. `random`: each has one of its own (RFC 4814 section
+    4.2); not with `address_mode = "nexthop"`, where the gateway sees the router's only."""
+    gateway_mac: Annotated[MacAddress | None, WITH_GATEWAY] = None
+    """The gateway's address on this side, which is then not asked for by ARP or neighbour discovery."""
+    vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = None
+    """IEEE 802.1Q VLAN identifier of every frame on this side."""
+    queues: Annotated[StrictInt, Field(ge=1, le=64)] | None = None
+    """Queues of the port, each with a sender and a receiver. Default: chosen by gatemark."""
+    ring_frames: Annotated[StrictInt, Field(ge=32, le=65536)] = defaults.RING_FRAMES
+    """Frames that a receive or transmit ring holds."""
+    mtu: Annotated[_Mtu | None, OfRecipe(words="sets", is_limit=True)] = None
+    """Largest IP packet on this side, octets. Default: the recipe's, else 1500."""
 
     def family(self, family: Family) -> Ipv4Model | Ipv6Model | None:
         """Return the hosts of one family."""
@@ -485,29 +476,33 @@ def _within_limits(octets: int, info: ValidationInfo) -> int:
 class FrameSizesModel(Table):
     """Frame sizes, named by the family that has them."""
 
-    family: Family = Field(description="which side's frame the octets are; across translation the other is 20 off")
-    octets: Annotated[tuple[Annotated[StrictInt, AfterValidator(_within_limits)], ...], AsList] = Field(
-        min_length=1, description="frame sizes with FCS and without VLAN tag (RFC 8219 section 5.1.1)"
-    )
+    family: Family
+    """Which family's frame `octets` are; across translation the other is 20 octets off."""
+    octets: Annotated[tuple[Annotated[StrictInt, AfterValidator(_within_limits)], ...], AsList] = Field(min_length=1)
+    """Frame sizes with FCS and without VLAN tag, 64 to 9216 of IPv4 or 84 to 9236 of IPv6 (RFC 8219 section 5.1.1)."""
 
 
 class PortsModel(Table):
     """UDP ports (RFC 4814 section 4.5)."""
 
-    mode: Variation = Field("pseudorandom", description="how the port varies from frame to frame")
-    range: PortSpan = Field(description="ports, inclusive; one value for mode fixed")
+    mode: Variation = "pseudorandom"
+    """How the port varies from frame to frame."""
+    range: PortSpan
+    """Ports, inclusive; one value for mode fixed."""
 
 
 class SourcePortsModel(PortsModel):
     """UDP source ports."""
 
-    range: PortSpan = Field(Span(*defaults.SOURCE_PORTS), description="ports, inclusive; one value for mode fixed")
+    range: PortSpan = Span(*defaults.SOURCE_PORTS)
+    """Ports (RFC 4814 section 4.5); one port for `fixed`."""
 
 
 class DestinationPortsModel(PortsModel):
     """UDP destination ports."""
 
-    range: PortSpan = Field(Span(*defaults.DESTINATION_PORTS), description="ports, inclusive; one value for mode fixed")
+    range: PortSpan = Span(*defaults.DESTINATION_PORTS)
+    """Ports (RFC 4814 section 4.5); one port for `fixed`."""
 
 
 _OctetValue = Annotated[StrictInt, Field(ge=0, le=255)]
@@ -518,45 +513,55 @@ _Networks = Annotated[StrictInt, Field(ge=1, le=256)]
 class DirectionTrafficModel(Table):
     """Traffic of one direction where it differs from the other."""
 
-    source_ports: SourcePortsModel | None = Field(None, description="UDP source ports of this direction")
-    destination_ports: DestinationPortsModel | None = Field(None, description="UDP destination ports of this direction")
-    destination_networks: _Networks | None = Field(None, description="destination networks of this direction")
-    hop_limit: _HopLimit | None = Field(None, description="hop limit or time to live as sent")
-    traffic_class: _OctetValue | None = Field(None, description="traffic class or type of service as sent")
-    dont_fragment: StrictBool | None = Field(None, description="DF of IPv4 frames as sent")
-    udp_checksum: UdpChecksum | None = Field(None, description="UDP checksum of IPv4 frames as sent")
+    source_ports: SourcePortsModel | None = None
+    """UDP source ports of this direction. Default: that of `traffic`."""
+    destination_ports: DestinationPortsModel | None = None
+    """UDP destination ports of this direction. Default: that of `traffic`."""
+    destination_networks: _Networks | None = None
+    """Destination networks of this direction: of the hosts on the right for `forward`, on the left for `reverse`.
+    Default: that of `traffic`."""
+    hop_limit: _HopLimit | None = None
+    """Hop limit or time to live as sent. Default: that of `traffic`."""
+    traffic_class: _OctetValue | None = None
+    """Traffic class or type of service as sent. Default: that of `traffic`."""
+    dont_fragment: StrictBool | None = None
+    """DF of IPv4 frames as sent. Default: that of `traffic`."""
+    udp_checksum: UdpChecksum | None = None
+    """UDP checksum of IPv4 frames as sent. Default: that of `traffic`."""
 
 
 class TrafficModel(Table):
     """What is sent. Lists are swept: each combination is measured."""
 
-    direction: Annotated[tuple[Direction, ...], AsList] = Field(
-        ("bidirectional",), min_length=1, description="directions to be measured (RFC 8219 section 5.3)"
-    )
-    frame_sizes: FrameSizesModel | None = Field(
-        None, description="frame sizes; by default those of RFC 8219 section 5.1.1 that the path carries whole"
-    )
-    mix: Annotated[tuple[MixValue, ...], AsList] = Field(
-        (Mix(1, 1),), min_length=1, description="m of every n frames are foreground (RFC 8219 section 5.3)"
-    )
-    source_ports: SourcePortsModel = Field(SourcePortsModel(), description="UDP source ports")
-    destination_ports: DestinationPortsModel = Field(DestinationPortsModel(), description="UDP destination ports")
-    destination_networks: _Networks = Field(
-        1, description="number of destination networks, the network of each frame drawn from them (RFC 2544 section 12)"
-    )
-    flow_interval_ns: PositiveDuration | None = Field(
-        None,
-        alias="flow_interval",
-        description="network flows start so long after each other (RFC 8219 section 10.2.2); all together without it",
-    )
-    hop_limit: _HopLimit = Field(defaults.HOP_LIMIT, description="hop limit or time to live as sent")
-    traffic_class: _OctetValue = Field(0, description="traffic class or type of service as sent")
-    dont_fragment: StrictBool = Field(False, description="DF of IPv4 frames as sent")
-    udp_checksum: UdpChecksum = Field(
-        "computed", description="UDP checksum of IPv4 frames as sent; zero: they have none (RFC 768)"
-    )
-    forward: DirectionTrafficModel | None = Field(None, description="what is different from left to right")
-    reverse: DirectionTrafficModel | None = Field(None, description="what is different from right to left")
+    direction: Annotated[tuple[Direction, ...], AsList] = Field(("bidirectional",), min_length=1)
+    """Directions to be measured (RFC 2544 section 14, RFC 8219 section 5.3)."""
+    frame_sizes: FrameSizesModel | None = None
+    """Frame sizes to be measured. Default: the sizes of RFC 8219 section 5.1.1 that the MTUs carry."""
+    mix: Annotated[tuple[MixValue, ...], AsList] = Field((Mix(1, 1),), min_length=1)
+    """Frame i is foreground if and only if i mod n < m (RFC 8219 section 5.3); the others are native IPv6. `"0/1"` is
+    background only."""
+    source_ports: SourcePortsModel = SourcePortsModel()
+    """UDP source ports; of a stateful gateway those of background only."""
+    destination_ports: DestinationPortsModel = DestinationPortsModel()
+    """UDP destination ports; of a stateful gateway those of background only."""
+    destination_networks: _Networks = 1
+    """n above 1 draws the destination network of each frame: the third octet of IPv4, or bits 56 to 63 of IPv6, are 0
+    to n - 1 (RFC 2544 section 12 has 256). Not for stateful gateways."""
+    flow_interval_ns: PositiveDuration | None = Field(None, alias="flow_interval")
+    """Network flows start so long after each other (RFC 8219 section 10.2.2); with throughput, frame loss rate and
+    delay only, without background. Default: all start together."""
+    hop_limit: _HopLimit = defaults.HOP_LIMIT
+    """Hop limit or time to live as sent (RFC 2544 appendix C.2.6.4)."""
+    traffic_class: _OctetValue = 0
+    """Traffic class or type of service as sent."""
+    dont_fragment: StrictBool = False
+    """DF of IPv4 frames as sent."""
+    udp_checksum: UdpChecksum = "computed"
+    """UDP checksum of IPv4 frames as sent. `zero`: they have none (RFC 768). Background is IPv6 and always has one."""
+    forward: DirectionTrafficModel | None = None
+    """What is different from left to right."""
+    reverse: DirectionTrafficModel | None = None
+    """What is different from right to left."""
 
     @property
     def has_foreground(self) -> bool:
@@ -585,13 +590,16 @@ class DirectionTraffic:
 class TrialModel(Table):
     """The phases of a trial (RFC 2544 section 23)."""
 
-    duration_ns: PositiveDuration = Field(
-        defaults.TRIAL_DURATION_NS, alias="duration", description="sending time (RFC 2544 section 24)"
-    )
-    settle_ns: Duration = Field(defaults.SETTLE_NS, alias="settle", description="wait before the learning frames")
-    learn_ns: Duration = Field(defaults.LEARN_NS, alias="learn", description="wait after the learning frames")
-    drain_ns: Duration = Field(defaults.DRAIN_NS, alias="drain", description="wait for residual frames")
-    rest_ns: Duration = Field(defaults.REST_NS, alias="rest", description="wait before the next trial")
+    duration_ns: PositiveDuration = Field(defaults.TRIAL_DURATION_NS, alias="duration")
+    """Sending time (RFC 2544 section 24)."""
+    settle_ns: Duration = Field(defaults.SETTLE_NS, alias="settle")
+    """Wait before the learning frames."""
+    learn_ns: Duration = Field(defaults.LEARN_NS, alias="learn")
+    """Wait after the learning frames."""
+    drain_ns: Duration = Field(defaults.DRAIN_NS, alias="drain")
+    """Wait for residual frames."""
+    rest_ns: Duration = Field(defaults.REST_NS, alias="rest")
+    """Wait before the next trial."""
 
     @property
     def waits_ns(self) -> int:
@@ -602,59 +610,48 @@ class TrialModel(Table):
 class ValidityModel(Table):
     """When a trial says nothing about the gateway: the Tester fell short, or others held up the gateway's host."""
 
-    retries: Annotated[StrictInt, Field(ge=0, le=1000)] = Field(
-        defaults.RETRIES, description="how often an invalid trial is repeated"
-    )
-    lateness_max_ns: PositiveDuration = Field(
-        defaults.LATENESS_MAX_NS, alias="lateness_max", description="how late a frame may leave"
-    )
-    held_up_max_ns: Annotated[PositiveDuration | None, SEEN] = Field(
-        None,
-        alias="held_up_max",
-        description="how long others may have the gateway's CPUs before its losses are suspect, default: until its"
-        " queue is full",
-    )
-    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000), SEEN] = Field(
-        defaults.SUSPECT_RETRIES, description="how often a trial is repeated whose failure is suspect"
-    )
+    retries: Annotated[StrictInt, Field(ge=0, le=1000)] = defaults.RETRIES
+    """How often an invalid trial is repeated before the load counts as Tester-limited; more often where such trials end
+    early."""
+    lateness_max_ns: PositiveDuration = Field(defaults.LATENESS_MAX_NS, alias="lateness_max")
+    """How late a frame may leave, and how long one that has arrived may wait for a worker that is held up."""
+    held_up_max_ns: Annotated[PositiveDuration | None, SEEN] = Field(None, alias="held_up_max")
+    """How long others may have the gateway's CPUs in a trial before a failure that this can explain is suspect.
+    Default: the time in which the gateway's smallest queue fills at the load of the trial."""
+    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000), SEEN] = defaults.SUSPECT_RETRIES
+    """How often a trial is repeated whose failure is suspect, before nothing is concluded at its load."""
 
 
 class LineModel(Table):
     """The medium."""
 
-    rate: BitRate | None = Field(None, description="bit/s of the medium, default: what the port reports")
+    rate: BitRate | None = None
+    """Rate of the medium, for `%` and for the theoretical maximum. Default: what the port of a network card reports;
+    none for veth pairs and rings."""
 
 
 class ConnectionsModel(Table):
     """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); stateful gateways only."""
 
-    count: Annotated[tuple[Count, ...], AsList] = Field(
-        (), description="numbers of connections; each is measured; not needed for the capacity"
-    )
-    source_ports: PortSpan = Field(
-        Span(*defaults.CONNECTION_SOURCE_PORTS), description="source ports that the Initiator combines"
-    )
-    destination_ports: PortSpan | None = Field(
-        None, description="destination ports that it combines; default: from 1 on as many as count needs"
-    )
-    order: Literal["increasing", "decreasing", "pseudorandom"] = Field(
-        "pseudorandom", description="order in which four-tuples are enumerated (RFC 9693 section 4.2)"
-    )
-    send_order: Variation = Field(
-        "pseudorandom", description="order in which the Initiator uses the connections in phase 2"
-    )
-    read_order: Variation = Field(
-        "pseudorandom", description="order in which the Responder reads its state table (RFC 9693 section 4.10)"
-    )
-    rate: PhaseOneRate = Field(
-        default_factory=lambda: Fraction(1, 2),
-        description="connections/s of phase 1 before phase 2 and tear-down, or % of the establishment rate that the"
-        " campaign measures",
-    )
-    timeout_ns: PositiveDuration = Field(
-        defaults.PHASE_ONE_TIMEOUT_NS, alias="timeout", description="wait for the last frames of phase 1"
-    )
-    gap_ns: Duration = Field(defaults.PHASE_GAP_NS, alias="gap", description="wait between the phases")
-    retries: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
-        defaults.PHASE_ONE_RETRIES, description="how often phase 1 is repeated; at half the rate if it lost connections"
-    )
+    count: Annotated[tuple[Count, ...], AsList] = ()
+    """Numbers of connections N, each of which is measured. Required unless only the capacity is."""
+    source_ports: PortSpan = Span(*defaults.CONNECTION_SOURCE_PORTS)
+    """Source ports that the Initiator combines: a few times 10,000 (RFC 9693 section 4.1)."""
+    destination_ports: PortSpan | None = None
+    """Destination ports that it combines. Default: from 1 on as many as N needs."""
+    order: Literal["increasing", "decreasing", "pseudorandom"] = "pseudorandom"
+    """Order in which connections are established (RFC 9693 section 4.2)."""
+    send_order: Variation = "pseudorandom"
+    """Order in which the Initiator uses the connections in phase 2. `pseudorandom` draws them, so one may come again
+    before another has come (RFC 4814 section 4.5)."""
+    read_order: Variation = "pseudorandom"
+    """Order in which the Responder reads its state table in phase 2 (RFC 9693 section 4.10)."""
+    rate: PhaseOneRate = Field(default_factory=lambda: Fraction(1, 2))
+    """Rate of test phase 1 before phase 2 and tear-down, in connections/s. A share is of the lowest establishment rate
+    that the same campaign measured with as many connections; a rate above that one is refused."""
+    timeout_ns: PositiveDuration = Field(defaults.PHASE_ONE_TIMEOUT_NS, alias="timeout")
+    """Wait for the last frames of test phase 1."""
+    gap_ns: Duration = Field(defaults.PHASE_GAP_NS, alias="gap")
+    """Wait before test phase 2 and before the validation."""
+    retries: Annotated[StrictInt, Field(ge=0, le=100)] = defaults.PHASE_ONE_RETRIES
+    """How often test phase 1 is repeated before phase 2 or tear-down, at half the rate if connections were lost."""

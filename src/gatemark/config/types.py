@@ -70,6 +70,14 @@ class Mix:
         return self.m < self.n
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the reference calls the values of a type as the file has them: a single one, and several in a list."""
+
+    single: str
+    several: str = ""
+
+
 def read_span(value: object, *, lowest: int, highest: int, example: str) -> Span:
     """Read ``a-b`` or one integer; both ends inclusive and within [lowest, highest]."""
     if isinstance(value, Span):
@@ -323,7 +331,11 @@ NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
 A_SHARE = "write a share above 0%"
 
 Duration = Annotated[
-    int, PlainValidator(with_remedy(_duration)), PlainSerializer(write_duration), written_as(_DURATION_PATTERN, "2s")
+    int,
+    PlainValidator(with_remedy(_duration)),
+    PlainSerializer(write_duration),
+    written_as(_DURATION_PATTERN, "2s"),
+    Written("time", "times"),
 ]
 """Nanoseconds, 0 allowed."""
 PositiveDuration = Annotated[
@@ -331,6 +343,7 @@ PositiveDuration = Annotated[
     PlainValidator(positive(with_remedy(_duration), "write a time above 0, for example 60s")),
     PlainSerializer(write_duration),
     written_as(_DURATION_PATTERN, "60s"),
+    Written("time above 0", "times above 0"),
 ]
 """Nanoseconds, above 0."""
 BitRate = Annotated[
@@ -338,18 +351,21 @@ BitRate = Annotated[
     PlainValidator(positive(with_remedy(parse_rate), "write the bit/s of the medium, for example 10G")),
     PlainSerializer(write_rate),
     written_as(RATE_PATTERN, "10G"),
+    Written("bit/s", "bit/s"),
 ]
 FrameRate = Annotated[
     int | LineShare,
     PlainValidator(positive(with_remedy(_share_of_line), NEVER_ENDS)),
     PlainSerializer(write_rate),
     written_as(RATE_OR_SHARE_PATTERN, "100k"),
+    Written("rate or share", "rates or shares"),
 ]
 """Frames per second in one direction, or a share of the line rate."""
 Count = Annotated[
     int,
     PlainValidator(positive(with_remedy(_count), "write 1 or more, for example 10k")),
     written_as(RATE_PATTERN, "1M"),
+    Written("number", "numbers"),
 ]
 """A number of things, above 0."""
 PhaseOneRate = Annotated[
@@ -357,6 +373,7 @@ PhaseOneRate = Annotated[
     PlainValidator(positive(with_remedy(_phase_one_rate), "write connections per second, or % of the measured rate")),
     PlainSerializer(write_rate),
     written_as(RATE_OR_SHARE_PATTERN, "50%"),
+    Written("rate or share", "rates or shares"),
 ]
 """Connections per second, or a share of the measured maximum connection establishment rate."""
 Share = Annotated[
@@ -364,6 +381,7 @@ Share = Annotated[
     PlainValidator(positive(with_remedy(read_share), A_SHARE)),
     PlainSerializer(write_ratio),
     written_as(RATIO_PATTERN, "50%"),
+    Written("share", "shares"),
 ]
 """A ratio in (0, 1]."""
 SharesOrSearch = Annotated[
@@ -382,72 +400,91 @@ SharesOrSearch = Annotated[
             ]
         }
     ),
+    Written('list of shares, or `"search"`'),
 ]
 """Ratios in (0, 1], one or a list, or ``search`` where gatemark looks for one."""
 LossRatio = Annotated[
-    Fraction, PlainValidator(with_remedy(_loss_ratio)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "0.01%")
+    Fraction,
+    PlainValidator(with_remedy(_loss_ratio)),
+    PlainSerializer(write_ratio),
+    written_as(RATIO_PATTERN, "0.01%"),
+    Written("ratio below 1"),
 ]
 Step = Annotated[
-    Fraction, PlainValidator(with_remedy(_step)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "10%")
+    Fraction,
+    PlainValidator(with_remedy(_step)),
+    PlainSerializer(write_ratio),
+    written_as(RATIO_PATTERN, "10%"),
+    Written("ratio above 0"),
 ]
 PortSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=1, highest=65535, example="1024-65535")),
     PlainSerializer(str),
     written_as(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "1024-65535"),
+    Written("range in 1 to 65535"),
 ]
 HostSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=0, highest=65535, example="2-254")),
     PlainSerializer(str),
     written_as(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "2-254"),
+    Written("range in 0 to 65535"),
 ]
 MixValue = Annotated[
     Mix,
     PlainValidator(read_mix),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9]+\s*/\s*[0-9]*[1-9][0-9]*\s*$", "examples": ["9/10"]}),
+    Written('`"m/n"`, n up to 65536', '`"m/n"`, n up to 65536'),
 ]
 Ipv4 = Annotated[
     IPv4Address,
     PlainValidator(lambda value: _address(value, 4)),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv4"}),
+    Written("IPv4 address"),
 ]
 Ipv6 = Annotated[
     IPv6Address,
     PlainValidator(lambda value: _address(value, 6)),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv6"}),
+    Written("IPv6 address"),
 ]
 Ipv4Prefix = Annotated[
     IPv4Network,
     PlainValidator(lambda value: _network(value, IPv4Network, "198.18.0.0/24")),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "examples": ["198.18.0.0/24"]}),
+    Written("IPv4 prefix"),
 ]
 Ipv6Prefix = Annotated[
     IPv6Network,
     PlainValidator(lambda value: _network(value, IPv6Network, "2001:2::/120")),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "examples": ["2001:2::/120"]}),
+    Written("IPv6 prefix"),
 ]
 IpPrefix = Annotated[
     IPv4Network | IPv6Network,
     PlainValidator(_any_network),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "examples": ["198.19.0.1/32"]}),
+    Written("prefix", "prefixes"),
 ]
 TranslationPrefix = Annotated[
     IPv6Network,
     PlainValidator(_translation_prefix),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "examples": ["2001:2:0:6400::/96"]}),
+    Written("IPv6 prefix"),
 ]
 MacAddress = Annotated[
     str,
     PlainValidator(_mac),
     WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$"}),
+    Written("MAC address"),
 ]
 SshHost = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string", "pattern": r"^[^-\s]\S*$"})]
 """What OpenSSH takes for a host: a name of ~/.ssh/config, user@host, ssh://user@host:port."""
@@ -456,7 +493,10 @@ SettingName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 ProcessName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/+-]{1,15}$")]
 """Name of a process as the kernel keeps it: at most 15 characters."""
 SettingValue = Annotated[
-    int | str, PlainValidator(_setting), WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]})
+    int | str,
+    PlainValidator(_setting),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    Written("integer or text", "integers and texts"),
 ]
 """Its value, which commands take as text."""
 AsList = BeforeValidator(_listed)

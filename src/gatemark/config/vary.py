@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from gatemark.config.check import nearest
 from gatemark.config.keys import is_key, key_paths
@@ -36,15 +36,14 @@ class VaryModel(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, tuple[Any, ...]]
 
-    titles: tuple[str, ...] = Field(
-        (), description="names of the columns, one for each value; default: the value of the first key"
-    )
-    without: tuple[tuple[str, ...], ...] = Field(
-        (), description="paths of keys that columns do not have, a list for each value; default: they have all"
-    )
-    search_from_previous: bool = Field(
-        False, description="searches begin near the result of the column before, along this [[vary]]"
-    )
+    titles: tuple[str, ...] = ()
+    """Name of each value, for tables and folders, of 1 to 60 characters. Default: the value of the first key, such as
+    `count 1M`."""
+    without: tuple[tuple[str, ...], ...] = ()
+    """Paths of keys that columns do not have, a list for each value: `[[], ["connections", "gateway.table"]]` for a NAT
+    and a router."""
+    search_from_previous: bool = False
+    """Searches begin near the results of the column before along this `[[vary]]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ def _with_tables(common: type[F]) -> type[F]:
         annotation: Any = table | None
         for rule in table.only:
             annotation = Annotated[annotation, rule]
-        fields[table.key] = (annotation, Field(None, description=table.purpose))
+        fields[table.key] = (annotation, None)
     with_tables = create_model(common.__name__, __base__=common, __module__=__name__, __doc__=common.__doc__, **fields)
     with_tables.procedure_tables = _TABLES
     return with_tables

@@ -24,21 +24,16 @@ class BackToBackTable(ProcedureTable):
     reads_frame_rate = True
     needs_line_rate = True
 
-    ceiling_ns: PositiveDuration = Field(
-        defaults.BURST_CEILING_NS, alias="ceiling", description="longest burst, as its time at line rate"
-    )
-    resolution: BurstResolution = Field(
-        default_factory=lambda: Fraction(1, 100), description="gap at which to stop, in frames or % of the ceiling"
-    )
-    bursts: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(
-        defaults.BURSTS, description="how often the search is repeated (RFC 2544 section 26.4)"
-    )
-    wait_ns: PositiveDuration = Field(
-        defaults.BURST_WAIT_NS, alias="wait", description="wait for the frames of a burst after its end"
-    )
-    search: Literal["binary", "loss_verification"] = Field(
-        "binary", description="halving, or halving in which a loss must happen twice (RFC 9004 section 6.2)"
-    )
+    ceiling_ns: PositiveDuration = Field(defaults.BURST_CEILING_NS, alias="ceiling")
+    """Longest burst, as its time at line rate (RFC 9004 section 6.2)."""
+    resolution: BurstResolution = Field(default_factory=lambda: Fraction(1, 100))
+    """Distance of the bounds at which a search ends; a share is one of the longest burst."""
+    bursts: Annotated[StrictInt, Field(ge=1, le=10_000)] = defaults.BURSTS
+    """How often the search is repeated (RFC 2544 section 26.4); in place of `repetitions`."""
+    wait_ns: PositiveDuration = Field(defaults.BURST_WAIT_NS, alias="wait")
+    """Wait for the frames of a burst after its end; in place of `trial.drain`."""
+    search: Literal["binary", "loss_verification"] = "binary"
+    """Halving; or halving in which a burst fails only if it loses frames twice (RFC 9004 section 6.2)."""
 
     def repetitions(self, campaign: CampaignFile) -> int:
         """Return how often the search is repeated."""

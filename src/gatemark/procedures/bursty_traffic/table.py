@@ -30,18 +30,13 @@ class BurstyTrafficTable(ProcedureTable):
     reads = frozenset({"trial"})
     needs_line_rate = True
 
-    frames: tuple[Annotated[StrictInt, Field(ge=2, le=BURST_FRAMES_MAX)], ...] = Field(
-        BURST_FRAMES, min_length=1, description="frames of each burst; one search for each"
-    )
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap between the loads at which to stop, in frames/s or % of line rate",
-    )
-    search_duration_ns: PositiveDuration = Field(
-        defaults.SEARCH_DURATION_NS,
-        alias="search_duration",
-        description="sending time while searching; the result is confirmed with trial.duration",
-    )
+    frames: tuple[Annotated[StrictInt, Field(ge=2, le=BURST_FRAMES_MAX)], ...] = Field(BURST_FRAMES, min_length=1)
+    """Frames of each burst; one search for each."""
+    resolution: FrameRate = Field(default_factory=lambda: LineShare(1, 1000))
+    """Distance of the loads at which a search ends, below the line rate."""
+    search_duration_ns: PositiveDuration = Field(defaults.SEARCH_DURATION_NS, alias="search_duration")
+    """Sending time while searching; the result is confirmed with `trial.duration`. Default: `"1s"`, or `trial.duration`
+    if that is shorter."""
 
     def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of the trials that confirm the result."""

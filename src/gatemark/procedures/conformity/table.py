@@ -21,7 +21,7 @@ FEW_CONNECTIONS = 10
 
 
 class ConformityTable(ProcedureTable):
-    """What a gateway does with packets that it must drop, must deliver, or may treat as it likes (RFC 7599)."""
+    """What a MAP-T gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 7599)."""
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
@@ -29,18 +29,15 @@ class ConformityTable(ProcedureTable):
     begins_with_full_table = False
     sends_echo = True
 
-    cases: Annotated[tuple[CaseName, ...], AsList] = Field(
-        (), description="which cases; default: all that the rules have"
-    )
-    frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = Field(
-        3, description="frames of each case, and of each control beside it"
-    )
-    interval_ns: PositiveDuration = Field(
-        20 * defaults.MILLISECOND_NS, alias="interval", description="from one frame of a side to the next"
-    )
-    timeout_ns: PositiveDuration = Field(
-        defaults.SECOND_NS, alias="timeout", description="how long to wait for answers after the last frame"
-    )
+    cases: Annotated[tuple[CaseName, ...], AsList] = ()
+    """Which cases are tried. A border relay has the first eight, a customer edge `echo_from_inside` and the last five.
+    Default: all that the rules have."""
+    frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
+    """Frames of each case, and of each control beside it."""
+    interval_ns: PositiveDuration = Field(20 * defaults.MILLISECOND_NS, alias="interval")
+    """From one frame of a side to the next."""
+    timeout_ns: PositiveDuration = Field(defaults.SECOND_NS, alias="timeout")
+    """How long to wait for answers after the last frame."""
 
     @property
     def first_count(self) -> int:

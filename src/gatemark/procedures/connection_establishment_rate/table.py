@@ -29,30 +29,23 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
     finds_connection_rate = True
     begins_with_full_table = False
 
-    maximum: FrameRate | None = Field(
-        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
-    )
-    expected: FrameRate | None = Field(
-        None,
-        description="result that is expected, in connections/s or % of line rate: the search begins at 1.5 times it",
-    )
-    minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap at which to stop, in connections/s or % of maximum, given or found",
-    )
-    loss_tolerance: LossRatio = Field(
-        default_factory=lambda: Fraction(0),
-        description="share of the connections that may fail to be established; RFC 9693 wants 0%",
-    )
-    validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
-        (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
-    )
-    alpha: SharesOrSearch = Field(
-        (Fraction(1),),
-        description="rate of the validation as a share of the rate under test; several are measured one by one;"
-        ' "search" looks for one that does not matter',
-    )
+    maximum: FrameRate | None = None
+    """Highest rate; it is tried first. Default: `"100%"`; without a line rate it is found as for the throughput."""
+    expected: FrameRate | None = None
+    """Result that is expected, as in `throughput`."""
+    minimum: FrameRate = 1
+    """Lowest rate tried; none is so low that connections expire during the trial."""
+    resolution: FrameRate = Field(default_factory=lambda: LineShare(1, 1000))
+    """Distance of the bounds at which the search ends; a share is one of the maximum, given or found."""
+    loss_tolerance: LossRatio = Field(default_factory=lambda: Fraction(0))
+    """Share of the connections that may fail to be established. Above 0 the result is not a maximum connection
+    establishment rate, `connections.rate` may not be a share of it, and nothing can be validated."""
+    validated: Annotated[tuple[StrictBool, ...], AsList] = Field((False,), min_length=1)
+    """Whether the Responder then checks every connection (RFC 9693 section 4.6). `[false, true]` measures both."""
+    alpha: SharesOrSearch = (Fraction(1),)
+    """Rate of the validation, as a share of the rate under test. Each of several is measured, and the report puts them
+    side by side with the rate without validation. `"search"` lowers it (100 %, 80 %, 50 %, 25 %) until the validated
+    rate is that without validation, and needs `validated = [false, true]`."""
 
     @property
     def is_open_ended(self) -> bool:

@@ -27,28 +27,24 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
     finds_connection_count = True
     begins_with_full_table = False
 
-    start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
-    maximum: Count | None = Field(
-        None,
-        description="connections at which the search ends; default: the port space, of a customer edge the four-tuples",
-    )
-    maximum_rate: FrameRate | None = Field(
-        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
-    )
-    rate_resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 100),
-        description="e: error of the rate, in connections/s or % of maximum_rate, given or found",
-    )
-    resolution: Count = Field(1, description="E: error of the capacity, in connections")
-    alpha: Share = Field(default_factory=lambda: Fraction(1), description="rate of the validation as a share")
-    beta: Share = Field(
-        default_factory=lambda: Fraction(1, 5),
-        description="share of the safe rate below which the exponential search takes the table for full",
-    )
-    gamma: Share = Field(
-        default_factory=lambda: Fraction(2, 5),
-        description="share of the safe rate below which the final binary search takes the table for full",
-    )
+    start: Count = defaults.CAPACITY_START
+    """C0: a number of connections that the gateway certainly holds."""
+    maximum: Count | None = None
+    """Number of connections at which the search ends. Default: as many as four-tuples and public endpoints allow; of a
+    customer edge as many as four-tuples, because its ports may be its capacity."""
+    maximum_rate: FrameRate | None = None
+    """Highest rate tried with C0, connections/s. Default: `"100%"`; without a line rate it is found as for the
+    throughput."""
+    rate_resolution: FrameRate = Field(default_factory=lambda: LineShare(1, 100))
+    """e: error of the rates; a share is one of the highest rate, given or found."""
+    resolution: Count = 1
+    """E: error of the capacity, connections."""
+    alpha: Share = Field(default_factory=lambda: Fraction(1))
+    """Rate of the validation, as a share of the rate under test."""
+    beta: Share = Field(default_factory=lambda: Fraction(1, 5))
+    """Share of the safe rate below which the exponential search takes the table for full; below 100 %."""
+    gamma: Share = Field(default_factory=lambda: Fraction(2, 5))
+    """The same in the final binary search."""
 
     @property
     def is_open_ended(self) -> bool:

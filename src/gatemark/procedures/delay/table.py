@@ -26,23 +26,18 @@ class DelayTable(ProcedureTable):
     reads_frame_rate = True
     measures_delays = True
 
-    metrics: Annotated[tuple[DelayMetric, ...], AsList] = Field(
-        ("latency", "pdv", "ipdv"), min_length=1, description="what is measured; all of it in the same trials"
-    )
-    load: Annotated[tuple[LoadOfThroughput, ...], AsList] = Field(
-        default_factory=lambda: (Fraction(1),),
-        min_length=1,
-        description="loads: frames/s per direction, or % of the throughput that the campaign measures",
-    )
-    duration_ns: PositiveDuration | None = Field(
-        None, alias="duration", description="sending time, default 120s with latency and 60s without"
-    )
-    first_tag_ns: Duration = Field(
-        defaults.FIRST_TAG_NS, alias="first_tag", description="latency: when frames begin to be tagged"
-    )
-    tags: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
-        defaults.TAGS, description="latency: tagged frames of each direction"
-    )
+    metrics: Annotated[tuple[DelayMetric, ...], AsList] = Field(("latency", "pdv", "ipdv"), min_length=1)
+    """What is measured, all of it in the same trials."""
+    load: Annotated[tuple[LoadOfThroughput, ...], AsList] = Field(default_factory=lambda: (Fraction(1),), min_length=1)
+    """Loads: all rates, or all shares of the throughput. That is the lowest one that any repetition of the same
+    campaign found with the same traffic."""
+    duration_ns: PositiveDuration | None = Field(None, alias="duration")
+    """Sending time. Default: 120 s with latency, else 60 s."""
+    first_tag_ns: Duration = Field(defaults.FIRST_TAG_NS, alias="first_tag")
+    """When frames begin to be tagged, below `duration`; `latency` only."""
+    tags: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.TAGS
+    """Tagged frames of each direction, evenly spread over the rest of the trial. With fewer than 1000 a single lost one
+    makes the worst case latency unknown. `latency` only."""
 
     @property
     def has_latency(self) -> bool:

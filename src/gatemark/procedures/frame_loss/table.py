@@ -20,18 +20,13 @@ class FrameLossTable(ProcedureTable):
     purpose = "measure the frame loss rate"
     lets_flows_start_apart = True
 
-    rates: tuple[FrameRate, ...] | None = Field(
-        None, min_length=1, description="loads to be measured; in place of maximum and step"
-    )
-    maximum: FrameRate | None = Field(
-        None,
-        description="first load, in frames/s per direction or % of line rate; default: 100%, without a line: twice the"
-        " throughput that the campaign measures",
-    )
-    step: Step = Field(
-        default_factory=lambda: Fraction(1, 10),
-        description="step from each load to the next lower one, as a share of maximum",
-    )
+    rates: tuple[FrameRate, ...] | None = Field(None, min_length=1)
+    """Loads to be measured, all of them; in place of `maximum` and `step`."""
+    maximum: FrameRate | None = None
+    """First load. Default: `"100%"`; without a line rate twice the throughput of the campaign."""
+    step: Step = Field(default_factory=lambda: Fraction(1, 10))
+    """Step from each load to the next lower one, as a share of `maximum`, until two successive trials without loss (RFC
+    2544 section 26.3)."""
 
     def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""

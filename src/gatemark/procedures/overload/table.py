@@ -24,6 +24,7 @@ from gatemark.config.types import (
     LossRatio,
     PositiveDuration,
     Share,
+    Written,
     with_remedy,
     write_ratio,
     written_as,
@@ -70,7 +71,11 @@ def _factor(value: Any) -> Fraction:
 
 
 Factor = Annotated[
-    Fraction, PlainValidator(with_remedy(_factor)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "125%")
+    Fraction,
+    PlainValidator(with_remedy(_factor)),
+    PlainSerializer(write_ratio),
+    written_as(RATIO_PATTERN, "125%"),
+    Written("ratio, 100 % to 10000 %"),
 ]
 """A ratio of at least 1."""
 
@@ -78,20 +83,12 @@ Factor = Annotated[
 class GracefulModel(Table):
     """What the judgement of graceful degradation asks for."""
 
-    rate: Share = Field(
-        default_factory=lambda: Fraction(9, 10),
-        description="least packets/s with more clients than saturate the gateway, as a share of the most that it"
-        " reaches; the fewest clients with that share saturate it",
-    )
-    rtt: Factor = Field(
-        default_factory=lambda: Fraction(5, 4),
-        description="longest mean round-trip time beyond saturation, as a share of one that grows like the number of"
-        " clients",
-    )
-    loss: LossRatio = Field(
-        default_factory=lambda: Fraction(1, 1000),
-        description="most echo requests without a correct reply in time, of each number of clients",
-    )
+    rate: Share = Field(default_factory=lambda: Fraction(9, 10))
+    """Least replies/s beyond saturation, as a share of the most."""
+    rtt: Factor = Field(default_factory=lambda: Fraction(5, 4))
+    """Longest mean round-trip time beyond saturation, as a share of one that grows like the number of clients."""
+    loss: LossRatio = Field(default_factory=lambda: Fraction(1, 1000))
+    """Most requests without a correct reply in time, of each number of clients; below 100 %."""
 
 
 class OverloadTable(ProcedureTable):
@@ -103,48 +100,37 @@ class OverloadTable(ProcedureTable):
     sends_echo = True
 
     clients: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=CLIENTS_MAX)], ...], AsList] = Field(
-        (1, 2, 4, 8), min_length=1, description="numbers of clients, a column of the results for each"
+        (1, 2, 4, 8), min_length=1
     )
-    window: Annotated[int, Field(strict=True, ge=1, le=WINDOW_MAX)] = Field(
-        4, description="requests of each client that are under way at once"
-    )
-    count: Annotated[int, Field(strict=True, ge=1, le=COUNT_MAX)] = Field(
-        11, description="requests to each destination, with one identifier"
-    )
-    destinations: Annotated[int, Field(strict=True, ge=1, le=DESTINATIONS_MAX)] | None = Field(
-        None,
-        description="destinations of each client, a multiple of window; default 16,384, or as many as the hosts on the"
-        " right and gateway.table.size allow for the most clients",
-    )
+    """Numbers of clients, a column of the results for each."""
+    window: Annotated[int, Field(strict=True, ge=1, le=WINDOW_MAX)] = 4
+    """Requests of each client that are under way at once."""
+    count: Annotated[int, Field(strict=True, ge=1, le=COUNT_MAX)] = 11
+    """Requests to each destination, with one identifier."""
+    destinations: Annotated[int, Field(strict=True, ge=1, le=DESTINATIONS_MAX)] | None = None
+    """Destinations of each client, a multiple of `window`; with more than the default the clients share hosts. Default:
+    16,384, or as many as the hosts on the right and `gateway.table.size` allow for the most clients."""
     data_octets: Annotated[int, Field(strict=True, ge=DATA_OCTETS_MIN, le=DATA_OCTETS_MAX)] = Field(
-        DATA_OCTETS, alias="data", description="octets of data in a request"
+        DATA_OCTETS, alias="data"
     )
-    mode: Mode = Field(
-        "closed_loop",
-        description="when requests are sent: the next one of a slot on the reply to the last, or at constant rates",
-    )
-    rates: Annotated[tuple[FrameCount, ...], AsList] = Field(
-        (), description="constant_rate: requests/s of all clients together, each with every number of clients"
-    )
-    pace_without_reply_ns: PositiveDuration = Field(
-        PACE_NS, alias="pace_without_reply", description="closed_loop: time after which a slot goes on without a reply"
-    )
-    timeout_ns: PositiveDuration = Field(
-        defaults.SECOND_NS, alias="timeout", description="a reply that comes later is late"
-    )
-    duration_ns: PositiveDuration | None = Field(
-        None,
-        alias="duration",
-        description="closed_loop: longest sending time, default 10min; constant_rate: sending time, default"
-        " trial.duration",
-    )
-    state_timeout_ns: PositiveDuration = Field(
-        STATE_TIMEOUT_NS,
-        alias="state_timeout",
-        description="time after which a stateful gateway forgets an identifier without packets, for checks before"
-        " anything is sent",
-    )
-    graceful: GracefulModel = Field(GracefulModel(), description="the judgement of graceful degradation")
+    """Octets of data in a request; 56 make an IPv6 packet of 104 octets, or an IPv4 packet of 84."""
+    mode: Mode = "closed_loop"
+    """`closed_loop`: a slot sends its next request on the reply to the last one. `constant_rate`: requests are due at
+    the rates."""
+    rates: Annotated[tuple[FrameCount, ...], AsList] = ()
+    """`constant_rate`: requests/s of all clients together, each with every number of clients."""
+    pace_without_reply_ns: PositiveDuration = Field(PACE_NS, alias="pace_without_reply")
+    """`closed_loop`: time after which a slot continues without a reply."""
+    timeout_ns: PositiveDuration = Field(defaults.SECOND_NS, alias="timeout")
+    """A reply that comes later is late."""
+    duration_ns: PositiveDuration | None = Field(None, alias="duration")
+    """Longest sending time of a closed loop, which ends when every destination was asked; sending time at a constant
+    rate. Default: `"10min"`, at a constant rate `trial.duration`."""
+    state_timeout_ns: PositiveDuration = Field(STATE_TIMEOUT_NS, alias="state_timeout")
+    """Time after which a stateful gateway forgets an identifier without packets, for checks before anything is sent.
+    Linux has 30 s, RFC 6146 section 4 has 60 s."""
+    graceful: GracefulModel = GracefulModel()
+    """The rules of the judgement."""
 
     @property
     def is_closed_loop(self) -> bool:

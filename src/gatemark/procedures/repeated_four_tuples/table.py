@@ -23,15 +23,15 @@ class RepeatedFourTuplesTable(ProcedureTable):
     only = (STATEFUL,)
     begins_with_full_table = False
 
-    frames: Count = Field(description="frames of each trial; the connection of each is drawn from all of them")
-    maximum: FrameRate | None = Field(
-        None, description="highest rate, in frames/s or % of line rate; default: 100%, without a line: found"
-    )
-    minimum: FrameRate = Field(1, description="lowest rate, in frames/s or % of line rate")
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap at which to stop, in frames/s or % of maximum, given or found",
-    )
+    frames: Count
+    """F: frames of each trial."""
+    maximum: FrameRate | None = None
+    """Highest rate, frames/s; it is tried first. Default: `"100%"`; without a line rate it is found as for the
+    throughput."""
+    minimum: FrameRate = 1
+    """Lowest rate tried; none is so low that connections expire during the trial."""
+    resolution: FrameRate = Field(default_factory=lambda: LineShare(1, 1000))
+    """Distance of the bounds at which the search ends; a share is one of the maximum, given or found."""
 
     @property
     def is_open_ended(self) -> bool:

@@ -26,16 +26,14 @@ class ResetTable(ProcedureTable):
     reads = frozenset({"gateway", "testbed"})
     reads_frame_rate = True
 
-    kind: Literal["software"] = Field("software", description="what is reset: the gateway's software, by its action")
-    before_ns: PositiveDuration = Field(
-        defaults.BEFORE_RESET_NS, alias="before", description="sending time before the reset"
-    )
-    observe_ns: PositiveDuration = Field(
-        defaults.OBSERVE_NS, alias="observe", description="sending time from the reset on"
-    )
-    load: FrameCount | None = Field(
-        None, description="frames/s per direction in place of the throughput that the campaign measures"
-    )
+    kind: Literal["software"] = "software"
+    """What is reset: the gateway's software, by its command."""
+    before_ns: PositiveDuration = Field(defaults.BEFORE_RESET_NS, alias="before")
+    """Sending time before the reset."""
+    observe_ns: PositiveDuration = Field(defaults.OBSERVE_NS, alias="observe")
+    """Sending time from the reset on."""
+    load: FrameCount | None = None
+    """Load. Default: the throughput that the campaign found with the same traffic."""
 
     def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""

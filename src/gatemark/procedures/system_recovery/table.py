@@ -23,18 +23,14 @@ class SystemRecoveryTable(ProcedureTable):
     purpose = "measure the system recovery time"
     reads_frame_rate = True
 
-    overload: ShareOfThroughput = Field(
-        default_factory=lambda: defaults.OVERLOAD, description="first load as a share of the throughput"
-    )
-    duration_ns: PositiveDuration = Field(
-        defaults.TRIAL_DURATION_NS, alias="duration", description="sending time of the overload"
-    )
-    observe_ns: PositiveDuration = Field(
-        defaults.OBSERVE_NS, alias="observe", description="sending time of half that load after it"
-    )
-    load: FrameCount | None = Field(
-        None, description="frames/s per direction in place of the throughput that the campaign measures"
-    )
+    overload: ShareOfThroughput = Field(default_factory=lambda: defaults.OVERLOAD)
+    """First load as a share of the throughput, above 100 %; never more than the line rate."""
+    duration_ns: PositiveDuration = Field(defaults.TRIAL_DURATION_NS, alias="duration")
+    """Sending time of the overload."""
+    observe_ns: PositiveDuration = Field(defaults.OBSERVE_NS, alias="observe")
+    """Sending time of half that load after it."""
+    load: FrameCount | None = None
+    """Load of which the overload is a share. Default: the throughput that the campaign found with the same traffic."""
 
     def phase_two_ns(self, campaign: CampaignFile) -> int:
         """Return the sending time of its trials."""

@@ -27,32 +27,24 @@ class ThroughputTable(ProcedureTable):
     reads = frozenset({"trial"})
     finds_frame_rate = True
 
-    search: Literal["binary", "mlrsearch"] = Field("binary", description="halving, or MLRsearch")
-    maximum: FrameRate | None = Field(
-        None,
-        description="highest load, in frames/s per direction or % of line rate; default: 100%, without a line: found",
-    )
-    expected: FrameRate | None = Field(
-        None,
-        description="result that is expected, in frames/s per direction or % of line rate: the search begins at 1.5"
-        " times it",
-    )
-    minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap at which to stop, in frames/s or % of maximum, given or found",
-    )
-    loss_tolerance: LossRatio = Field(
-        default_factory=lambda: Fraction(0), description="loss ratio per direction that still passes; RFC 2544 wants 0%"
-    )
-    search_duration_ns: PositiveDuration = Field(
-        defaults.SEARCH_DURATION_NS,
-        alias="search_duration",
-        description="sending time while searching; the result is confirmed with trial.duration",
-    )
-    frame_timeout_ns: PositiveDuration | None = Field(
-        None, alias="frame_timeout", description="a frame that takes longer counts as lost; default: no limit"
-    )
+    search: Literal["binary", "mlrsearch"] = "binary"
+    """Halving, or MLRsearch (RFC 9971)."""
+    maximum: FrameRate | None = None
+    """Highest load; it is tried first. Default: `"100%"`; without a line rate it is found."""
+    expected: FrameRate | None = None
+    """Result that is expected: the search begins at 1.5 times it."""
+    minimum: FrameRate = 1
+    """Lowest load tried."""
+    resolution: FrameRate = Field(default_factory=lambda: LineShare(1, 1000))
+    """Distance of the bounds at which the search ends; a share is one of the maximum, given or found."""
+    loss_tolerance: LossRatio = Field(default_factory=lambda: Fraction(0))
+    """Loss ratio of each direction and class that still passes. Above 0 the result is not a throughput (RFC 1242
+    section 3.17)."""
+    search_duration_ns: PositiveDuration = Field(defaults.SEARCH_DURATION_NS, alias="search_duration")
+    """Sending time while searching, at most `trial.duration`. The result is confirmed with `trial.duration` (RFC 2544
+    section 24)."""
+    frame_timeout_ns: PositiveDuration | None = Field(None, alias="frame_timeout")
+    """A correct frame that takes longer counts as lost. Default: a frame may take until the end of the drain wait."""
 
     @property
     def is_open_ended(self) -> bool:

@@ -1,0 +1,120 @@
+"""The tables of the campaign file: each key with its type, its default and its docstring."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
+from tests.references.page import table
+
+from gatemark.config.described import described
+from gatemark.config.keys import models_in
+from gatemark.config.types import Written
+from gatemark.config.vary import VaryModel
+from gatemark.procedures.registry import CampaignFile
+from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, Technology
+
+LIMITS = ("ge", "lt", "le", "max_length")
+PLAIN = {int: ("integer", "integers"), bool: ("boolean", "booleans"), str: ("text", "texts")}
+
+
+def models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield a table and all tables in it."""
+    yield model
+    for field in model.model_fields.values():
+        for inner in models_in(field.annotation):
+            yield from models(inner)
+
+
+TABLES: Mapping[str, type[BaseModel]] = {
+    model.__name__: model for root in (CampaignFile, VaryModel) for model in models(root)
+}
+ALIKE = {"Ipv6Model"}
+"""Tables with the keys of another one, which have no place of their own."""
+
+
+def block(name: str) -> str:
+    """Return a table of the file as a table of the page, or all technologies."""
+    if name == "technologies":
+        return table(
+            ("technology", "what it is", "left, or inside", "right, or outside"),
+            map(_technology, TECHNOLOGIES.values()),
+        )
+    return table(("key", "type", "default", "meaning"), (_row(TABLES[name], key) for key in TABLES[name].model_fields))
+
+
+def _technology(row: Technology) -> tuple[str, ...]:
+    return f"`{row.name}`", row.words, *(FAMILY_WORDS[family] for family in row.families)
+
+
+def _row(model: type[BaseModel], name: str) -> tuple[str, str, str, str]:
+    field = model.model_fields[name]
+    meaning, default = described(model, name), _default(field)
+    if said := re.search(r" Default: (.+?)\.(?= For [^.]+ only\.$|$)", meaning):
+        meaning, default = meaning.replace(said[0], ""), said[1]
+    return f"`{field.alias or name}`", _type(_annotation(field), _extra(field)), default, meaning
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _annotation(field: FieldInfo) -> Any:
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True)
+    if default is None:
+        return "-"
+    if isinstance(default, BaseModel):
+        return ""
+    return f"`{json.dumps(TypeAdapter(_annotation(field)).dump_python(default, mode='json'))}`"
+
+
+def _type(annotation: Any, extra: dict[str, Any], *, many: bool = False) -> str:
+    """Return what a type is called, of one value or of several in a list."""
+    metadata: list[Any] = []
+    while get_origin(annotation) is Annotated:
+        annotation, *more = get_args(annotation)
+        metadata += (inner for item in more for inner in (item.metadata if isinstance(item, FieldInfo) else [item]))
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    if written := next((item for item in metadata if isinstance(item, Written)), None):
+        return written.several if many else written.single
+    if get_origin(annotation) in (Union, UnionType):
+        return _type(Annotated[parts[0], *metadata] if metadata else parts[0], extra, many=many)
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{json.dumps(part)}`" for part in parts)
+    if get_origin(annotation) is tuple:
+        return f"{'lists' if many else 'list'} of {_type(parts[0], {}, many=True)}"
+    if get_origin(annotation) is dict:
+        return f"table of {_type(parts[1], {}, many=True)}"
+    if issubclass(annotation, BaseModel):
+        return "tables" if many else "table"
+    return PLAIN[annotation][many] + _limits(metadata, extra)
+
+
+def _limits(metadata: list[Any], extra: dict[str, Any]) -> str:
+    """Return the limits of a number or of a text in words; `extra` has those of the schema."""
+    known = {name: getattr(item, name) for item in metadata for name in LIMITS if hasattr(item, name)} | extra
+    if "max_length" in known:
+        return f", at most {known['max_length']} characters"
+    lowest = known.get("ge", known.get("minimum"))
+    highest = known.get("le", known.get("maximum", known["lt"] - 1 if "lt" in known else None))
+    if lowest is None:
+        return ""
+    return f", {lowest} or more" if highest is None else f", {lowest} to {_number(highest)}"
+
+
+def _number(number: int) -> str:
+    power = (number + 1).bit_length() - 1
+    if power > 32 and number + 1 == 1 << power:
+        return f"2^{power} - 1"
+    return f"{number:,}" if number >= 10_000 else str(number)

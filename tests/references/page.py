@@ -1,0 +1,23 @@
+"""Pages of the reference: text written by hand, with blocks between two comments that are made of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+BLOCK = re.compile(r"(?ms)^<!-- made of (.+?) -->$.*?^<!-- end -->$")
+
+
+def filled(page: str, make: Callable[[str], str]) -> str:
+    """Return a page with each of its blocks made again; `make` gets what stands behind `made of`."""
+    return BLOCK.sub(lambda block: f"<!-- made of {block[1]} -->\n\n{make(block[1])}\n\n<!-- end -->", page)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {' | '.join(map(_cell, line))} |".replace("|  |", "| |") for line in (headings, *rows)]
+    return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
