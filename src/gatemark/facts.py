@@ -23,29 +23,31 @@ class ClockFacts(Facts):
     """The clock that schedules frames and measures delays."""
 
     resolution_ps: int
-    """Smallest step observed between two readings, picoseconds."""
+    """Smallest step observed between two readings of the clock."""
     read_ps: int
-    """What a reading costs, picoseconds."""
+    """What a reading costs."""
 
 
 class SettingFact(Facts):
     """One setting of the gateway that the user named, as it was made."""
 
     name: str
+    """Name of the setting; `table.size`, `table.hash_size`, `table.udp_timeout` (s) where they were read."""
     value: str
-    """What it was set to."""
+    """What it was set to, as text."""
     read: str | None
-    """What the gateway said afterwards; null if it was not asked."""
+    """What the gateway said afterwards. Null if it was not asked."""
 
 
 class SamplingFacts(Facts):
     """What sampling the gateway's host costs it, measured with no frames under way."""
 
     interval_ns: int
+    """Time from one sample to the next."""
     samples: int
-    """Taken to learn it."""
+    """How many were taken to learn it."""
     cpu_ns: int | None
-    """CPU time of one sample: of the sampler and of all that it starts. Null if the host did not tell."""
+    """CPU time of one sample, of the sampler and all that it starts. Null if the host did not tell."""
 
     @property
     def share_of_core(self) -> float | None:
@@ -57,12 +59,13 @@ class InterruptFacts(Facts):
     """One interrupt of a network card of the gateway's host, as a rule that of one queue."""
 
     number: int
+    """Number of the interrupt."""
     name: str
-    """As its driver calls it, such as "eth1-TxRx-3"."""
+    """Its name as its driver has it, such as `eth1-TxRx-3`."""
     cpus: str | None = None
-    """CPUs that serve it."""
+    """CPUs that serve it. Null if the host does not tell."""
     allowed_cpus: str | None = None
-    """CPUs that may: the kernel chooses among them."""
+    """CPUs that may serve it; the kernel chooses among them. Null if the host does not tell."""
     taken: Mapping[int, int] = {}
     """How often each CPU took it since the host was started, without those that never did."""
 
@@ -71,16 +74,21 @@ class InterfaceFacts(Facts):
     """One network card of the gateway's host."""
 
     interface: str
+    """Name of the interface."""
     driver: str | None = None
+    """Its driver. Null if it does not tell."""
     numa_node: int | None = None
-    """-1 if the card has none."""
+    """NUMA node of the card, -1 if it has none. Null if it does not tell."""
     rx_queues: int | None = None
+    """Receive queues. Null if it does not tell."""
     tx_queues: int | None = None
+    """Transmit queues. Null if it does not tell."""
     rss_udp4: str | None = None
-    """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
+    """What of an IPv4 UDP packet chooses its queue, as ethtool says it. Null if the driver does not tell."""
     rss_udp6: str | None = None
+    """The same for IPv6. Null if the driver does not tell."""
     interrupts: tuple[InterruptFacts, ...] = ()
-    """Those that the kernel has set up, in the order of their numbers."""
+    """Its interrupts, as a rule one for each queue, in the order of their numbers; empty if the host does not tell."""
 
     @property
     def interrupt_words(self) -> str:
@@ -97,74 +105,107 @@ class GatewayHostFacts(Facts):
     """The gateway's host as it described itself at the beginning of a session; null is what it does not tell."""
 
     host_name: str | None = None
+    """Its name. Null if it does not tell."""
     kernel: str | None = None
+    """Name, release and architecture of its kernel. Null if it does not tell."""
     command_line: str | None = None
-    """Of its kernel."""
+    """Command line of its kernel. Null if it does not tell."""
     boot_id: str | None = None
-    """Another one after each boot; on a BSD the time of the boot."""
+    """Identifier of the boot: another one after each boot; on a BSD its time. Null if it does not tell."""
     cpu_model: str | None = None
+    """Model of its CPU. Null if it does not tell."""
     cpus_online: int | None = None
+    """Logical CPUs that work. Null if it does not tell."""
     cpu_list: str | None = None
-    """Those that are online."""
+    """CPUs that work. Null if it does not tell."""
     governor: str | None = None
-    """Frequency governors of all CPUs, each once."""
+    """Frequency governors of all CPUs, each once. Null if it does not tell."""
     mhz_min: int | None = None
+    """Lowest frequency of a CPU at that moment. Null if it does not tell."""
     mhz_max: int | None = None
+    """Highest frequency of a CPU at that moment. Null if it does not tell."""
     memory_kilobytes: int | None = None
+    """Its memory. Null if it does not tell."""
     available_kilobytes: int | None = None
+    """What is free of it for programs, at that moment. Null if it does not tell."""
     numa_nodes: int | None = None
+    """Number of NUMA nodes. Null if it does not tell."""
     interfaces: tuple[InterfaceFacts, ...] = ()
+    """Its network cards."""
 
 
 class Ceiling(Facts):
     """What the Tester alone reaches in one mode of traffic."""
 
     family: Family
+    """Family of the frames."""
     frame_octets: int
-    """With FCS."""
+    """Frame size with FCS."""
     direction: Literal["forward", "reverse", "bidirectional"]
+    """Direction of the frames."""
     mode: str
-    """fixed, random_ports, random_hosts, random_both, mixed, translated, edges; stateful_ports, stateful_hosts,
-    stateful_both."""
+    """What varies from frame to frame: `fixed`, `random_ports`, `random_hosts`, `random_both`, `mixed`, `translated`,
+    `edges`; `stateful_ports`, `stateful_hosts`, `stateful_both`."""
     frames_per_second: int
-    """Highest rate of each direction that it offered and received without loss, several times; connections/s for the
-    kind ``connections``."""
+    """Highest rate of each direction that the Tester offered and received without loss, several times; connections/s
+    for the kind `connections`."""
     kind: Literal["frames", "connections"]
+    """What is counted."""
     connections: int | None = None
-    """Number of connections of the kind ``connections``."""
+    """Number of connections of the kind `connections`, else null."""
 
 
 class SelfLatency(Facts):
     """Delays through the ports alone, of one direction, nanoseconds; both directions were sent at once."""
 
     family: Family
+    """Family of the frames."""
     frame_octets: int
+    """Frame size with FCS."""
     frames_per_second: int
+    """Load of the direction."""
     direction: Literal["forward", "reverse"]
+    """Direction of the frames."""
     samples: int
+    """Frames with a delay of 0 or more."""
     negative: int
     """Frames that seem to have arrived before they were sent: an error of the clock."""
     minimum_ns: int | None
+    """Shortest delay. Null without samples."""
     p50_ns: int | None
+    """50th percentile. Null without samples."""
     p99_ns: int | None
+    """99th percentile. Null without samples."""
     p999_ns: int | None
+    """99.9th percentile. Null without samples."""
     maximum_ns: int | None
+    """Longest delay. Null without samples."""
 
 
 class EchoLoop(Facts):
     """Echo requests of the Tester's own clients to its own host that answers, without a gateway. Times: nanoseconds."""
 
     family: Family
+    """Family of the packets."""
     frame_octets: int
+    """Frame size with FCS."""
     clients: int
+    """Number of clients."""
     window: int
+    """Slots of each client."""
     frames_per_second: int | None
-    """Rate of all requests; null in a closed loop, which is as fast as the Tester."""
+    """Rate of all requests. Null in a closed loop, which is as fast as the Tester."""
     replies_per_second: int
+    """Correct replies in time while all clients ask."""
     samples: int
-    """Correct replies in time."""
+    """Correct replies in time, which have a round-trip time."""
     minimum_ns: int | None
+    """Shortest round trip. Null without samples."""
     mean_ns: int | None
+    """Mean round trip. Null without samples."""
     p50_ns: int | None
+    """50th percentile. Null without samples."""
     p999_ns: int | None
+    """99.9th percentile. Null without samples."""
     maximum_ns: int | None
+    """Longest round trip. Null without samples."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from pydantic import BaseModel
 from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
@@ -21,7 +20,6 @@ from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import plan_of
 from gatemark.cli.main import COMMANDS, function_of, main
-from gatemark.compare.document import ComparisonDocument
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.tables import FrameSizesModel
@@ -30,18 +28,12 @@ from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
-from gatemark.procedures.registry import PROCEDURES, PublishedDocument
+from gatemark.procedures.registry import PROCEDURES
 from gatemark.report.counters import COUNTERS
-from gatemark.results.part import Figure
-from gatemark.results.provenance import Provenance
 from gatemark.results.quantity import COLUMNS
-from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
-from gatemark.search.goal import SearchResult
-from gatemark.series.document import SeriesDocument
 from gatemark.series.run import measure_series
 from gatemark.session import measure
-from gatemark.stats.summary import Summary
 from gatemark.tester import Equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
@@ -97,92 +89,6 @@ def test_every_command_and_option_is_documented(command: str) -> None:
 
 
 RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")
-REPEATED = {"Summary", "Figure", "SearchResult"}
-"""Objects that occur in many places and have one section for all of them."""
-
-
-def published(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema(by_alias=True, mode="serialization")
-
-
-def paths_in(schema: dict[str, Any], defs: dict[str, Any], at: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield every key below a schema as a path, such as "points[].losses[].lost", and whether it may be null."""
-    for key, field in schema.get("properties", {}).items():
-        path = f"{at}.{key}" if at else key
-        yield path, {"type": "null"} in field.get("anyOf", [])
-        for inner in (field, *field.get("anyOf", [])):
-            yield from paths_below(inner, defs, path)
-
-
-def paths_below(schema: dict[str, Any], defs: dict[str, Any], at: str) -> Iterator[tuple[str, bool]]:
-    if "items" in schema:
-        yield from paths_below(schema["items"], defs, f"{at}[]")
-    name = schema.get("$ref", "").rpartition("/")[2]
-    if name and name not in REPEATED:
-        yield from paths_in(defs[name], defs, at)
-
-
-def keys_of(model: type[BaseModel], at: str = "", *, without: type[BaseModel] | None = None) -> dict[str, bool]:
-    schema = published(model)
-    known = {} if without is None else keys_of(without, at)
-    return {path: null for path, null in paths_in(schema, schema.get("$defs", {}), at) if path not in known}
-
-
-def result_sections() -> Iterator[Any]:
-    """Yield the heading of each section of result-keys.md, its keys, and where headings below it begin."""
-    search = SearchResult.__name__
-    values = {
-        **keys_of(Summary, "summary"),
-        **keys_of(Figure, "figure"),
-        **dict(paths_in(published(RateResult)["$defs"][search], {}, "search")),
-    }
-    yield pytest.param("result.json: the envelope", keys_of(PublishedDocument), "", id="envelope")
-    yield pytest.param("result.json: values over the repetitions", values, "", id="values")
-    yield pytest.param("result.json: every run", keys_of(RunResult, "runs[]"), "runs[]", id="every run")
-    rates = keys_of(RateResult, "runs[]", without=RunResult)
-    yield pytest.param("result.json: runs that search for a rate", rates, "runs[]", id="rates")
-    for model in dict.fromkeys(row.result for row in PROCEDURES.values()):
-        names = [name for name, row in PROCEDURES.items() if row.result is model]
-        keys = keys_of(model, "runs[]", without=RateResult if issubclass(model, RateResult) else RunResult)
-        yield pytest.param(", ".join(f"`{name}`" for name in names), keys, "runs[]", id=names[0])
-    yield pytest.param("series.json", keys_of(SeriesDocument), "", id="series")
-    yield pytest.param("gatemark compare --json", keys_of(ComparisonDocument), "", id="comparison")
-    yield pytest.param("provenance.json", keys_of(Provenance), "", id="provenance")
-
-
-RESULT_SECTIONS = list(result_sections())
-
-
-def documented_keys(heading: str, at: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the keys of a section as paths, with the cells of their rows; a heading below says to which list or object
-    its rows belong.
-    """
-    text = re.split(r"(?m)^## (.+)$", re.sub(r"(?ms)^```.*?^```$", "", RESULT_KEYS))
-    section = dict(zip(text[1::2], text[2::2], strict=True))[heading]
-    parts = re.split(r"(?m)^### `(.+)`$", f"### `{at}`\n{section}" if at else section)
-    below = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
-    for place, rows in below:
-        for line in rows.splitlines():
-            if line.startswith("| `"):
-                cells = [cell.strip() for cell in line.split("|")[1:-1]]
-                key = cells[0].strip("`")
-                yield f"{place.removesuffix('[]') if not key else place}.{key}".strip("."), cells
-
-
-@pytest.mark.parametrize(("heading", "keys", "at"), RESULT_SECTIONS)
-def test_every_key_of_the_results_has_one_row(heading: str, keys: dict[str, bool], at: str) -> None:
-    rows = list(documented_keys(heading, at))
-    assert sorted(path for path, _ in rows) == sorted(keys)
-    for path, cells in rows:
-        _, unit, meaning, null = cells
-        assert meaning, path
-        assert bool(null) == keys[path], f"{path}: the last column says when it is null"
-        assert unit == "ns" or not path.endswith("_ns"), path
-
-
-def test_every_section_of_the_result_keys_is_known() -> None:
-    headings = re.findall(r"(?m)^## (.+)$", RESULT_KEYS)
-    assert sorted(headings) == sorted(["result.csv", *(str(section.values[0]) for section in RESULT_SECTIONS)])
 
 
 def test_every_column_of_the_tidy_table_is_documented() -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.references import campaign
+from tests.references import campaign, results
 from tests.references.files import MADE, REFERENCE, made
 from tests.references.page import BLOCK
 
@@ -25,6 +25,10 @@ def test_every_table_of_the_campaign_file_has_its_place() -> None:
     assert sorted(blocks("campaign-file.md")) == sorted({"technologies", *with_keys} - campaign.ALIKE)
 
 
+def test_every_object_of_the_results_has_its_place() -> None:
+    assert sorted(blocks("result-keys.md")) == sorted({results.SHARED, *(name for name, _ in results.apart())})
+
+
 def test_every_key_has_an_explanation() -> None:
-    tables = [campaign.block(name) for name in campaign.TABLES]
+    tables = [*map(campaign.block, campaign.TABLES), *map(results.block, (*results.ROOTS, results.SHARED))]
     assert re.findall(r"(?m)^.*\| \|$", "\n".join(tables)) == []

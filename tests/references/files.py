@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel
-from tests.references import campaign
+from tests.references import campaign, results
 from tests.references.page import filled
 
 from gatemark.campaign.file import schema_text
@@ -21,14 +19,15 @@ REFERENCE = ROOT / "docs/reference"
 
 PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
+    REFERENCE / "result-keys.md": results.block,
 }
 """Pages by hand, and what makes their blocks."""
 
 WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "campaign-file.schema.json": schema_text,
-    REFERENCE / "result.schema.json": lambda: _schema(PublishedDocument),
-    REFERENCE / "series.schema.json": lambda: _schema(SeriesDocument),
-    REFERENCE / "comparison.schema.json": lambda: _schema(ComparisonDocument),
+    REFERENCE / "result.schema.json": lambda: results.schema(PublishedDocument),
+    REFERENCE / "series.schema.json": lambda: results.schema(SeriesDocument),
+    REFERENCE / "comparison.schema.json": lambda: results.schema(ComparisonDocument),
     REFERENCE / "gatemark.1": man_page,
 }
 """Files of which nothing is by hand."""
@@ -39,7 +38,3 @@ MADE = (*PAGES, *WHOLE)
 def made(path: Path) -> str:
     """Return what a file has to hold."""
     return WHOLE[path]() if path in WHOLE else filled(path.read_text(encoding="utf-8"), PAGES[path])
-
-
-def _schema(model: type[BaseModel]) -> str:
-    return json.dumps(model.model_json_schema(by_alias=True, mode="serialization"), indent=2) + "\n"

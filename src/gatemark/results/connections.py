@@ -11,7 +11,9 @@ class PortRange(Part):
     """An inclusive range of UDP ports."""
 
     minimum: int
+    """First of them."""
     maximum: int
+    """Last of them."""
 
     @property
     def ports(self) -> int:
@@ -23,62 +25,68 @@ class GatewayTable(Part):
     """The connection tracking table as the gateway is configured (RFC 9693 section 4.4); null: not stated."""
 
     size: int | None
-    """Connections that it is configured to hold."""
+    """Connections that it is configured to hold. Null if nobody told."""
     hash_size: int | None
-    """Buckets of its hash table."""
+    """Buckets of its hash table. Null if nobody told."""
     udp_timeout_ns: int | None
+    """After what time without frames it deletes a connection. Null if nobody told."""
 
 
 class PhaseOne(Part):
     """Test phase 1 as preparation of what a run measures (RFC 9693 section 4.2): never part of the result."""
 
     connections_per_second_minimum: int
+    """Lowest rate of an attempt."""
     connections_per_second_maximum: int
+    """Highest rate of an attempt."""
     attempts: int
     """Attempts in all trials of the run."""
     failed: int
     """Attempts that did not establish every connection, or in which the Tester fell short; they were repeated."""
     reasons: tuple[ReasonPart, ...]
-    """Why, figures left out."""
+    """Why they failed."""
 
 
 class GatewayCounts(Part):
     """The gateway's own count of its connections compared with the Tester's, in trials in which it counted."""
 
     phase_one: int
-    """Trials in which the Tester saw every connection established and the gateway counted as well."""
+    """Trials in which the Tester saw all connections established and the gateway counted."""
     phase_one_equal: int
-    """How many of these had the same number on both sides."""
+    """Those of them in which both numbers are equal."""
     phase_one_minimum: int | None
-    """Lowest count of the gateway in these trials; null without any."""
+    """Lowest count of the gateway in these trials. Null if there was no such trial."""
     phase_one_maximum: int | None
-    """Highest count of the gateway in these trials; null without any."""
+    """Highest count of the gateway in these trials. Null if there was no such trial."""
     phase_two: int
     """Trials in which the gateway counted after test phase 2 as well."""
     phase_two_changed: int
-    """How many of these had a different number of connections before and after test phase 2."""
+    """Those of them in which its number had changed."""
 
 
 class Behaviour(Part):
     """What the Tester's state table says about the gateway, from one trial of the run."""
 
     established: int
+    """Connections in the state table."""
     examined: int
-    """Connections examined, evenly spaced; the counts below refer to these."""
+    """Connections examined, evenly spaced; all counts below are of these."""
     port_preserved: int
-    """Translated to the Initiator's own source port."""
+    """Connections with the Initiator's own source port."""
     parity_preserved: int
-    """Translated to a port with the parity of the Initiator's (RFC 4787 section 4.2.2)."""
+    """Connections with a port of the same parity (RFC 4787 section 4.2.2)."""
     port_class_preserved: int
-    """Translated to a port on the same side of 1024 (RFC 4787 section 4.2.1)."""
+    """Connections with a port on the same side of 1024 (RFC 4787 section 4.2.1)."""
     public_addresses: int
-    """Number of distinct ones; 65,536 means that many or more."""
+    """Number of distinct public addresses; 65,536 means that many or more."""
     public_ports: int
-    """Number of distinct ones."""
+    """Number of distinct public ports."""
     public_port_minimum: int
+    """Lowest public port."""
     public_port_maximum: int
+    """Highest public port."""
     sources_compared: int
-    """Endpoints of the Initiator that were compared: those with connections to several destinations."""
+    """Endpoints of the Initiator with connections to several destinations that were compared."""
     sources_endpoint_independent: int
     """Those with one public endpoint for all destinations (RFC 4787 section 4.1)."""
 
@@ -87,23 +95,32 @@ class Connections(Part):
     """The connections of a stateful run."""
 
     initiator: Literal["left", "right"]
+    """Side of the Initiator."""
     count: int | None
-    """Number of connections N; null for the capacity, which searches for it and has the ranges of its largest size."""
+    """Number of connections N. Null for the capacity, which searches for it and has the ranges of its largest size."""
     source_hosts: int
+    """Hosts of the Initiator that are combined."""
     destination_hosts: int
+    """Hosts of the Responder that are combined."""
     source_ports: PortRange
+    """Source ports that are combined."""
     destination_ports: PortRange
+    """Destination ports that are combined."""
     order: Literal["increasing", "decreasing", "pseudorandom"]
+    """Order in which four-tuples are enumerated."""
     send_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
     """Order in which the Initiator uses the connections in test phase 2."""
     read_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+    """Order in which the Responder reads its state table in test phase 2."""
     timeout_ns: int
     """Wait for the last frames of test phase 1."""
     gap_ns: int
     """Wait between the phases."""
     phase_one: PhaseOne | None
-    """Null where test phase 1 is itself what is measured."""
+    """Test phase 1 before what is measured (RFC 9693 section 4.2): never part of the result. Null where test phase 1 is
+    itself what is measured, or if no attempt was made."""
     gateway_counts: GatewayCounts | None
-    """Null if the gateway cannot count."""
+    """The gateway's own count of its connections beside the Tester's. Null if there is none."""
     behaviour: Behaviour | None
-    """Null if no trial established the connections."""
+    """What the Tester's state table says about the gateway after one trial of the run. Null if no trial established the
+    connections."""

@@ -32,9 +32,13 @@ class Waits(Part):
     """Waits of a trial (RFC 2544 section 23), nanoseconds."""
 
     settle_ns: int
+    """Wait after a routing update."""
     learn_ns: int
+    """Wait after the learning frames."""
     drain_ns: int
+    """Wait for residual frames."""
     rest_ns: int
+    """Wait before the next trial."""
 
 
 class TrialForm(Part):
@@ -43,32 +47,39 @@ class TrialForm(Part):
     duration_ns: int
     """Sending time, where the procedure has none of its own."""
     waits: Waits
+    """Waits of a trial (RFC 2544 section 23)."""
 
 
 class Validity(Part):
     """How often the Tester could be believed."""
 
     trials: int
+    """Number of trials in the campaign."""
     valid: int
+    """Trials in which the Tester did its part."""
     invalid: int
+    """Trials that say nothing about the gateway."""
     lateness_max_ns: int
     """A trial with a burst that the Tester sent later than this is invalid."""
     reasons: tuple[ReasonPart, ...]
+    """Why trials were invalid; a trial may have several reasons."""
 
 
 class HostPart(Part):
     """How quiet the gateway's host was: failures while others held it up are suspect and do not count."""
 
     trials: int
-    """In which the host was read: 0 if Tester and gateway share a CPU, or its kernel does not tell."""
+    """Number of trials in which the gateway's host was read; 0 if Tester and gateway share a CPU, or if the kernel does
+    not tell."""
     suspect: int
+    """Trials that failed, but may have failed for the host: they do not count."""
     held_up_max_ns: int | None
-    """A failure is suspect only if others held up the gateway for longer than this, or its loss looks like that; null:
-    than the time in which the gateway's queue fills at the load of the trial."""
+    """A failure is suspect only if others held up the gateway for longer than this, or if its loss looks like that.
+    Null where that is the time in which the gateway's queue fills at the load of the trial."""
     queue_frames: int | None
-    """What the smallest queue of the gateway holds; null if the host was not read."""
+    """Frames that the smallest queue of the gateway holds. Null if the host was not read."""
     waited_ns_max: int
-    """Longest time in a trial for which others kept a thread of the gateway waiting."""
+    """Longest time in a trial for which other programs kept a thread of the gateway waiting for its CPU."""
     stolen_ns_max: int
     """Longest time in a trial for which the hypervisor may have given a CPU of the gateway to others."""
     reasons: tuple[ReasonPart, ...]
@@ -83,9 +94,11 @@ class MapRulePart(Part):
     ipv4: str
     """Rule IPv4 prefix."""
     ea_bits: int
+    """Number of EA bits: rest of the IPv4 address, and PSID."""
     psid_offset: int
+    """Bits of a port before the PSID."""
     psid_bits: int
-    """Length of the PSID; 0 where no address is shared."""
+    """Bits of the PSID; 0 where no address is shared."""
     dmr: str
     """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1)."""
 
@@ -94,66 +107,81 @@ class MapDomainPart(MapRulePart):
     """One MAP domain: its rule, and how many customer edges of it were emulated (RFC 7597 section 5)."""
 
     edges: int
+    """Customer edges that were emulated in this domain."""
 
 
 class MapPart(Part):
     """The customer edges of a MAP-T gateway."""
 
     edges: int
-    """In all domains."""
+    """Customer edges in all domains."""
     order: Literal["increasing", "decreasing", "pseudorandom"]
+    """Order of the EA values in a domain."""
     choice: Literal["cycle", "pseudorandom"]
+    """Customer edge of each foreground frame: in turn, or drawn each time."""
     onlink: bool
-    """Whether they were neighbours of the gateway."""
+    """Whether the customer edges were neighbours of the gateway."""
     domains: tuple[MapDomainPart, ...]
+    """The rules."""
 
 
 class EdgePart(MapRulePart):
     """The customer edge that a MAP-T gateway is, and its rule (RFC 7597 sections 5 and 6)."""
 
     end_user_prefix: str
+    """Its IPv6 prefix: rule IPv6 prefix and EA bits."""
     address: str
-    """Its MAP address."""
+    """Its MAP address (RFC 7597 section 6)."""
     ipv4_address: str
     """The IPv4 address that it has, or shares."""
     psid: int
+    """Its PSID."""
     ports: int
-    """How many ports its connections may have."""
+    """Ports that its connections may have: those of its set, but never port 0."""
 
 
 class Gateway(Part):
     """What was measured."""
 
     name: str
+    """What was measured."""
     version: str
+    """Its version; empty if nobody told."""
     technology: TechnologyName
-    """As the campaign file calls it."""
+    """What it does, as the campaign file calls it."""
     hop_limit_decrement: int
+    """By how much TTL or hop limit comes out lower."""
     prefix: str | None
+    """Translation prefix (RFC 6052). Null where it has none."""
     map: MapPart | None = None
-    """Null where it has no customer edges."""
+    """The customer edges of a MAP-T gateway (RFC 7597). Null where it has none."""
     edge: EdgePart | None = None
-    """Null where it is no customer edge."""
+    """The MAP-T customer edge that the gateway is, and its rule (RFC 7597). Null where it is none."""
     inside: Literal["left", "right"] | None
-    """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, like all to `table` except `pool`."""
+    """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway."""
     pool: tuple[str, ...]
-    """Prefixes of the public addresses that connections are translated to."""
+    """Prefixes of the public addresses that connections are translated to; empty for a stateless gateway."""
     pool_ports: PortRange | None
+    """Ports of each public address that the gateway uses. Null for a stateless gateway."""
     mapping: Literal["endpoint_independent", "endpoint_dependent"] | None
-    """How it maps, according to the recipe or the campaign file (RFC 4787 section 4.1); null if not stated."""
+    """How it maps, as the recipe or the campaign file says (RFC 4787 section 4.1). Null for a stateless gateway, and if
+    neither says it."""
     table: GatewayTable | None
+    """Its connection tracking table as it is configured (RFC 9693 section 4.4). Null for a stateless gateway."""
     zero_udp_checksum: bool
-    """Whether it is known to write UDP checksum 0x0000 where 0xffff is required (RFC 768)."""
+    """Whether it is known to write UDP checksum 0x0000 where 0xffff is due (RFC 768)."""
     cores: int | None
-    """Number of its cores; null if the campaign file does not say."""
+    """Number of its cores. Null if neither `testbed.gateway_cores` nor `gateway.cores` says it."""
     cores_set_by: CoresSetBy | None = None
-    """How it was given that number of cores; null if the campaign file does not say."""
+    """How it was given that number of cores. Null if nobody says it."""
     settings: tuple[SettingFact, ...] = ()
-    """Settings that the user named, as they were at the begin of the last session."""
+    """Settings that the campaign names, and those of the table that were read, as they were in the last session."""
     boots_before: BootOccasion = "never"
-    """Before what its host is booted."""
+    """Before what its host is booted; `column` is the first trial of a session."""
     configuration: str
+    """Its configuration as text (RFC 2544 section 7)."""
     commands: str
+    """The commands that set it up, one a line."""
 
     @property
     def boot_words(self) -> str:
@@ -168,7 +196,7 @@ class Deviation(Part):
     """Where the campaign leaves the RFCs."""
 
     sentence: str
-    """With the section of the RFC."""
+    """What is done otherwise, with the section of the RFC."""
     rules_out_claim: bool = False
     """Whether a MUST is not met, so that no compliance can be claimed (RFC 2544 section 5). Trials and waits that are
     shorter than the RFC's count as not met, although the RFC gives no capitals for them."""
@@ -178,37 +206,55 @@ class Claim(Part):
     """Claim of RFC 2544 section 5, with what stands against a stronger one."""
 
     level: Literal["none", "conditional"]
+    """`conditional`: every MUST of the procedures is met, not every SHOULD (RFC 2544 section 5). `none`: no claim."""
     sentence: str
+    """The claim in words."""
     informational: str | None
-    """Stateful gateways: the statement about RFC 9693, with which nothing can comply."""
+    """The statement about RFC 9693, which is informational, so that nothing can comply with it. Null for a stateless
+    gateway."""
     unmet: tuple[str, ...]
-    """What stands against a claim, apart from the deviations."""
+    """What stands against a claim beside `deviations`, one sentence each."""
 
 
 class ResultDocument(Document):
     """All of `result.json`."""
 
     schema_: Literal[1]
+    """Format number. It changes when a key changes its name, type or meaning."""
     name: str
+    """Name of the campaign."""
     gatemark: str
+    """Version that wrote the file."""
     status: Literal["complete", "incomplete"]
+    """`incomplete` if runs are missing because the campaign was stopped."""
     gateway: Gateway
+    """What was measured."""
     testbed: str
+    """The test bed in words."""
     seed: int
+    """Seed of all traffic."""
     repetitions_asked: int
+    """Repetitions of each run that the campaign asks for."""
     trial: TrialForm
+    """What all trials have in common."""
     runs_planned: int
+    """Number of runs in the plan."""
     runs: tuple[SerializeAsAny[RunResult], ...]
+    """One entry for each finished run."""
     validity: Validity
+    """How often the Tester could be believed."""
     host: HostPart | None = None
-    """Null where the test bed never reads the gateway's host."""
+    """How quiet the gateway's host was. Null where the test bed never reads it."""
     telemetry: TelemetryPart | None = None
-    """Null where the gateway's host was not to be sampled."""
+    """In how many trials the gateway's host was sampled. Null where it was not to be sampled."""
     deviations: tuple[Deviation, ...]
+    """Where the campaign leaves the RFCs."""
     claim: Claim
+    """What may be claimed."""
     clock: ClockPart | None = None
+    """The Tester's clock. Null if the engine did not tell."""
     self_test: SelfTestPart | None = None
-    """What the Tester reaches without a gateway; null if it was not measured before the campaign."""
+    """What the Tester reaches without a gateway. Null if it was not measured before the campaign."""
 
     def rows(self) -> tuple[Row, ...]:
         """Return all figures of the campaign as rows of the tidy table, then what the gateway's host did."""

@@ -64,9 +64,9 @@ class Figure(Part):
     """One figure over the repetitions."""
 
     values: tuple[Number | None, ...]
-    """One for each valid repetition; null where it could not be measured."""
+    """One value for each valid repetition; null where it could not be measured."""
     summary: Summary | None
-    """Null if any repetition lacks a value."""
+    """Summary of the values. Null if any repetition lacks a value: the figure is then not measurable."""
 
     @classmethod
     def of(cls, values: Sequence[int | None]) -> Self:
@@ -84,7 +84,9 @@ class ReasonPart(Part):
     """How many trials were invalid, or attempts failed, for this reason."""
 
     reason: str
+    """The reason, with its figures left out, so that equal reasons fall together."""
     trials: int
+    """Number of trials, or attempts, that had it."""
 
 
 class ReasonCounter:

@@ -14,97 +14,137 @@ class MachineFacts(Facts):
     """The machine that the Tester ran on."""
 
     host_name: str
+    """Name of the machine."""
     identity: str | None
-    """Digest of the machine's number (/etc/machine-id) that tells machines of one name apart; null without one."""
+    """Digest of the machine's number (`/etc/machine-id`): tells machines of one name apart. Null if it has none."""
     cpu_model: str | None
+    """Model of its CPU. Null if it does not tell."""
     cpus: int
-    """Logical CPUs that this process may use."""
+    """Logical CPUs that gatemark may use."""
     governor: str | None
-    """Frequency governor of CPU 0; null if the machine does not show one."""
+    """Frequency governor of CPU 0. Null if the machine does not show one."""
     kernel: str
+    """Name, release and architecture of the kernel."""
     hypervisor: str | None
-    """"yes" or the vendor's name if the CPU says that it is virtual, else null."""
+    """`yes` or the vendor's name, if the CPU says that it is virtual, else null."""
     memory_kilobytes: int | None
+    """Memory of the machine. Null if the kernel does not tell."""
     huge_pages_total: int | None
+    """Huge pages reserved. Null if the kernel does not tell."""
     huge_page_kilobytes: int | None
+    """Size of one. Null if the kernel does not tell."""
     cpus_isolated: str | None
+    """List of isolated CPUs. Null if there are none."""
     numa_nodes: int | None
+    """Number of NUMA nodes. Null if the kernel does not tell."""
 
 
 class EngineFacts(Facts):
     """The engine as it described itself in its answers to `hello` and `open`."""
 
     version: str
+    """Version of the engine."""
     protocol: int
+    """Protocol number."""
     dpdk: str
+    """Version of DPDK."""
     build: str
+    """Build type."""
     program_sha256: str
     """Digest of the program itself."""
     tsc_hz: int
+    """Rate of the clock that schedules frames."""
     tsc_invariant: bool
+    """Whether that clock keeps its rate."""
     huge_pages: bool
+    """Whether the engine uses huge pages."""
     workers: tuple[str, ...]
-    """One text per worker: its CPU and its tasks."""
+    """Core and tasks of each worker, as text."""
     queues: dict[Literal["left", "right"], int] | None = None
-    """Queues of each port, in each direction."""
+    """Queues of the `left` and the `right` port, in each direction. Null if the engine did not tell."""
     layout: tuple[str, ...] = ()
-    """Why these queues and CPUs, a sentence each."""
+    """Why these queues and cores, a sentence each."""
     clock: ClockFacts | None = None
+    """The clock that schedules frames and measures delays. Null if the engine did not tell."""
 
 
 class PortFact(Facts):
     """One port of the Tester as it was opened."""
 
     port: str
+    """Its short name."""
     driver: str
+    """Poll-mode driver."""
     mac: str
+    """Link-layer address."""
     numa_node: int
+    """NUMA node of the port, -1 if it has none."""
     link_up: bool
+    """State of the link when opened."""
     link_mbps: int
+    """Link speed that the port reports; kernel interfaces without a device report one that limits nothing."""
     mtu: int
+    """Largest IP packet, octets."""
     timestamps: Literal["software", "hardware"] | None = None
-    """Who reads the clock when a frame arrives: the engine, or the port."""
+    """Who reads the clock when a frame arrives: `software` (the engine) or `hardware` (the port). Null if the engine
+    did not tell."""
 
 
 class SoftwareFacts(Facts):
     """The Tester's own software."""
 
     gatemark: str
+    """Version of gatemark."""
     python: str
+    """Version of Python."""
     packages: dict[str, str]
+    """Versions of the Python packages that figures depend on, by name."""
 
 
 class Session(Facts):
     """One stretch of measuring: a resumed campaign has several, all with the same equipment (`changes`)."""
 
     started_at: str
+    """Wall time of its begin, ISO 8601."""
     finished_at: str | None
+    """Wall time of its end, ISO 8601. Null if it was not finished."""
     resumed: bool
+    """Whether it went on with an earlier one."""
     machine: MachineFacts
+    """The machine of the Tester."""
     software: SoftwareFacts
+    """The Tester's own software."""
     engine: EngineFacts
+    """The engine as it describes itself."""
     left: PortFact
+    """The left port."""
     right: PortFact
+    """The right port."""
     gateway_host: GatewayHostFacts | None = None
-    """Null where the gateway's host was not asked."""
+    """The gateway's host as it described itself when the session began. Null if `gateway.control` names no host."""
     settings: tuple[SettingFact, ...] = ()
+    """Settings that the campaign names, as they were made."""
     sampling: SamplingFacts | None = None
-    """Null where the gateway's host is not sampled."""
+    """What sampling the gateway's host costs it, measured when the session began. Null where it is not sampled."""
 
 
 class Provenance(Facts):
     """All of `provenance.json`."""
 
     seed: int
+    """Seed of all traffic."""
     campaign_sha256: str
-    """Of campaign.toml, so that a changed file is noticed when the campaign is resumed."""
+    """SHA-256 of `campaign.toml`; a changed file is not resumed."""
     recipe_sha256: str | None
-    """Of the recipe's text; null without a recipe."""
+    """SHA-256 of the recipe of the gateway; with another one nothing is resumed. Null if there is no recipe."""
     tester_cpus: tuple[int, ...]
+    """CPUs of the workers as the test bed gave them."""
     line_bits_per_second: int | None
+    """Rate of the medium. Null if it has none."""
     line_rate_source: str
     """Source of the line rate, or why there is none."""
     sessions: tuple[Session, ...] = Field(min_length=1)
+    """Stretches of measuring; a resumed campaign has several."""
 
     @property
     def last(self) -> Session:

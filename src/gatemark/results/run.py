@@ -28,14 +28,18 @@ class FrameSizes(Part):
     """Frame size by family: octets with FCS. A family that is not on the path is null."""
 
     ipv4: int | None
+    """Octets of IPv4 frames. Null if the family is not on the path."""
     ipv6: int | None
+    """Octets of IPv6 frames. Null if the family is not on the path."""
 
 
 class Mix(Part):
     """Frame i is foreground if and only if i mod n < m (RFC 8219 section 5.3)."""
 
     m: int
+    """Foreground frames of every `n`."""
     n: int
+    """Length of the pattern, frames."""
 
     @property
     def is_mixed(self) -> bool:
@@ -47,13 +51,15 @@ class TheoreticalMaximum(Part):
     """Highest frame rate of the medium in one direction (RFC 5180 appendix A.1): floor(bit/s / (8 * (octets + 20)))."""
 
     line_bits_per_second: int
+    """Rate of the medium."""
     frame_octets_largest: int
-    """The largest frame of any segment of the path, with its VLAN tag: translation changes the size."""
+    """Largest frame on any segment of the path, with VLAN tag: translation changes the size. It decides in both
+    directions."""
 
     @computed_field
     @property
     def frames_per_second(self) -> int:
-        """Frames per second in one direction."""
+        """floor(bit/s / (8 * (octets + 20))), frames/s in one direction (RFC 5180 appendix A.1)."""
         return theoretical_maximum(self.line_bits_per_second, self.frame_octets_largest)
 
 
@@ -64,28 +70,38 @@ class RunResult(Part):
     """
 
     number: int
-    """From 1, in the order in which runs are measured."""
+    """Number of the run, from 1, in the order in which runs are measured."""
     procedure: str
+    """Name of the procedure; it tells which section has the other keys."""
     direction: Literal["forward", "reverse", "bidirectional"]
+    """Direction of the traffic; `forward` is left to right."""
     frame_sizes: FrameSizes
+    """Frame size on the side of each family."""
     mix: Mix
+    """Frame i is foreground if and only if i mod n < m (RFC 8219 section 5.3)."""
     theoretical_maximum: TheoreticalMaximum | None
-    """What the medium carries at this frame size; null if its rate is not known."""
+    """What the medium carries in one direction. Null if the medium has no rate (veth, rings) or it is not known."""
     limited_by: LimitedBy
+    """What limited the run. `tester`: the Tester could not offer a load in some repetition, so all that is known of the
+    gateway is a lower bound. `host`: the same, but at every such load others held up the gateway's host in all trials.
+    The keys that begin with `tester_limited` then say at which load. `maximum`: the highest load allowed passed in some
+    repetition (of a frame loss run: no load lost a frame), so the gateway may do more."""
     refused: str | None = None
-    """Why the procedure was not measured here, as a sentence; null if it was. `limited_by` is then ``gateway`` if the
-    gateway is the reason (it forwards nothing, or it forwards the line rate), else ``tester``."""
+    """Why the procedure could not be made here, as a sentence. `limited_by` is then `gateway` if the gateway is the
+    reason (it forwards nothing, or it forwards the line rate), else `tester` or `host`. Null if it was made."""
     connections: Connections | None
-    """Stateful gateways only."""
+    """The connections of a stateful run. Null for a stateless gateway."""
     zero_checksum: int | None
-    """Frames accepted with UDP checksum 0x0000 instead of 0xffff (RFC 768); null if none would be accepted."""
+    """Frames accepted with UDP checksum 0x0000 where 0xffff is due (RFC 768). Null if none would be accepted."""
     trials: int
     """Trials of the run, invalid ones included."""
     invalid_trials: int
+    """Trials that say nothing about the gateway."""
     suspect_trials: int = 0
-    """Trials that failed while the gateway's host was held up, so that they did not count and were made again."""
+    """Valid trials that failed while the gateway's host was held up: they do not count and were repeated."""
     telemetry: tuple[HostLevel, ...] = ()
-    """What the gateway's host did while frames were sent; empty where it was not sampled."""
+    """What the gateway's host did while frames were sent, one entry for each thing that was sampled. Empty where it was
+    not sampled."""
 
     @property
     def procedure_words(self) -> str:

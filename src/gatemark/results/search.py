@@ -17,16 +17,20 @@ class SearchGoal(Part):
     """What a trial had to meet, and how the load was chosen."""
 
     search: Literal["binary", "mlrsearch"]
+    """How the load was chosen."""
     maximum: int | None
-    """Highest load, tried first; null if the search finds it by doubling the load until a trial fails."""
+    """Highest load, tried first. Null where the search found it by doubling the load until a trial failed."""
     minimum: int
+    """Lowest load."""
     loss_tolerance: Ratio
-    """Exact ratio in [0, 1]; 0 is RFC 2544 throughput."""
+    """Highest ratio of frames undelivered that still passes; `"0"` is RFC 2544 throughput."""
     search_duration_ns: int | None
+    """Sending time of the trials that search. Null where it follows from rate and connections."""
     duration_ns: int | None
-    """Sending time of the trials that confirm the result; null where it follows from rate and connections."""
+    """Sending time of the trials that confirm the result. Null where it follows from rate and connections."""
     frame_timeout_ns: int | None = None
-    """A correct frame that arrived later than this after it was sent did not count as delivered; null: no limit."""
+    """A correct frame that arrived later than this after it was sent did not count as delivered. Null without such a
+    limit."""
 
 
 class RateResult(RunResult):
@@ -36,11 +40,12 @@ class RateResult(RunResult):
     is_load_of_others: ClassVar[bool] = True
     """Whether other procedures take shares of it as their load; if not, only its own section tells of it."""
     goal: SearchGoal
+    """What a trial had to meet, and how the load was chosen."""
     repetitions: tuple[SearchResult, ...]
-    """One search each."""
+    """The searches, one for each repetition."""
     self_test_ceiling: int | None = None
-    """What the Tester reaches alone, if the rate is within 5 % of it: then it is a lower bound, and `limited_by` is
-    ``tester``. Null if it is not, or if no self-test tells."""
+    """What the Tester reaches alone, if the rate is within 5 % of it: then the rate is a lower bound of the gateway,
+    and `limited_by` is `tester`. Null if it is not, or if no self-test tells."""
 
     @property
     def is_validated(self) -> bool:
@@ -86,13 +91,14 @@ class RateResult(RunResult):
     @computed_field
     @property
     def lower_bound(self) -> int | None:
-        """Smallest load that passed over the repetitions; null unless one passed in each."""
+        """Smallest lower bound of the repetitions. Null unless a load passed in each of them."""
         return lowest_pass([search.lower_bound for search in self.repetitions])
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Largest load that failed over the repetitions; null if the Tester may be why."""
+        """Largest upper bound of the repetitions. Null if no load failed in any, or near the ceiling of the
+        self-test."""
         if self.self_test_ceiling is not None:
             return None
         return highest_failure(search.upper_bound for search in self.repetitions)
@@ -100,7 +106,8 @@ class RateResult(RunResult):
     @computed_field
     @property
     def tester_limited_at(self) -> int | None:
-        """Lowest load at which the Tester was the limit, or its own ceiling if the rate is near that."""
+        """Lowest load at which the Tester was the limit, or the ceiling of the self-test if the rate is near it. Null
+        if it never was."""
         return lowest_limit([*(search.tester_limited_at for search in self.repetitions), self.self_test_ceiling])
 
 

@@ -14,49 +14,55 @@ class HostLevel(Part):
     phase: Literal["measured", "test phase 1"]
     """Of a stateful trial, whether it is of the phase that is measured or of the one that establishes connections."""
     series: str
-    """As the files of the samples call it."""
+    """As the files in `telemetry/` call it: `busy`, `busiest`, `cpu.0`, `interrupts.0`, `memory_available`,
+    `connections`, `process.NAME.cpu`, `process.NAME.memory`, `command.NAME`."""
     name: str
-    """In words."""
+    """Its name in words."""
     unit: str
-    """Empty for what a command of the user prints."""
+    """`%`, `1/s`, `% of a core`, `kB` or `connections`; empty for what a command of the user prints."""
     values: tuple[Number | None, ...]
-    """While frames were sent in the trial of each repetition that passed at the highest load: the mean; of memory that
-    is available the least, of memory of a process and of connections the most. Null if none passed, or if no sample is
-    of that time."""
+    """One value for each repetition, while frames were sent in its trial that passed at the highest load. It is the
+    mean; of `memory_available` it is the least, of memory of a process and of `connections` the most. Null if no trial
+    passed, or if no sample is of that time."""
 
 
 class Spread(Part):
     """Values of several trials."""
 
     minimum: Number
+    """The least of the trials."""
     median: Number
+    """The median of the trials."""
     maximum: Number
+    """The most of the trials."""
 
 
 class TableMemory(Part):
     """Memory available at the gateway's host in trials that filled its connection tracking table, kB."""
 
     connections: int
-    """All of them were established."""
+    """Number of connections, all of which were established."""
     trials: int
+    """Trials with samples on both sides."""
     empty: Spread
-    """Before the first connection of the trial."""
+    """Memory available before the first connection, kB."""
     full: Spread
-    """After the last one, while the table held all of them."""
+    """Memory available after the last connection, while the table held all of them, kB."""
 
 
 class TelemetryPart(Part):
     """In how many trials the gateway's host was sampled."""
 
     trials: int
-    """Of the engine: each phase of a stateful trial is one."""
+    """Number of trials of the engine; each phase of a stateful trial is one."""
     sampled: int
-    """Those with samples; the others have a reason."""
+    """Trials with samples; the others have a reason."""
     sending: int
-    """Those of them with time between two samples that lies in their sending time as a whole."""
+    """Trials in which some time between two samples lies in the sending time as a whole."""
     damaged: int
-    """Samples that were left out."""
+    """Samples that were left out: torn, out of order, or so slow that they have no one time."""
     tables: tuple[TableMemory, ...] = ()
-    """What tables of connections did to its memory, by their number: of trials with samples both before and after."""
+    """What tables of connections did to the host's memory: one entry for each number of connections that trials
+    established, with samples before and after."""
     reasons: tuple[ReasonPart, ...]
-    """Why trials were not sampled, and what the host said that cannot be."""
+    """Why trials have no samples, and what the host said that cannot be."""

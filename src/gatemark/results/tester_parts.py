@@ -16,7 +16,8 @@ class ClockPart(ClockFacts):
     """The clock that delays are measured with."""
 
     timestamps: Literal["software", "hardware", "mixed"]
-    """Who reads it when a frame arrives: the engine, the port, or one of them on each side."""
+    """Who reads it when a frame arrives: the engine (`software`), the port (`hardware`), or one of them on each side
+    (`mixed`)."""
 
 
 class CeilingPart(Ceiling):
@@ -30,13 +31,19 @@ class SelfTestPart(Part):
     """The self-test of the Tester that applied when the campaign was measured."""
 
     machine: str
+    """Machine of the self-test."""
     port_kind: str
+    """Kind of its ports."""
     measured_at: str
+    """Wall time, ISO 8601."""
     lateness_max_ns: int
-    """A trial of the self-test in which a burst was sent later than this did not count."""
+    """A trial of the self-test with a burst sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
+    """Highest rates without a gateway."""
     self_latency: tuple[SelfLatency, ...]
+    """Delays through the ports alone."""
     echo_loops: tuple[EchoLoop, ...] = ()
+    """Echo requests of the Tester's own clients to its own host that answers."""
 
     def echo_loops_of(self, family: str, frame_octets: int) -> tuple[EchoLoop, ...]:
         """Return the echo requests to itself of one size."""

@@ -50,14 +50,15 @@ class BurstResult:
     """
 
     kind: BurstKind
+    """How the search ended."""
     frames: int
-    """Longest burst that passed below every burst that failed; 0 if none did."""
+    """Longest burst that passed below every burst that failed; 0 if even one no longer than the resolution failed."""
     upper_frames: int | None
-    """Shortest burst that failed; None if none did."""
+    """Shortest burst that failed. Null if none failed."""
     trials: int
     """Valid trials of the search."""
     tester_limited_at: int | None = None
-    """Burst that the Tester could not send, frames."""
+    """Burst that the Tester could not send, frames. Null if it could send all."""
 
 
 def next_burst(goal: BurstGoal, history: Sequence[BurstTrial]) -> int | BurstResult:

@@ -162,15 +162,17 @@ class SearchResult:
     """
 
     kind: Kind
+    """How the search ended."""
     lower_bound: int | None
-    """Highest load that passed a full-length trial below every load that failed."""
+    """Highest load that passed at full length, below every load that failed. Null if none passed."""
     upper_bound: int | None
-    """Lowest load that failed a valid trial."""
+    """Lowest load that failed. Null if none failed."""
     resolution: int
+    """Distance of the bounds at which the search ended."""
     highest_load: int
-    """The maximum; in an open-ended search the load at which it found its upper end."""
+    """`goal.maximum`; where that is null, the load at which the search found its upper end."""
     tester_limited_at: int | None = None
-    """Lowest load below the upper bound at which no valid trial could be made."""
+    """Lowest load below the upper bound at which no valid trial could be made. Null if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,9 +33,9 @@ class VariedKeys(Part):
     """Keys that change together: one `[[vary]]` of the campaign file."""
 
     keys: tuple[str, ...]
-    """Paths of the campaign file, such as "connections.count"."""
+    """Paths of keys of the campaign file, such as `connections.count`."""
     titles: tuple[str, ...]
-    """One for each value."""
+    """Titles, one for each value."""
 
 
 class Parameters(Part):
@@ -44,30 +44,38 @@ class Parameters(Part):
     gateway: str
     """Name of the recipe, or of the gateway that the file names; empty if it names none."""
     technology: TechnologyName
+    """What the gateway does, as in `result.json`."""
     cores: int | None
-    """Cores of the gateway."""
+    """Cores of the gateway. Null if the file does not say them."""
     source_ports: PortRange | None
-    """Of the Initiator; of frames from left to right, as the three below, if the gateway is stateless."""
+    """Ports that the Initiator combines; for a stateless gateway those of frames from left to right, as in the next
+    three keys. Null for a stateless gateway in files of earlier versions."""
     destination_ports: PortRange | None
+    """The same for destination ports, for the most connections of the column."""
     source_hosts: int | None
+    """Hosts of the Initiator."""
     destination_hosts: int | None
+    """Hosts of the Responder."""
     edges: int | None = None
-    """Customer edges of a MAP-T gateway; null where it has none."""
+    """Customer edges of a MAP-T gateway (RFC 7597). Null where it has none."""
     map_domains: int | None = None
-    """Domains that they are in."""
+    """Domains that the customer edges are in. Null where there are none."""
     connections: tuple[int, ...]
-    """Numbers of connections, each of which is measured; none for a stateless gateway, as all to `udp_timeout_ns`
-    except the next two."""
+    """Numbers of connections, each of which is measured; empty for a stateless gateway."""
     flows: int | None = None
-    """Network flows of each direction (RFC 8219 section 10): connections, customer edges, or four-tuples of a stateless
-    gateway. Null if the directions differ, or if several numbers of connections are measured."""
+    """Network flows of each direction (RFC 8219 section 10): connections, customer edges of a border relay, else pairs
+    of addresses and ports. Null if the directions differ, if several numbers of connections are measured, and in files
+    of earlier versions."""
     flow_interval_ns: int | None = None
-    """From the start of one flow to that of the next (RFC 8219 section 10.2.2); null if all start together."""
+    """From the start of one flow to that of the next (RFC 8219 section 10.2.2). Null if all start together."""
     duration_ns: int | None = None
-    """Sending time of a trial that makes a result (RFC 2544 section 24)."""
+    """Sending time of a trial that makes a result (RFC 2544 section 24). Null in files of earlier versions."""
     table_size: int | None
+    """Connections that the connection tracking table is configured to hold. Null if nobody told."""
     hash_size: int | None
+    """Buckets of its hash table. Null if nobody told."""
     udp_timeout_ns: int | None
+    """After what time without frames the gateway deletes a connection. Null if nobody told."""
     repetitions: int
     """Repetitions that the file asks for."""
 
@@ -76,8 +84,9 @@ class SeriesColumn(Part):
     """One campaign of the series."""
 
     number: int
-    """From 1, in the order in which columns are measured."""
+    """Number of the column, from 1, in the order in which columns are measured."""
     title: str
+    """Its name in tables."""
     folder: str
     """Its result folder, inside that of the series."""
     steps: tuple[int, ...]
@@ -85,36 +94,45 @@ class SeriesColumn(Part):
     settings: dict[str, JsonValue]
     """What the varied keys are set to, as the file has it."""
     campaign_sha256: str
-    """Of the campaign.toml that its folder must have."""
+    """SHA-256 of the `campaign.toml` that its folder must have; another one is refused."""
     expected: dict[str, int] = Field(default_factory=dict)
-    """Results of another column near which its searches began, by table: 1.5 times each was the first load."""
+    """Results of another column near which its searches began, by table, in frames/s or connections/s: 1.5 times each
+    was the first load. Empty if they began elsewhere."""
     parameters: Parameters
+    """What it is measured with, as far as its campaign says it."""
     outcome: Outcome
+    """`collapsed`: the gateway stopped working while it was measured. `failed`: test bed, engine or campaign did not
+    allow it. `skipped`: it asks for more than one that collapsed. `missing`: not measured yet."""
     reason: str | None
-    """Why it has no figures, or not all; null if it was measured."""
+    """Why it has no figures, or not all. Null if it was measured, and if nobody tried yet."""
     warning: str | None = None
-    """What was expected to go wrong when it began; null if nothing was."""
+    """What was expected to go wrong when it began: its connections may not fit into the gateway's memory. Null if
+    nothing was."""
     trials: int
     """Trials made, invalid ones included."""
     invalid_trials: int
+    """Trials that say nothing about the gateway."""
 
 
 class ColumnMemory(Part):
     """Memory of the gateway's host that the connections of a column took."""
 
     column: int
+    """Number of the column."""
     connections: int
+    """Number of connections, all of which were established."""
     trials: int
-    """In which the table was filled, with samples before and after."""
+    """Trials in which the table was filled, with samples before and after."""
     empty_kilobytes: Number
     """Memory available before the first connection: median."""
     full_kilobytes: Number
-    """After the last one: median."""
+    """Memory available after the last one: median."""
     bytes: float
-    """Difference of both for each connection."""
+    """Difference of both for each connection, bytes."""
     bytes_minimum: float
-    """From the least that was available before to the most afterwards: negative if they overlap."""
+    """The same from the least that was available before to the most afterwards; negative if they overlap."""
     bytes_maximum: float
+    """The same from the most before to the least afterwards."""
 
     @property
     def least_taken(self) -> float:
@@ -131,16 +149,21 @@ class MemoryEstimate(Part):
     """What one more connection costs the host of a gateway, by its columns so far."""
 
     gateway: str
+    """Name of the gateway, as in the parameters of its columns."""
     technology: TechnologyName
+    """What the gateway does, as in `result.json`."""
     columns: tuple[ColumnMemory, ...]
+    """One entry for each column and number of connections with samples on both sides."""
     reason: str | None
-    """Why there is no estimate; null if there is one."""
+    """Why there is no estimate. Null if there is one."""
     bytes: float | None = None
-    """For each connection, by the column with most of them; null without an estimate, like all below."""
+    """Memory of the host for each connection, bytes, by the column with most connections. Null without an estimate."""
     bytes_minimum: float | None = None
+    """The same by the smallest difference between any two trials."""
     bytes_maximum: float | None = None
+    """The same by the largest difference."""
     available_kilobytes: Number | None = None
-    """With an empty table in that column."""
+    """Memory available with an empty table in the column of the estimate. Null without an estimate."""
 
     @property
     def words(self) -> str:
@@ -154,9 +177,13 @@ class SumOfDirections(Part):
     """The rate of both directions together: twice that of one."""
 
     median: Number
+    """Median of the sum."""
     p1: Number
+    """1st percentile of the sum."""
     p99: Number
+    """99th percentile of the sum."""
     resolution: int | None
+    """Resolution of the sum. Null without a search."""
 
 
 class Degradation(Part):
@@ -165,66 +192,86 @@ class Degradation(Part):
     flows: int
     """n, the network flows of its column."""
     single_column: int
-    """The column with one flow that it is compared with."""
+    """Number of the column with one flow, with which it is compared."""
     interval_ns: int | None
-    """From the start of one flow to that of the next; null if all start together."""
+    """From the start of one flow to that of the next. Null if all start together."""
     percent: float | None
-    """(X1 - Xn) / X1 * 100 where higher is better, else (Xn - X1) / X1 * 100: negative if it is better with n flows."""
+    """Xpd: (X1 - Xn) / X1 x 100 where higher is better, else (Xn - X1) / X1 x 100; negative if it is better with n
+    flows. Null if a figure is a bound or uncertain, X1 is not above 0, or a trial has fewer frames than flows."""
     error_points: float | None
-    """By how many percentage points it may be off, because both searches ended at their resolution; null without."""
+    """By how many percentage points it may be off, because both searches ended at their resolution. Null without
+    searches."""
     reason: str | None
-    """Why there is no percentage; null if there is one."""
+    """Why there is no percentage. Null if there is one."""
 
 
 class ColumnFigure(Part):
     """One metric in one column."""
 
     column: int
+    """Number of the column."""
     where: dict[str, Coordinate]
     """What it was measured with, as far as that depends on the column."""
     repetitions: int
+    """Valid repetitions that the figure is made of."""
     median: Number | None
+    """Median over the repetitions. Null where nothing was measured, and where `average` is the figure."""
     p1: Number | None
+    """1st percentile. Null as `median`."""
     p99: Number | None
+    """99th percentile. Null as `median`."""
     dispersion_percent: float | None
+    """(p99 - p1) / median, in percent. Null as `median`, and where that is 0."""
     average: Number | None
-    """The figure where the RFC asks for the mean."""
+    """Mean, where the RFC asks for it. Null elsewhere."""
     lower_bound: int | None
+    """Highest load that passed in every repetition. Null without a search."""
     upper_bound: int | None
+    """Lowest load that failed in any repetition. Null without a search."""
     resolution: int | None
+    """Distance of the bounds at which the searches ended. Null without a search."""
     limited_by: LimitedBy | None
-    """Null: it was read at the gateway's host, and is no bound."""
+    """What limited it, as in `result.csv`. Null for what was read at the gateway's host: that is no bound."""
     tester_limited_at: int | None
+    """Lowest load that the Tester could not offer. Null if there was none."""
     refused: str | None
-    """Why it was not measured in this column."""
+    """Why it was not measured in this column. Null if it was."""
     certain: bool
-    """False if the repetitions differ too much: such a figure is compared with nothing."""
+    """Whether the repetitions agree well enough; if not, the figure is compared with nothing."""
     sum_of_directions: SumOfDirections | None
-    """Rates of bidirectional traffic only."""
+    """Both directions together: twice the rate of one, and twice its resolution. Null if it is not a rate of
+    bidirectional frames."""
     ratio_to_previous: float | None
-    """Figure / that of the column before, which differs only in the last part of `varied`."""
+    """Figure / that of the column before, which differs only in the last part of `varied`. Null if either is not a
+    figure of the gateway, or there is no such column."""
     scale_up: float | None
-    """X(n) / (n X(1)) with n cores, where columns differ in the cores of the gateway."""
+    """Relative scale-up X(n) / (n X(1)) of a rate with n cores. Null where columns do not differ in the cores of the
+    gateway alone, one of them with one core."""
     share_of_plain_forwarding: float | None = None
-    """Rate / that of the column with a router and the same cores, ports, hosts and frames, if there is one."""
+    """Rate of frames as a part of that of a router with the same cores, ports, hosts and frames. Null without exactly
+    one column of that kind that differs in one part of `varied`."""
     degradation: Degradation | None = None
-    """Of columns with more than one flow, where another differs from them in the number of flows alone and has one."""
+    """How much worse the figure is than with one flow (RFC 8219 section 10.2.1). Null with one flow, and where no
+    column differs in the number of flows alone and has one."""
 
 
 class Metric(Part):
     """One quantity over the columns."""
 
     procedure: str
+    """Name of the procedure, as in `result.json`."""
     quantity: str
+    """Name of the figure, as in `result.csv`."""
     unit: str
-    """Empty if no column has a figure."""
+    """Unit of all its figures; empty if no column has one."""
     better: Better | None
+    """Whether more or less of it is better. Null where neither is."""
     headline: bool
-    """Whether it is what its procedure is for."""
+    """Whether it is what its procedure is for: such metrics are plotted."""
     where: dict[str, Coordinate]
-    """What it was measured with in every column."""
+    """What it was measured with in every column: columns of `result.csv` with their values."""
     figures: tuple[ColumnFigure, ...]
-    """One for each column that has it, in the order of the columns."""
+    """One figure for each column that has it, in the order of the columns."""
 
     def of(self, column: int) -> ColumnFigure | None:
         """Return the figure of a column; None if it has none."""
@@ -260,17 +307,22 @@ class SeriesDocument(Document):
     """All of `series.json`."""
 
     schema_: Literal[1]
+    """Format number. It changes when a key changes its name, type or meaning."""
     name: str
+    """Name of the series."""
     gatemark: str
+    """Version that wrote the file."""
     status: Literal["complete", "incomplete"]
-    """Complete if no column is missing or failed."""
+    """`incomplete` if a column is missing or failed."""
     file: str
     """Path of the campaign file as it was given, to which the path of a recipe is relative."""
     file_sha256: str
-    """Of series.toml, so that a changed file is noticed when the series is resumed."""
+    """SHA-256 of `series.toml`, so that a changed file is noticed when the series is resumed."""
     varied: tuple[VariedKeys, ...]
-    """The last part changes fastest."""
+    """The parts of the series, one for each `[[vary]]`; the last one changes fastest."""
     columns: tuple[SeriesColumn, ...]
+    """One entry for each column, in the order in which they are measured."""
     metrics: tuple[Metric, ...]
+    """One entry for each quantity over the columns."""
     memory: tuple[MemoryEstimate, ...] = ()
-    """For each gateway whose host was sampled with a full table."""
+    """One entry for each gateway whose host was sampled with a full table."""

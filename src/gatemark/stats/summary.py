@@ -20,14 +20,15 @@ class Summary(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     median: Number
+    """Median of the repetitions (RFC 8219 section 12)."""
     p1: Number
-    """First percentile (RFC 2330 section 11.3); with fewer than 100 values the smallest."""
+    """1st percentile (RFC 2330 section 11.3); with fewer than 100 repetitions the smallest."""
     p99: Number
-    """99th percentile; with fewer than 100 values the largest."""
+    """99th percentile; with fewer than 100 repetitions the largest."""
     dispersion_percent: float | None
-    """(p99 - p1) / median in per cent; null where the median is 0."""
+    """(p99 - p1) / median, in percent. Null where the median is 0."""
     count: int
-    """Number of values."""
+    """Number of repetitions in the summary."""
 
     @classmethod
     def of(cls, values: Sequence[int] | Sequence[Fraction]) -> Self:

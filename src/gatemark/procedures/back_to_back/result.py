@@ -22,20 +22,23 @@ class BackToBackResult(RunResult):
 
     procedure: Literal["back_to_back"] = "back_to_back"
     bursts: tuple[BurstResult, ...] = ()
-    """One search for each repetition, up to one that the Tester could not finish; none if no burst was sent."""
+    """Searches, one for each repetition up to one that the Tester could not finish; empty if no burst was sent."""
     search: Literal["binary", "loss_verification"]
+    """How the searches went on."""
     verifications: int
     """How often a burst with a loss was sent again before the loss counted."""
     ceiling_frames: int | None = None
-    """Longest burst tried; null if no burst was sent."""
+    """Longest burst that was tried. Null if no burst was sent."""
     resolution_frames: int | None = None
-    """Gap at which a search stopped."""
+    """Distance of the bounds at which a search ended. Null if no burst was sent."""
     wait_ns: int
     """Wait for the frames of a burst after its end."""
     line_rate: int | None = None
-    """Rate of the bursts: what the medium carries at this frame size, frames/s in one direction."""
+    """Rate of the bursts: what the medium carries at this frame size, frames/s in one direction. Null if it is not
+    known."""
     throughput: int | None = None
-    """Median throughput with the same traffic, frames/s in one direction (RFC 9004 section 5)."""
+    """Median throughput with the same traffic, frames/s in one direction (RFC 9004 section 5). Null if no burst was
+    sent."""
 
     @property
     def burst_frames(self) -> tuple[int, ...]:
@@ -64,25 +67,27 @@ class BackToBackResult(RunResult):
     @computed_field
     @property
     def average_frames(self) -> Number | None:
-        """Mean of the longest bursts: the benchmark (RFC 9004 section 6.3)."""
+        """Mean of the longest bursts: the benchmark (RFC 9004 section 6.3). Null unless all searches found a limit of
+        the gateway."""
         return None if self.average is None else number(self.average)
 
     @computed_field
     @property
     def minimum_frames(self) -> int | None:
-        """Shortest of them."""
+        """Shortest of them. Null unless all searches found a limit of the gateway."""
         return min(self.burst_frames) if self.is_valid else None
 
     @computed_field
     @property
     def maximum_frames(self) -> int | None:
-        """Longest of them."""
+        """Longest of them. Null unless all searches found a limit of the gateway."""
         return max(self.burst_frames) if self.is_valid else None
 
     @computed_field
     @property
     def standard_deviation_frames(self) -> float | None:
-        """Standard deviation of the sample (divisor N - 1); null with fewer than two searches."""
+        """Standard deviation of the sample, divisor N - 1. Null unless all searches found a limit of the gateway, and
+        with fewer than two searches."""
         average = self.average
         if average is None or len(self.bursts) < 2:
             return None
@@ -91,18 +96,17 @@ class BackToBackResult(RunResult):
     @computed_field
     @property
     def implied_ns(self) -> Number | None:
-        """Implied buffer time: average / line rate (RFC 9004 section 6.4)."""
+        """Implied buffer time: average / line rate (RFC 9004 section 6.4). Null unless all searches found a limit of
+        the gateway."""
         seconds = self._implied_seconds
         return None if seconds is None else number(seconds * NANOSECONDS_PER_SECOND)
 
     @computed_field
     @property
     def corrected_ns(self) -> Number | None:
-        """Corrected buffer time: implied - implied * throughput / line rate (RFC 9004 section 6.4).
-
-        The gateway empties its buffer while the burst arrives; what is left is the size of the buffer, as a time at
-        line rate.
-        """
+        """Corrected buffer time: implied - implied * throughput / line rate (RFC 9004 section 6.4). The gateway empties
+        its buffer while the burst arrives; what is left is the size of the buffer, as a time at line rate. Null unless
+        all searches found a limit of the gateway, and without a throughput."""
         seconds = self._implied_seconds
         if seconds is None or self.throughput is None or self.line_rate is None:
             return None

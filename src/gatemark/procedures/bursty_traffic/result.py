@@ -25,7 +25,7 @@ class BurstSize(Part):
     line_rate: int
     """Rate inside a burst, frames/s in one direction."""
     repetitions: tuple[SearchResult, ...]
-    """One search for each repetition, for the highest long-term load, frames/s in one direction."""
+    """Searches for the highest load in the long run, frames/s in one direction, one for each repetition."""
 
     @property
     def limited_by(self) -> LimitedBy:
@@ -39,16 +39,14 @@ class BurstSize(Part):
     @computed_field
     @property
     def gaps_ns(self) -> tuple[Number, ...]:
-        """Smallest gap without loss in each repetition: from the end of a burst to the start of the next one.
-
-        Empty unless every repetition found one; 0 if bursts without a gap, a load at line rate, pass.
-        """
+        """Smallest gap without loss in each repetition, from the end of a burst to the start of the next one. 0 where a
+        load at line rate passes; empty unless all repetitions found one in the same way."""
         return tuple(number(gap) for gap in self._gaps())
 
     @computed_field
     @property
     def gap_ns(self) -> Summary | None:
-        """The same over the repetitions."""
+        """Summary of the gaps. Null if there are none."""
         gaps = self._gaps()
         return Summary.of(gaps) if gaps else None
 
@@ -78,13 +76,13 @@ class BurstyTrafficResult(RunResult):
 
     procedure: Literal["bursty_traffic"] = "bursty_traffic"
     line_rate: int | None = None
-    """Rate inside a burst, frames/s in one direction; null where it is not known."""
+    """Rate inside a burst, frames/s in one direction. Null if it is not known."""
     search_duration_ns: int
     """Sending time of the trials that look for a result."""
     duration_ns: int
     """Sending time of the trials that confirm it."""
     sizes: tuple[BurstSize, ...] = ()
-    """In the order of the campaign file; none where the run was refused."""
+    """One entry for each number of frames, in the order of the campaign file; empty if the run was refused."""
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the gap of each burst size; that of the largest bursts is the headline of the run."""

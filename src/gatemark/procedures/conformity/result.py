@@ -40,33 +40,39 @@ class CaseResult(Part):
     """One case with one domain. Frames that arrived are counted whether or not they are as they should be."""
 
     case: CaseName
+    """Its name, as in the campaign file."""
     what: str
     """What is sent, in words."""
     domain: int
-    """From 0, in the order of the campaign file."""
+    """Number of the domain in the campaign file, from 0."""
     section: str
     """Where the RFC says what is due."""
     due: Due
+    """What a conforming gateway does with the packets; `reported` where the RFC leaves it open."""
     level: Level
+    """How strongly the RFC asks for it; `none` where it leaves it open."""
     sent: int
     """Packets sent; one in two fragments counts once."""
     packet: str
-    """What each of them is."""
+    """What each packet is."""
     arrived_left: int = 0
+    """Frames that arrived on the left, correct or not; ICMP errors are not among them."""
     arrived_right: int = 0
+    """The same on the right."""
     correct: int = 0
-    """Those among them that are what a conforming gateway delivers, where it delivers any."""
+    """Packets that arrived as a conforming gateway delivers them."""
     differences: tuple[str, ...] = ()
-    """How the others differ, each once."""
+    """How the others differ, each difference once."""
     icmp: Mapping[str, int] = {}
-    """ICMP errors that quote these packets, by type and code: "icmpv6 1/5"."""
+    """ICMP errors that quote these packets, by type and code: `icmpv6 1/5`."""
     answer: str | None = None
-    """ICMP error with which the gateway should answer; null if there is none."""
+    """ICMP error with which the gateway should answer. Null if there is none."""
     controls_sent: int
-    """Control frames: of the customer edge to the server and back, which every gateway has to deliver."""
+    """Control frames: packets of the customer edge to the server and back, which every gateway has to deliver."""
     controls_correct: int = 0
+    """Control frames that came through as they should."""
     tester_limited: bool = False
-    """The Tester made no valid exchange."""
+    """Whether the Tester made no valid exchange."""
 
     @property
     def words(self) -> str:
@@ -81,7 +87,9 @@ class CaseResult(Part):
     @computed_field
     @property
     def judgement(self) -> Judgement:
-        """Whether the gateway does what the RFC says."""
+        """`conforms`; `does_not_conform`: something that must be is not so; `differs`: something that should be is not
+        so; `reported`: the RFC leaves it open; `no_result`: control frames are missing, or there is no valid
+        exchange."""
         if self.tester_limited or self.controls_correct < self.controls_sent:
             return "no_result"
         if self.due == "reported":
@@ -100,6 +108,7 @@ class ConformityResult(RunResult):
     frames: int
     """Packets of each case."""
     cases: tuple[CaseResult, ...] = ()
+    """One entry for each case and domain."""
 
     @property
     def judged(self) -> tuple[CaseResult, ...]:

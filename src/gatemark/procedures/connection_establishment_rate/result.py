@@ -20,8 +20,9 @@ class AlphaTried(Part):
     """One share of the rate at which a validation was tried (RFC 9693 section 4.6)."""
 
     alpha: Ratio
+    """A share that was tried."""
     lower_bound: int | None
-    """Highest validated rate that passed with it, connections/s."""
+    """Highest validated rate that passed with it, connections/s. Null if none passed."""
 
 
 class EstablishmentResult(RateResult):
@@ -30,14 +31,15 @@ class EstablishmentResult(RateResult):
     unit = "connections/s"
     procedure: Literal["connection_establishment_rate", "validated_connection_establishment_rate"]
     alpha: Ratio | None = None
-    """Validation: its rate as a share of the rate under test (RFC 9693 section 4.6); null if nothing is validated."""
+    """Rate of the validation as a share of the rate under test (RFC 9693 section 4.6). Null if nothing is validated."""
     alphas_tried: tuple[AlphaTried, ...] = ()
-    """Where alpha was searched for, largest first."""
+    """The shares that a search for alpha tried, largest first; else empty."""
 
     @computed_field
     @property
     def connections_per_second(self) -> Summary | None:
-        """Never called throughput; only where every repetition has a measured lower bound."""
+        """The establishment rate: summary of the lower bounds. Null if a repetition was limited by the Tester, if
+        nothing passed in any, or if the maximum passed in some repetitions and not in others."""
         return self.rate
 
     @property

@@ -20,9 +20,9 @@ class TearDownResult(RunResult):
 
     procedure: Literal["connection_tear_down_rate"] = "connection_tear_down_rate"
     full_ns: Figure
-    """Time to delete all connections, one for each repetition that has both times."""
+    """Time to delete all connections."""
     empty_ns: Figure
-    """Time to delete none: the table was empty."""
+    """Time to delete none, with an empty table."""
 
     @property
     def _net(self) -> Fraction | None:
@@ -33,13 +33,13 @@ class TearDownResult(RunResult):
     @computed_field
     @property
     def net_ns(self) -> Number | None:
-        """Difference of the medians."""
+        """Difference of the medians; may be 0 or negative. Null without times of a full and of an empty table."""
         return None if self._net is None else number(self._net)
 
     @computed_field
     @property
     def connections_per_second(self) -> float | None:
-        """N / net time, not rounded; null if the difference is not above 0."""
+        """N / net time, not rounded. Null if the difference is not known or not above 0."""
         net, count = self._net, self.connection_count
         return float(Fraction(count * NANOSECONDS_PER_SECOND) / net) if net and net > 0 and count else None
 

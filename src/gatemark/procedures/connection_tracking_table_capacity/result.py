@@ -26,11 +26,13 @@ class CapacityStep(Part):
     """One elementary measurement of the capacity: the validated establishment rate for a number of connections."""
 
     search: Literal["start", "exponential", "binary"]
+    """The search that asked for it."""
     connections: int
+    """Number of connections of this measurement."""
     rate: int | None
-    """Highest validated rate that passed, connections/s; null if no rate down to the stop rate passed."""
+    """Highest validated rate that passed, connections/s. Null if none down to the stop rate passed."""
     stop_rate: int
-    """Rate below which the table was considered full."""
+    """Rate below which the table was taken for full, connections/s."""
 
     @computed_field
     @property
@@ -43,16 +45,19 @@ class CapacitySearch(Part):
     """One search for the capacity; CS, RS, CT and RT are those with which the exponential search ended."""
 
     kind: Kind
-    """``found``, ``maximum_passed`` (the gateway may hold more), ``nothing_passes`` or ``tester_limited``."""
+    """`found`; `maximum_passed`: the gateway may hold more; `nothing_passes`: not even C0; `tester_limited`."""
     c0: int
-    """Connections that the gateway certainly holds; the search began with them."""
+    """Connections that the gateway certainly holds: the search began with them."""
     start: SearchResult | None
-    """Search for R0; null if the gateway collapsed in it. Its resolution is e, the error of the rates."""
+    """Search for R0, in connections/s, whose resolution is e. Null if the gateway collapsed in it."""
     steps: tuple[CapacityStep, ...]
+    """The elementary measurements, in order."""
     overflow: Overflow | None = None
-    """What happened to the connections beyond the capacity; null if the search had none."""
+    """What became of connections beyond the capacity. `refused`: the gateway refused new ones. `evicted`: it accepted
+    them and lost established ones. `untranslated`: it forwarded them so. `collapsed`: it stopped working. Null if the
+    search saw no connections beyond the capacity."""
     lost_connections: LostConnections | None = None
-    """Null if no established connection was gone."""
+    """Which established connections were gone, in order of establishment. Null if none was gone."""
 
     @property
     def _stored(self) -> list[CapacityStep]:
@@ -65,43 +70,44 @@ class CapacitySearch(Part):
     @computed_field
     @property
     def r0(self) -> int | None:
-        """Validated rate with C0 connections, connections/s."""
+        """Validated rate with C0 connections, connections/s. Null if no rate passed."""
         return self.steps[0].rate if self.steps else None
 
     @computed_field
     @property
     def cs(self) -> int | None:
-        """Largest size that the exponential search found to be stored."""
+        """Largest size that the exponential search found to be stored, connections. Null if none was."""
         return self._stored[-1].connections if self._stored else None
 
     @computed_field
     @property
     def rs(self) -> int | None:
-        """Its validated rate, connections/s."""
+        """Its validated rate, connections/s. Null if none was stored."""
         return self._stored[-1].rate if self._stored else None
 
     @computed_field
     @property
     def ct(self) -> int | None:
-        """First size that it found not to be stored; null if there was none up to the maximum."""
+        """First size that the exponential search found not to be stored, connections. Null if there was none up to the
+        maximum."""
         return None if self._full is None else self._full.connections
 
     @computed_field
     @property
     def rt(self) -> int | None:
-        """Its validated rate, connections/s; null because no rate passed."""
+        """Its validated rate, connections/s. Null because no rate passed."""
         return None if self._full is None else self._full.rate
 
     @computed_field
     @property
     def lower_bound(self) -> int | None:
-        """C: most connections that were stored and validated."""
+        """C: most connections that were stored and validated. Null if none were."""
         return max((step.connections for step in self.steps if step.stored), default=None)
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Fewest connections that were not."""
+        """Fewest connections that were not. Null if all were."""
         return min((step.connections for step in self.steps if not step.stored), default=None)
 
 
@@ -112,33 +118,35 @@ class CapacityResult(RunResult):
     alpha: Ratio
     """Rate of the validation as a share of the rate under test."""
     beta: Ratio
-    """Share of the safe rate below which the exponential search considers the table full."""
+    """Share of the safe rate below which the exponential search takes the table for full."""
     gamma: Ratio
     """The same in the final binary search."""
     resolution: int
     """E: error of the size, connections."""
     rate_resolution: int | None
-    """e: error of the rate, connections/s."""
+    """e: error of the rate, connections/s. Null if the gateway collapsed in every search for R0."""
     maximum: int
-    """Connections at which the search ends."""
+    """Number of connections at which the search ends."""
     repetitions: tuple[CapacitySearch, ...]
+    """Searches for the capacity."""
 
     @computed_field
     @property
     def r0(self) -> Summary | None:
-        """R0 over the repetitions; null unless known for each."""
+        """R0 over the repetitions, connections/s. Null unless known of each."""
         return _summary_of(search.r0 for search in self.repetitions)
 
     @computed_field
     @property
     def rs(self) -> Summary | None:
-        """RS over the repetitions; null unless known for each."""
+        """RS over the repetitions, connections/s. Null unless known of each."""
         return _summary_of(search.rs for search in self.repetitions)
 
     @computed_field
     @property
     def capacity(self) -> Summary | None:
-        """C over the repetitions, only if all of them found it in the same way: never for a Tester-limited run."""
+        """C over the repetitions, connections. Null if a search was limited by the Tester or held not even C0, or if
+        the maximum passed in some repetitions and not in others."""
         if not measured_alike(search.kind for search in self.repetitions):
             return None
         return _summary_of(search.lower_bound for search in self.repetitions)
@@ -146,13 +154,13 @@ class CapacityResult(RunResult):
     @computed_field
     @property
     def lower_bound(self) -> int | None:
-        """Fewest connections stored in any repetition; null unless each stored some."""
+        """Fewest connections of any repetition that were stored. Null unless some were stored in each."""
         return lowest_pass([search.lower_bound for search in self.repetitions])
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Most connections in any repetition that were not stored."""
+        """Most connections of any repetition that were not stored. Null if all were stored in each."""
         return highest_failure(search.upper_bound for search in self.repetitions)
 
     def own_quantities(self) -> Iterator[Quantity]:

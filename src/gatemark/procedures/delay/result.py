@@ -19,15 +19,15 @@ class Latency(Part):
     """Typical and worst case latency of the tagged frames (RFC 8219 section 7.2)."""
 
     first_tag_ns: int
-    """Time from the start of sending after which frames are tagged."""
+    """Frames are tagged from here on, counted from the start of sending."""
     tags: tuple[int, ...]
-    """Tagged frames, one number for each repetition."""
+    """Tagged frames."""
     tags_lost: tuple[int, ...]
     """Tagged frames without a delay: lost, faulty, late or negative. They rank above every delay."""
     typical_ns: Figure
-    """Median over all tags; null if it falls on a lost one."""
+    """Median over all tags; null where it falls on a lost one."""
     worst_case_ns: Figure
-    """99.9th percentile over all tags; null if it falls on a lost one."""
+    """99.9th percentile over all tags; null where it falls on a lost one."""
 
 
 class DelayVariation(Part):
@@ -43,22 +43,28 @@ class PacketPairs(Part):
     """Inter packet delay variation (RFC 8219 section 7.3.2): delay of a frame less that of the frame sent before it."""
 
     minimum_ns: Figure
+    """Smallest difference."""
     median_ns: Figure
+    """Median of the differences."""
     maximum_ns: Figure
+    """Largest difference."""
     pairs: tuple[int, ...]
-    """Successive frames that both have a delay, one number for each repetition."""
+    """Successive frames that both have a delay."""
     skipped: tuple[int, ...]
     """Successive frames of which one has none."""
     histogram: tuple[tuple[int, int], ...]
-    """First valid repetition: (ns, pairs), ascending; a bucket is about an eighth of an octave wide."""
+    """First valid repetition: pairs of ns and number, ascending; a bucket is about an eighth of an octave wide."""
 
 
 class DelaySeries(Part):
     """Delays of one direction and class at one load; a tuple has one number for each valid repetition."""
 
     direction: OneWay
+    """Direction of the frames."""
     class_: TrafficClass
+    """Class of the frames."""
     offered: tuple[int, ...]
+    """Frames offered."""
     undelivered: tuple[int, ...]
     """Frames lost, faulty or late: they have no delay."""
     samples: tuple[int, ...]
@@ -68,13 +74,19 @@ class DelaySeries(Part):
     lateness_max_ns: tuple[int, ...]
     """How late the Tester sent a burst of this direction at most: its own error."""
     delay_ns: dict[str, Figure]
-    """Delays of all frames that came back correct and in time (RFC 2330 section 11.3): ``minimum`` and ``maximum``
-    exact, ``p50`` to ``p99.999`` within 0.1 %."""
+    """Delays of all frames that came back correct and in time, by name: `minimum` and `maximum` exact, the percentiles
+    `p50`, `p90`, `p99`, `p99.9`, `p99.99` and `p99.999` of the `samples` within 0.1 % (RFC 2330 section 11.3)."""
     latency: Latency | None
+    """Latency of the tagged frames (RFC 8219 section 7.2). Null if it was not asked for."""
     pdv: DelayVariation | None
+    """Packet delay variation over all frames offered (RFC 8219 section 7.3.1); a frame without a delay ranks above all
+    others. Null if it was not asked for."""
     ipdv: PacketPairs | None
+    """Inter packet delay variation (RFC 8219 section 7.3.2): delay of a frame less that of the frame sent before it.
+    Null if it was not asked for."""
     hdr: str
-    """Delays of the first valid repetition as an HdrHistogram string (V2, compressed, base64), in nanoseconds."""
+    """Delays of the first valid repetition as an HdrHistogram: version 2, compressed, base64, in nanoseconds with three
+    digits."""
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield every figure with its name."""
@@ -97,16 +109,19 @@ class DelayPoint(Part):
     frames_per_second: int
     """Intended load of each direction."""
     share: Ratio | None
-    """This load as a share of `throughput`; null if the campaign gives frames per second."""
+    """This load as a share of `throughput`. Null where the campaign names frames per second."""
     throughput: int | None
-    """Lowest throughput that a repetition with the same traffic found, frames/s."""
+    """Lowest throughput that a repetition with the same traffic found, frames/s. Null where the campaign names frames
+    per second."""
     throughput_limited_by: LimitedBy | None
-    """What limited `throughput`; unless it is the gateway, the gateway may do more."""
+    """What limited that; unless it is `gateway`, the gateway may do more. Null where the campaign names frames per
+    second."""
     repetitions: int
-    """Valid repetitions."""
+    """Number of valid repetitions."""
     tester_limited: int
     """Repetitions in which the Tester could not offer the load."""
     series: tuple[DelaySeries, ...]
+    """One entry for each direction and class; empty where the Tester could not offer the load."""
 
 
 class DelayResult(RunResult):
@@ -116,7 +131,7 @@ class DelayResult(RunResult):
     duration_ns: int
     """Sending time of the trials."""
     points: tuple[DelayPoint, ...]
-    """In the order of the campaign file."""
+    """The loads, in the order of the campaign file; shares of a throughput of 0 are left out."""
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the figures of every load, direction and class; the headline is the first of the first load."""

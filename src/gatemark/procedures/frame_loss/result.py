@@ -18,8 +18,11 @@ class ClassLoss(Part):
     """Loss of one class of frames in one direction at one load; one count for each valid repetition."""
 
     direction: OneWay
+    """Direction of the frames."""
     class_: TrafficClass
+    """Class of the frames."""
     offered: tuple[int, ...]
+    """Frames offered."""
     undelivered: tuple[int, ...]
     """Frames that did not come back correct and in time: lost, faulty or late."""
     lost: tuple[int, ...]
@@ -29,9 +32,9 @@ class ClassLoss(Part):
     duplicate: tuple[int, ...]
     """Arrivals of a frame that had already arrived."""
     reordered: tuple[int, ...]
-    """Frames that arrived after one that was sent later."""
+    """Arrivals after a frame that was sent later."""
     longest_run: tuple[int, ...]
-    """Most frames of this class lost in a row."""
+    """Most frames of the class lost one after the other."""
 
     @property
     def forwarded(self) -> int:
@@ -46,7 +49,7 @@ class ClassLoss(Part):
     @computed_field
     @property
     def loss_percent(self) -> Summary | None:
-        """Frames undelivered in per cent of those offered; null where nothing was offered."""
+        """Frames undelivered in percent of those offered. Null if nothing was offered."""
         ratios = [100 * ratio for ratio in self.loss_ratios]
         return Summary.of(ratios) if ratios else None
 
@@ -57,10 +60,11 @@ class LossPoint(Part):
     frames_per_second: int
     """Intended load of each direction."""
     repetitions: int
-    """Valid repetitions."""
+    """Number of valid repetitions."""
     tester_limited: int
     """Repetitions in which the Tester could not offer the load validly."""
     losses: tuple[ClassLoss, ...]
+    """One entry for each direction and class; empty where the Tester could not offer the load."""
 
 
 class FrameLossResult(RunResult):
@@ -70,9 +74,9 @@ class FrameLossResult(RunResult):
     duration_ns: int
     """Sending time of the trials."""
     maximum: int | None
-    """Highest load, to which shares refer; null if no load was tried."""
+    """Highest load, frames/s, of which shares are taken. Null if no load was tried."""
     points: tuple[LossPoint, ...]
-    """Highest load first."""
+    """The loads, highest first."""
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the loss of each direction and class at each load; the highest one offered is the headline."""

@@ -38,11 +38,11 @@ class EchoCounts(Part):
     """Echo requests and what became of them; a tuple has one number for each repetition."""
 
     requests: tuple[int, ...]
-    """Handed to the port."""
+    """Requests handed to the port."""
     arrived: tuple[int, ...]
-    """Correct at the host that answers."""
+    """Requests that arrived correct at the host that answers."""
     replies: tuple[int, ...]
-    """Correct and in time at the client that asked."""
+    """Replies correct and in time at the client that asked."""
     late: tuple[int, ...]
     """Correct replies after the timeout."""
     lost: tuple[int, ...]
@@ -57,7 +57,7 @@ class EchoClientPart(EchoCounts):
     """One client."""
 
     client: int
-    """From 0."""
+    """Its number, from 0."""
     rtt_ns: dict[str, Figure]
     """Round-trip times, as of all clients."""
 
@@ -66,57 +66,64 @@ class HostFigure(Part):
     """One thing that was sampled at the gateway's host, in the trials of one number of clients."""
 
     series: str
-    """As the files of the samples call it."""
+    """Its name in the files of the samples."""
     name: str
-    """In words."""
+    """Its name in words."""
     unit: str
+    """Empty for what a command of the user prints."""
     values: Figure
-    """While requests were sent: the mean; of memory that is available the least, of memory of a process and of
+    """The mean while requests were sent; of memory that is available the least, of memory of a process and of
     connections the most."""
     deviation: Figure
     """Standard deviation of the samples of each trial; null with fewer than two."""
     above_baseline: Figure | None
-    """Memory alone: how much more was in use than in the mean before the first request."""
+    """How much more memory was in use than in the mean before the first request, kB. Null unless it is memory."""
 
 
 class OwnLoop(Part):
     """What the Tester reaches by itself: its clients ask its own host that answers, with no gateway between them."""
 
     replies_per_second: int
-    """In a closed loop with as many clients and slots; for a constant rate, with as many slots as there can be."""
+    """Replies/s in a closed loop with as many clients and slots; for a constant rate, with as many slots as there can
+    be."""
     rtt_ns: int | None
     """Median round trip at `rtt_frames_per_second`, which nobody changes who takes the CPU for a moment. Null if it was
     not measured."""
     rtt_frames_per_second: int | None
-    """The lowest rate of the self-test that is not below the one of the gateway, else its highest."""
+    """Lowest rate of the self-test that is not below the one of the gateway, else its highest. Null if it was not
+    measured."""
 
 
 class OverloadPoint(Part):
     """One number of clients: a column of the table."""
 
     clients: int
+    """Number of clients."""
     frames_per_second: int | None
-    """Rate of the requests of all clients; null in a closed loop."""
+    """Rate of the requests of all clients. Null in a closed loop."""
     repetitions: int
-    """Valid ones in which the gateway did not collapse."""
+    """Valid repetitions in which the gateway worked to the end."""
     tester_limited: int
     """Repetitions without a valid trial."""
     collapses: tuple[str, ...]
     """How the gateway stopped working, once for each repetition in which it did."""
     counts: EchoCounts
+    """Packets of all clients; each key has one number for each repetition."""
     faults: dict[str, int]
-    """Faults of all repetitions by reason, those of requests and of replies apart: one packet may have several."""
+    """Faults of all repetitions by reason, those of requests and of replies apart; a packet may have several."""
     loss_percent: Figure
-    """Requests without a correct reply in time."""
+    """Requests without a correct reply in time, in percent."""
     requests_per_second: Figure
-    """Handed over while all clients asked."""
+    """Requests handed over while all clients asked."""
     replies_per_second: Figure
-    """Correct and in time while all clients asked."""
+    """Replies correct and in time while all clients asked."""
     rtt_ns: dict[str, Figure]
-    """Round-trip times of all clients: exact, but percentiles within 0.1 %."""
+    """Round-trip times of all clients by name: `minimum`, `mean`, `p50`, `deviation`, `p99`, `p99.9`, `maximum`. They
+    are exact, but percentiles within 0.1 %."""
     first_rtt_ns: dict[str, Figure]
-    """Those of the first request to each destination alone, for which the gateway makes its state."""
+    """The same of the first request to each destination, for which the gateway makes its state."""
     clients_apart: tuple[EchoClientPart, ...]
+    """Each client by itself."""
     outstanding: Figure
     """Replies/s times the mean round-trip time: how many requests were under way (Little's law)."""
     tester_share_percent: Figure
@@ -124,9 +131,10 @@ class OverloadPoint(Part):
     tester_busy_percent: Figure
     """Time for which clients and the host that answers worked on echo packets together, as a share of one core."""
     host: tuple[HostFigure, ...]
-    """Empty where the gateway's host was not sampled."""
+    """What was sampled at the gateway's host while requests were sent. Empty where it was not sampled."""
     tester_loop: OwnLoop | None = None
-    """Null if there was no self-test with as many clients."""
+    """What the Tester reaches by itself: its clients ask its own host that answers, without a gateway. Null without a
+    self-test with as many clients."""
 
     @property
     def is_collapsed(self) -> bool:
@@ -141,7 +149,8 @@ class OverloadPoint(Part):
     @computed_field
     @property
     def is_of_tester(self) -> bool:
-        """Whether the Tester was the limit: by the time that its own work took, or by what it reaches by itself."""
+        """Whether the Tester was the limit: its work took more than 10 % of a round trip or 90 % of a core, or the
+        replies/s of any repetition are more than a quarter of `tester_loop.replies_per_second`."""
         return self.is_busy or self.is_near_loop
 
     @property
@@ -167,42 +176,53 @@ class GracefulRules(Part):
     """The rules by which degradation is judged."""
 
     rate: Ratio
+    """Least replies/s beyond saturation, as a share of the most."""
     rtt: Ratio
+    """Longest mean round-trip time beyond saturation, as a share of one that grows like the number of clients."""
     loss: Ratio
+    """Most requests without a correct reply in time."""
 
 
 class GracefulCheck(Part):
     """One rule with one number of clients."""
 
     rule: Literal["rate", "rtt", "loss", "health"]
+    """The rule; `health`: the gateway collapsed."""
     clients: int
+    """Number of clients."""
     value: Number | None
-    """Replies/s, nanoseconds or per cent; null for the health of the gateway."""
+    """Median of the repetitions, in packets/s, ns or percent. Null for `health`."""
     limit: Number | None
-    """Least replies/s, longest round-trip time, most loss."""
+    """Least packets/s, longest time in ns, or most percent that is allowed. Null for `health`."""
     holds: bool
+    """Whether the value is within the limit."""
 
 
 class Judgement(Part):
     """Whether the gateway degrades gracefully, with every figure that decides it."""
 
     graceful: bool | None
-    """Null if it cannot be said."""
+    """Whether every check holds. Null if that cannot be said."""
     reason: str | None
-    """Why it cannot be said."""
+    """Why it cannot be said. Null if it can."""
     saturated_at: int | None
-    """Fewest clients that saturate the gateway."""
+    """Fewest clients that saturate the gateway. Null if it cannot be said, or if the gateway collapsed."""
     left_out: tuple[int, ...] = ()
-    """Numbers of clients with which the Tester was the limit: their replies/s count as reached, and nothing else."""
+    """Numbers of clients with which the Tester was the limit: their replies/s count as reached, and nothing else of
+    them."""
     checks: tuple[GracefulCheck, ...]
+    """Every figure that decides it."""
 
 
 class EchoDegradation(Part):
     """How much worse a figure is than with one client: Xpd (RFC 8219 section 10.2.1)."""
 
     clients: int
+    """The number of clients n."""
     quantity: str
+    """Name of the quantity, as in `result.csv`."""
     percent: float
+    """(X1 - Xn) / X1 * 100 where higher is better, else (Xn - X1) / X1 * 100."""
 
 
 class OverloadResult(RunResult):
@@ -210,23 +230,28 @@ class OverloadResult(RunResult):
 
     procedure: Literal["overload"] = "overload"
     mode: Literal["closed_loop", "constant_rate"]
+    """When requests were sent: the next one of a slot on the reply to the last, or at constant rates."""
     window: int
-    """Slots of each client."""
+    """Slots of each client: requests that are under way at once."""
     count: int
     """Requests to each destination."""
     destinations: int
-    """Of each client."""
+    """Destinations of each client."""
     shared_destinations: bool
     """Whether there are fewer hosts than destinations of all clients, so that some clients ask the same ones."""
     data_octets: int
+    """Octets of data in a request."""
     pace_without_reply_ns: int | None
-    """Null at a constant rate."""
+    """Time after which a slot continues without a reply. Null at a constant rate."""
     timeout_ns: int
+    """A reply that comes later is late."""
     duration_ns: int
     """Longest sending time of a trial."""
     rules: GracefulRules
+    """What the judgement asks for."""
     points: tuple[OverloadPoint, ...]
-    """In the order of the campaign file; at constant rates all rates of one number of clients together."""
+    """One entry for each number of clients, and each rate if there are any, in the order of the campaign file; all
+    rates of one number of clients are together."""
 
     @computed_field
     @property
@@ -237,7 +262,7 @@ class OverloadResult(RunResult):
     @computed_field
     @property
     def degradations(self) -> tuple[EchoDegradation, ...]:
-        """Xpd of packets/s and of round-trip times, against one client with the same rate."""
+        """Xpd against one client with the same rate, as RFC 8219 section 10.2.1 defines it for flows."""
         return tuple(_degradations(self.points))
 
     def beside(self, self_test: SelfTestPart) -> Self:

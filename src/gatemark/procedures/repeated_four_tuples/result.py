@@ -24,29 +24,32 @@ class RepeatedFourTuplesResult(RateResult):
     is_load_of_others = False
     procedure: Literal["repeated_four_tuples"] = "repeated_four_tuples"
     drawn_frames: int
-    """F: frames of each trial."""
+    """F: frames of each trial, the connection of each drawn from all K = `connections.count`."""
     established: Figure
-    """Connections that had a frame, in the trial at the rate that passed; one value for each repetition."""
+    """Connections that had a frame, as the Tester saw it, in the trial at the rate that passed."""
     counted: Figure
     """Connections that the gateway counted after the same trial; null where it cannot count."""
 
     @computed_field
     @property
     def frames_per_second(self) -> Summary | None:
-        """The rate; only where every repetition has a measured lower bound."""
+        """The rate: summary of the lower bounds. Null if a repetition was limited by the Tester, if nothing passed in
+        any, or if the maximum passed in some repetitions and not in others."""
         return self.rate
 
     @computed_field
     @property
     def expected_established(self) -> float | None:
-        """K (1 - (1 - 1/K)^F): how many of K connections have a frame on average."""
+        """K (1 - (1 - 1/K)^F): how many of K connections have a frame on average over the draws. Null without a number
+        of connections."""
         count = self.connection_count
         return None if count is None else count * (1 - _left_out(count, self.drawn_frames))
 
     @computed_field
     @property
     def final_new_ratio(self) -> float | None:
-        """(1 - 1/K)^F: the probability that the last frame opens a connection, on average over the draws."""
+        """(1 - 1/K)^F: probability that the last frame opens a connection, on average over the draws. Null without a
+        number of connections."""
         count = self.connection_count
         return None if count is None else _left_out(count, self.drawn_frames)
 

@@ -22,31 +22,34 @@ class ResetSeries(Part):
     """Effect of a reset on one direction and class; a tuple has one value for each valid repetition."""
 
     direction: OneWay
+    """Direction of the frames."""
     class_: TrafficClass
+    """Class of the frames."""
     sending_ns: int
     """Sending time of each trial; with `offered` it gives the rate of this class."""
     offered: tuple[int, ...]
+    """Frames offered."""
     undelivered: tuple[int, ...]
-    """Frames that did not come back as a correct gateway delivers them: lost, late or faulty."""
+    """Frames that did not come back correct and in time: lost, faulty or late."""
     faulty: tuple[int, ...]
     """Frames among them that came back wrong or late."""
     longest_run: tuple[int, ...]
-    """Most frames of this class lost in a row."""
+    """Most frames of the class lost one after the other."""
     first_loss_ns: tuple[int | None, ...]
     """When the first frame that never arrived was due; null if all arrived, correct or not."""
     last_loss_ns: tuple[int | None, ...]
-    """When the last one was due."""
+    """When the last one was due; null if all arrived."""
     outcomes: tuple[Outcome, ...]
+    """How each trial ended. `not_recovered`: frames were lost to the end. `no_loss`: nothing was lost where frames had
+    to be. `unknown`: frames came back wrong or late."""
     lost_before: bool
-    """A frame was lost before the reset began: then not every loss is due to the reset."""
+    """Whether a frame was lost before the reset began: then not every loss is of the reset."""
 
     @computed_field
     @property
     def reset_by_loss_ns(self) -> Figure:
-        """Frames undelivered / rate offered (RFC 6201 section 4, frame loss method), rounded down.
-
-        If the gateway did not recover, the reset lasts at least that long.
-        """
+        """Frames undelivered / rate offered (RFC 6201 section 4, frame loss method), rounded down. If the gateway did
+        not recover, the reset lasts at least that long."""
         return Figure.of(
             [
                 undelivered * self.sending_ns // offered if offered else 0
@@ -58,9 +61,7 @@ class ResetSeries(Part):
     @property
     def reset_by_gap_ns(self) -> Figure:
         """Longest time between two frames that came back: (longest run + 1) / rate, rounded down; 0 if none was lost.
-
-        The time stamp method of RFC 6201 section 4, by the times when frames were due.
-        """
+        It is the time stamp method of RFC 6201 section 4, by the times when frames were due."""
         return Figure.of(
             [
                 (run + 1) * self.sending_ns // offered if run and offered else 0
@@ -71,7 +72,7 @@ class ResetSeries(Part):
     @computed_field
     @property
     def average_ns(self) -> Number | None:
-        """Mean of the times by loss; null unless every repetition lost frames and recovered."""
+        """Mean of the times by loss. Null unless every repetition lost frames and recovered."""
         values = [int(value) for value in self.reset_by_loss_ns.values if value is not None]
         if not values or any(outcome != "recovered" for outcome in self.outcomes):
             return None
@@ -85,22 +86,23 @@ class ResetResult(RunResult):
     kind: Literal["software"]
     """What was reset."""
     frames_per_second: int | None = None
-    """Load; null if no load is known that passes."""
+    """The load. Null if none is known that passes."""
     throughput_measured: bool
-    """Whether the load is the lowest throughput that any repetition of the campaign found, not that of the file."""
+    """Whether the load is the lowest throughput that any repetition of the campaign found; else the file names it."""
     before_ns: int
     """Sending time before the reset was due."""
     observe_ns: int
     """Sending time after that."""
     repetitions: int = 0
-    """Valid repetitions."""
+    """Number of valid repetitions."""
     tester_limited: int = 0
     """Repetitions in which the Tester could not offer the load."""
     began_ns: tuple[int, ...] = ()
-    """When the reset command was started, within some milliseconds."""
+    """When the command of the reset was started, one number for each valid repetition, within some milliseconds."""
     took_ns: tuple[int, ...] = ()
-    """How long that command took; the gateway may have needed longer, or less."""
+    """How long that command took, one number for each valid repetition; the gateway may have needed longer, or less."""
     series: tuple[ResetSeries, ...] = ()
+    """One entry for each direction and class; empty where nothing could be measured."""
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the time of each direction and class, by frames lost and by the longest gap."""

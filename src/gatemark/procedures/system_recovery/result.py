@@ -18,23 +18,28 @@ class RecoverySeries(Part):
     """Recovery of one direction and class; a tuple has one value for each valid repetition."""
 
     direction: OneWay
+    """Direction of the frames."""
     class_: TrafficClass
+    """Class of the frames."""
     offered: tuple[int, ...]
+    """Frames offered."""
     lost: tuple[int, ...]
     """Frames that never arrived, in the whole trial."""
     faulty: tuple[int, ...]
-    """Frames that came back wrong or late. Their place in the trial is not known: see `Outcome`."""
+    """Frames that came back wrong or late; their place in the trial is not known."""
     outcomes: tuple[Outcome, ...]
+    """How each trial ended. `not_recovered`: frames were lost to the end. `no_loss`: nothing was lost where frames had
+    to be. `unknown`: frames came back wrong or late."""
     recovery_ns: tuple[int | None, ...]
-    """B - A: from the fall of the load to the time when the last lost frame was due; 0 if none was lost after the fall;
-    null unless recovered."""
+    """From the fall of the load to the time when the last frame that was lost was due; 0 if none was lost after the
+    fall, null unless recovered."""
     last_loss_before_ns: tuple[int | None, ...]
-    """How long before the fall of the load the last lost frame was due; null if a frame was lost after the fall."""
+    """How long before the fall of the load the last lost frame was due; null if a frame was lost after it."""
 
     @computed_field
     @property
     def average_ns(self) -> Number | None:
-        """Mean recovery time (RFC 2544 section 26.5); null unless every repetition recovered."""
+        """Mean recovery time (RFC 2544 section 26.5). Null unless every repetition recovered."""
         known = [ns for ns in self.recovery_ns if ns is not None]
         if not known or len(known) < len(self.recovery_ns):
             return None
@@ -46,21 +51,24 @@ class SystemRecoveryResult(RunResult):
 
     procedure: Literal["system_recovery"] = "system_recovery"
     throughput: int | None = None
-    """What the overload is a share of: the median that the campaign found, or the load that the file gives."""
+    """What the overload is a share of, frames/s: the median that the campaign found, or the load that the file names.
+    Null if no trial was made and the file names none."""
     throughput_measured: bool
-    """Whether the campaign measures it; otherwise the campaign file gives it."""
+    """Whether the campaign measured it; else the campaign file names it."""
     overload: int | None = None
+    """First load, frames/s. Null if no trial was made."""
     overload_ns: int
     """Sending time of the overload."""
     recovery_load: int | None = None
-    """Half of the overload."""
+    """Half of the overload, frames/s. Null if no trial was made."""
     observe_ns: int
     """Sending time of that load."""
     repetitions: int = 0
-    """Valid repetitions."""
+    """Number of valid repetitions."""
     tester_limited: int = 0
     """Repetitions in which the Tester could not offer the load."""
     series: tuple[RecoverySeries, ...] = ()
+    """One entry for each direction and class; empty where nothing could be measured."""
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the recovery time of each direction and class."""

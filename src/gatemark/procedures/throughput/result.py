@@ -22,13 +22,14 @@ class ThroughputResult(RateResult):
     @computed_field
     @property
     def rate_per_direction(self) -> Summary | None:
-        """Only if every repetition has a measured lower bound: never for a Tester-limited run."""
+        """The throughput in one direction, frames/s: summary of the lower bounds. Null if a repetition was limited by
+        the Tester, if nothing passed in any, or if the maximum passed in some repetitions and not in others."""
         return self.rate
 
     @computed_field
     @property
     def rate_sum_of_directions(self) -> Summary | None:
-        """Only bidirectional: twice `rate_per_direction`."""
+        """Summary of twice `rate_per_direction`. Null where that is, and unless the run is bidirectional."""
         rate = self.rate
         if rate is None or self.direction != "bidirectional":
             return None
