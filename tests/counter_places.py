@@ -4,6 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pydantic import BaseModel
+
+from gatemark.report.counters import COUNTERS
+from gatemark.trial import report
+from gatemark.trial.delay import DelayFacts
+from gatemark.trial.record import TrialRecord
+
+PLACES: Mapping[str, type[BaseModel]] = {
+    "record": TrialRecord,
+    "direction": report.DirectionResult,
+    "counts": report.Counts,
+    "loss": report.LossFacts,
+    "delay": DelayFacts,
+    "clocks": report.ClockFacts,
+    "port": report.PortFacts,
+    "foreign": report.Foreign,
+}
+"""Where counters stand in the record of a trial."""
+
 SHOWN_ELSEWHERE: Mapping[str, str] = {
     "counts.intended": "table of trials",
     "counts.offered": "table of trials",
@@ -39,3 +58,10 @@ JOURNAL_ONLY: Mapping[str, str] = {
     "clocks.monotonic_raw_ns": "judged for validity",
 }
 """Counters that stay in the journal, and why."""
+
+SHOWN: Mapping[str, str] = {
+    **dict.fromkeys(COUNTERS, "table of counters"),
+    **SHOWN_ELSEWHERE,
+    **{place: f"no: {why}" for place, why in JOURNAL_ONLY.items()},
+}
+"""Where the report shows each counter, in words."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
@@ -29,7 +28,6 @@ from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.report.counters import COUNTERS
 from gatemark.results.quantity import COLUMNS
 from gatemark.results.search import RateResult
 from gatemark.series.run import measure_series
@@ -121,43 +119,6 @@ def test_every_counter_of_a_trial_is_documented() -> None:
     listed = re.search(r"fault_names\{(.*?)\}", source, re.DOTALL)
     assert listed is not None
     assert sorted(set(re.findall(r'"(\w+)"', listed.group(1))) - named) == []
-
-
-COUNTER_SECTIONS = {
-    "record": "The line",
-    "direction": "A direction",
-    "counts": "A class",
-    "loss": "`loss`",
-    "clocks": "`clocks`",
-    "delay": "`delay`",
-    "port": "`ports`",
-    "foreign": "`foreign`",
-}
-"""Part of a trial's record: heading of its section in counters.md."""
-
-
-KINDS_OF_DROPS = {
-    f"port.{name}"
-    for name in (
-        "rx_missed", "rx_no_buffer", "rx_errors", "tx_errors", "tx_unsent", "socket_drops",
-        "interface_rx_dropped", "interface_tx_dropped", "neighbour_overflow", "neighbour_unanswered",
-    )
-}  # fmt: skip
-"""Names under `own_drops`, in the same table."""
-
-
-def test_every_counter_is_documented_with_the_place_where_it_is_shown() -> None:
-    places = {
-        **dict.fromkeys(COUNTERS, "table of counters"),
-        **SHOWN_ELSEWHERE,
-        **{place: f"no: {why}" for place, why in JOURNAL_ONLY.items()},
-    }
-    sections = sections_of((REFERENCE / "counters.md").read_text(encoding="utf-8"))
-    rows = {part: rows_of(sections[heading]) for part, heading in COUNTER_SECTIONS.items()}
-    shown = {f"{part}.{key}": row for part, entries in rows.items() for key, row in entries.items()}
-    assert {place for place, row in shown.items() if not row.endswith("| |")} - set(places) <= KINDS_OF_DROPS
-    for place, words in places.items():
-        assert shown[place].endswith(f"| {words} |"), place
 
 
 def whole_files(kind: str) -> Iterator[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
-from tests.references import campaign, results
+from tests.references import campaign, counters, results
 from tests.references.files import MADE, REFERENCE, made
+from tests.references.objects import Page
 from tests.references.page import BLOCK
 
 
@@ -25,10 +25,6 @@ def test_every_table_of_the_campaign_file_has_its_place() -> None:
     assert sorted(blocks("campaign-file.md")) == sorted({"technologies", *with_keys} - campaign.ALIKE)
 
 
-def test_every_object_of_the_results_has_its_place() -> None:
-    assert sorted(blocks("result-keys.md")) == sorted({results.SHARED, *(name for name, _ in results.apart())})
-
-
-def test_every_key_has_an_explanation() -> None:
-    tables = [*map(campaign.block, campaign.TABLES), *map(results.block, (*results.ROOTS, results.SHARED))]
-    assert re.findall(r"(?m)^.*\| \|$", "\n".join(tables)) == []
+@pytest.mark.parametrize(("name", "page"), [("result-keys.md", results.PAGE), ("counters.md", counters.PAGE)])
+def test_every_object_has_its_place(name: str, page: Page) -> None:
+    assert sorted(blocks(name)) == sorted(page.blocks)

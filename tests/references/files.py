@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.references import campaign, results
+from tests.references import campaign, counters, results
+from tests.references.objects import described_schema
 from tests.references.page import filled
 
 from gatemark.campaign.file import schema_text
@@ -19,15 +20,16 @@ REFERENCE = ROOT / "docs/reference"
 
 PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
-    REFERENCE / "result-keys.md": results.block,
+    REFERENCE / "result-keys.md": results.PAGE.block,
+    REFERENCE / "counters.md": counters.PAGE.block,
 }
 """Pages by hand, and what makes their blocks."""
 
 WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "campaign-file.schema.json": schema_text,
-    REFERENCE / "result.schema.json": lambda: results.schema(PublishedDocument),
-    REFERENCE / "series.schema.json": lambda: results.schema(SeriesDocument),
-    REFERENCE / "comparison.schema.json": lambda: results.schema(ComparisonDocument),
+    REFERENCE / "result.schema.json": lambda: described_schema(PublishedDocument),
+    REFERENCE / "series.schema.json": lambda: described_schema(SeriesDocument),
+    REFERENCE / "comparison.schema.json": lambda: described_schema(ComparisonDocument),
     REFERENCE / "gatemark.1": man_page,
 }
 """Files of which nothing is by hand."""

@@ -14,10 +14,12 @@ from gatemark.technology import Family, SideName
 
 @dataclass(frozen=True, slots=True)
 class FrameSizes:
-    """Octets with FCS of the frames of one trial; None for a family that the trial does not send or receive."""
+    """Octets with FCS of the frames of one trial."""
 
     ipv4: int | None
+    """Octets of IPv4 frames. Null if the trial neither sends nor receives any."""
     ipv6: int | None
+    """Octets of IPv6 frames. Null if the trial neither sends nor receives any."""
 
     def label(self) -> str:
         """Return both sizes as ``IPv4 / IPv6``, for every technology in this order, or the one there is."""

@@ -54,7 +54,9 @@ class Mix:
     """Share of foreground: frame i is foreground iff ``i mod n < m`` (RFC 8219 section 5.3)."""
 
     m: int
+    """Foreground frames of every `n`."""
     n: int
+    """Length of the pattern, frames."""
 
     def __str__(self) -> str:
         return f"{self.m}/{self.n}"

@@ -127,22 +127,25 @@ class Measure:
     """Try this load next."""
 
     frames_per_second: int
-    """Of each direction; connections per second where connections are established (RFC 9693 section 4.5)."""
+    """Intended load of each direction; connections/s where connections are what is measured (RFC 9693 section 4.5)."""
     duration_ns: int
+    """Sending time."""
     purpose: Purpose
+    """What it is for: `load` measures at a given load, `event` is an overload, reset or tear-down."""
     connections: int | None = None
-    """Stateful: how many connections the table holds; 0 is an empty table. None: the number that the cell has."""
+    """Stateful: number of connections N; 0 where an empty table is deleted. Null: that of the cell."""
     drawn_frames: int | None = None
     """Stateful, establishment: frames of test phase 1, the connection of each drawn at random, so that some come again
-    and some never; None: each connection once."""
+    and some never. Null: each connection once."""
     tears_down: bool = False
-    """Stateful: delete the connections and measure how long that takes (RFC 9693 section 4.8)."""
+    """Stateful: whether the connections are deleted and the time of that is measured (RFC 9693 section 4.8)."""
     is_burst: bool = False
-    """What is tried is a number of frames; the duration only follows from it."""
+    """Whether what is tried is a number of frames, from which the duration follows."""
     alpha: Fraction | None = None
-    """Stateful, establishment: validation rate as a share of the rate (RFC 9693 section 4.6); None: no validation."""
+    """Stateful, establishment: `report` is that of the validation, at this share of `frames_per_second` (RFC 9693
+    section 4.6). Null: no validation."""
     may_collapse: bool = False
-    """A gateway that stops working during the trial is a result, not an error (RFC 9693 section 4.9)."""
+    """Whether a gateway that stops working during the trial is a result, not an error (RFC 9693 section 4.9)."""
 
     @property
     def establishes(self) -> bool:

@@ -15,12 +15,15 @@ class Cell:
     """One cell of the matrix of a campaign: the traffic of one run."""
 
     direction: Direction
+    """Direction of the traffic."""
     frame_sizes: FrameSizes
+    """Frame size on the side of each family."""
     mix: Mix
+    """Share of foreground."""
     connections: int | None = None
-    """Stateful: number of connections N (RFC 9693 section 4.1); None for stateless gateways and for the capacity."""
+    """Stateful: number of connections N (RFC 9693 section 4.1). Null for stateless gateways and for the capacity."""
     alpha: Fraction | None = None
-    """Stateful: rate of the validation as a share of the rate under test (RFC 9693 section 4.6); None where nothing is
+    """Stateful: rate of the validation as a share of the rate under test (RFC 9693 section 4.6). Null where nothing is
     validated, and where that share is searched for."""
 
 
@@ -29,7 +32,8 @@ class Run:
     """One procedure on one cell, with all its repetitions."""
 
     number: int
-    """From 1, in the order in which the runs are measured."""
+    """Number of the run, from 1, in the order in which runs are measured."""
     procedure: str
-    """Its name in the registry."""
+    """Name of the procedure."""
     cell: Cell
+    """The traffic of the run."""

@@ -21,7 +21,9 @@ class Percentile(Facts):
     """A percentile of the samples (RFC 2330 section 11.3)."""
 
     per_100000: int
+    """Rank in hundred-thousandths: 99,900 is 99.9 %."""
     ns: int
+    """The delay, at most 0.1 % or 1 ns off."""
 
 
 class TagFacts(Facts):
@@ -34,9 +36,10 @@ class TagFacts(Facts):
     negative: int
     """Tagged frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
     median_ns: int | None
-    """Over all tags; one that is lost, late, faulty or negative ranks above every delay. None: it is one of those."""
+    """Median over all tags; one that is lost, late, faulty or negative ranks above every delay. Null where it falls on
+    one of those."""
     p999_ns: int | None
-    """99.9th percentile (RFC 2330 section 11.3), with the same rule."""
+    """99.9th percentile over all tags (RFC 2330 section 11.3), with the same rule."""
 
     @property
     def lost(self) -> int:
@@ -48,34 +51,39 @@ class VariationFacts(Facts):
     """Delay of each frame minus the delay of the frame sent before it (RFC 8219 section 7.3.2)."""
 
     pairs: int
-    """Pairs of successive frames that both arrived."""
+    """Pairs of successive frames that both have a delay."""
     skipped: int
     """Pairs of which one frame has no delay."""
     minimum_ns: int | None
+    """Smallest difference."""
     median_ns: int | None
+    """Median of the differences."""
     maximum_ns: int | None
+    """Largest difference."""
     histogram: Histogram
+    """Middle of each used bucket in ns, and its pairs."""
 
 
 class DelayFacts(Facts):
     """Delays of one class of frames in one direction."""
 
     samples: int
-    """Distinct correct frames in time with a delay of 0 or more."""
+    """Frames of `received` with a delay of 0 or more."""
     negative: int
-    """Correct frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
+    """Frames of `received` that seem to have arrived before they were sent: an error of the clock, in no figure."""
     minimum_ns: int | None
-    """Exact."""
+    """Shortest delay, exact. Null without samples."""
     maximum_ns: int | None
-    """Exact."""
+    """Longest delay, exact. Null without samples."""
     percentiles: tuple[Percentile, ...]
-    """Of the samples, within 0.1 % or 1 ns; empty where there are none."""
+    """Percentiles of the samples; empty without samples."""
     histogram: Histogram
-    """Empty unless it was asked for."""
+    """Middle of each used bucket in ns, and its frames; empty unless the trial measures delays."""
     tags: TagFacts | None = None
-    """None unless they were asked for."""
+    """Tagged frames (RFC 8219 section 7.2). Null unless they were asked for."""
     variation: VariationFacts | None = None
-    """None unless it was asked for."""
+    """Delay of each frame less that of the frame of its class sent before it (RFC 8219 section 7.3.2). Null unless it
+    was asked for."""
 
     def percentile_ns(self, per_100000: int) -> int | None:
         """Return a percentile that the engine reports; None if it does not or if there is no sample."""

@@ -21,14 +21,15 @@ class EchoForm:
     """Who asks whom, how often, and when a reply counts as lost."""
 
     clients: int
+    """Number of clients."""
     window: int
     """Slots of each client: echo programs that work beside each other."""
     count: int
     """Requests to each destination; those after the first find the gateway's state."""
     destinations: int
-    """Of each client, a multiple of its window."""
+    """Destinations of each client, a multiple of its window."""
     pace_without_reply_ns: int | None
-    """Closed loop: a slot sends its next request when the reply has come, or so long after one without a reply. None:
+    """Closed loop: a slot sends its next request when the reply has come, or so long after one without a reply. Null:
     requests are due at the constant rate of the trial."""
     timeout_ns: int
     """A reply that comes later than this is late."""
@@ -73,13 +74,15 @@ class RoundTrips(Facts):
     samples: int
     """Correct replies in time."""
     minimum_ns: int | None
-    """Exact, like the mean, the deviation and the maximum; all are null without samples."""
+    """Shortest round trip. It is exact, like the mean, the deviation and the maximum; all are null without samples."""
     mean_ns: int | None
+    """Mean round trip."""
     deviation_ns: int | None
     """Standard deviation of all samples."""
     maximum_ns: int | None
+    """Longest round trip."""
     percentiles: tuple[Percentile, ...]
-    """Within 0.1 % or 1 ns (RFC 2330 section 11.3)."""
+    """Percentiles within 0.1 % or 1 ns (RFC 2330 section 11.3)."""
 
     def percentile_ns(self, per_100000: int) -> int | None:
         """Return a percentile that the engine reports; None if it does not or if there is no sample."""
@@ -90,24 +93,27 @@ class EchoClient(Facts):
     """One client. Times are since the start of the trial's schedule."""
 
     client: int
-    """From 0."""
+    """Number of the client, from 0."""
     begin_ns: int
     """When its first request was handed over."""
     end_ns: int
     """When its last request was handed over."""
     requests: int
-    """Handed over."""
+    """Requests handed over."""
     arrived: int
-    """Correct at the host that answers."""
+    """Requests that arrived correct at the host that answers."""
     replies: int
-    """Correct and in time."""
+    """Replies correct and in time."""
     late: int
+    """Correct replies after the timeout."""
     lost: int
-    """Without any reply."""
+    """Requests without any reply."""
     duplicate: int
+    """Packets that arrived more than once."""
     faulty: int
     """Requests or replies with a fault, each counted once."""
     rtt: RoundTrips
+    """Round-trip times of its requests."""
 
 
 COUNTS = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty")
@@ -118,9 +124,11 @@ class EchoSteady(Facts):
     """The time in which all clients ask: from the first request of the last one to the last one of the first one."""
 
     begin_ns: int
+    """First request of the last client to begin."""
     end_ns: int
+    """Last request of the first client to end."""
     requests: int
-    """Handed over meanwhile."""
+    """Requests handed over meanwhile."""
     replies: int
     """Correct replies in time that arrived meanwhile."""
 
@@ -138,11 +146,13 @@ class EchoFacts(Facts):
     """What came of a trial of echo requests, beside the counts of requests (forward) and replies (reverse)."""
 
     steady: EchoSteady | None
-    """Null where one client had ended before another one began."""
+    """The time in which all clients ask. Null where one client had ended before another one began."""
     clients: tuple[EchoClient, ...]
+    """Each client by itself."""
     all: RoundTrips
+    """Round-trip times of all clients."""
     first: RoundTrips
-    """Of the first request to each destination alone, for which the gateway creates its state."""
+    """Those of the first request to each destination, for which the gateway makes its state."""
     client_busy_ns: int
     """Time of the Tester's polls on the clients' side that handled a frame."""
     responder_busy_ns: int

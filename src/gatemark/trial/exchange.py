@@ -20,7 +20,9 @@ class Exchange:
     """What each side sends: IP packets in hexadecimal, in order."""
 
     left: tuple[str, ...]
+    """Packets of the left side."""
     right: tuple[str, ...]
+    """Packets of the right side."""
     interval_ns: int
     """From one packet of a side to the next."""
     wait_ns: int
@@ -46,6 +48,7 @@ class ArrivedFrame(Facts):
     """A frame that arrived during an exchange."""
 
     side: Literal["left", "right"]
+    """The port that received it."""
     at_ns: int
     """Since the exchange began."""
     octets: str
@@ -58,6 +61,7 @@ class ExchangeFacts(Facts):
     sent: Mapping[str, int]
     """Packets that each port took, by side."""
     arrived: tuple[ArrivedFrame, ...]
+    """Frames that arrived, in order."""
     not_kept: int = 0
     """Frames that arrived as well, but the Tester had no room for them."""
 

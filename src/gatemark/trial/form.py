@@ -26,9 +26,9 @@ class RateStep:
     """Another load from some time on (RFC 2544 section 26.5)."""
 
     after_ns: int
-    """Counted from the start of sending."""
+    """When the load changes, counted from the start of sending."""
     frames_per_second: int
-    """Of each direction, from then on."""
+    """Load of each direction from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class Bursts:
     """The load of each direction leaves in evenly spaced bursts (RFC 2544 section 21), the same in the long run."""
 
     frames: int
-    """Of each burst."""
+    """Frames of each burst."""
     frames_per_second: int
-    """Inside a burst: in most cases the line rate."""
+    """Rate inside a burst: in most cases the line rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ class FlowStart:
     """Flows that start one after another, each with the same rate from its start on (RFC 8219 section 10.2.2)."""
 
     flows: int
-    """Of each direction, at least 2."""
+    """Flows of each direction, at least 2."""
     interval_ns: int
-    """From the start of one flow to that of the next, rounded down to whole times between two frames of a flow."""
+    """Time from the start of one flow to that of the next, rounded down to whole times between two frames of a flow."""
 
     def rounds_between(self, frames_per_second: int) -> int:
         """Return how many frames a flow has before the next one starts; `frames_per_second` is the load of all.
@@ -84,14 +84,17 @@ class TrialForm:
     """What the trials of a repetition have in common beside their loads."""
 
     timeout_ns: int | None = None
-    """A correct frame that arrives later than this after it was sent is late, not received. None: no such limit."""
+    """A correct frame that arrives later than this after it was sent is late, not received. Null: no such limit."""
     tags: Tags | None = None
+    """Tagged frames, if any."""
     variation: bool = False
-    """Record the delay variation between successive frames (RFC 8219 section 7.3.2)."""
+    """Whether the delay variation between successive frames is recorded (RFC 8219 section 7.3.2)."""
     histogram: bool = False
-    """Report the whole histograms of delays."""
+    """Whether the whole histograms of delays are reported."""
     step: RateStep | None = None
+    """Another load from some time on, if any."""
     bursts: Bursts | None = None
+    """How the load leaves in bursts, if it does."""
     flow_start: FlowStart | None = None
     """The sending time is that of all flows together: the time until the last one starts comes before it."""
     reset_after_ns: int | None = None

@@ -11,11 +11,12 @@ from gatemark.units import NANOSECONDS_PER_SECOND
 
 
 class CpuFacts(Facts):
-    """One CPU of the gateway. The kernel counts these times in steps of `HostFacts.step_ns`."""
+    """One CPU of the gateway. The kernel counts these times in steps of `step_ns`."""
 
     cpu: int
+    """Number of the CPU."""
     busy_ns: int = 0
-    """Neither idle nor waiting for a disk: used by any program, or stolen meanwhile."""
+    """Time in which it was neither idle nor waiting for a disk: used by any program, or stolen meanwhile."""
     stolen_ns: int = 0
     """Time that the hypervisor gave to others while this CPU had something to do (steal)."""
 
@@ -24,12 +25,13 @@ class ThreadFacts(Facts):
     """One thread that does the gateway's work."""
 
     name: str
-    """As the kernel calls it, such as ``ksoftirqd/0``."""
+    """Its name as the kernel has it, such as `ksoftirqd/0`."""
     cpu: int | None = None
-    """The CPU to which it is bound; None: any of the gateway's."""
+    """The CPU to which it is bound. Null: any of the gateway's."""
     ran_ns: int = 0
+    """How long it ran."""
     waited_ns: int = 0
-    """Ready to run while something else had its CPU (run delay)."""
+    """How long it was ready to run while something else had its CPU (run delay)."""
 
     def meets(self, other: ThreadFacts) -> bool:
         """Whether both may want the same CPU."""
@@ -40,15 +42,18 @@ class HostFacts(Facts):
     """The host of the gateway from just before a trial until just after it, waits included."""
 
     read_ns: int
-    """Between both readings."""
+    """Time between both readings."""
     step_ns: int
     """Resolution of the times of a CPU."""
     queue_frames: int
-    """What the smallest queue of the gateway holds."""
+    """Frames that the smallest queue of the gateway holds: of its CPUs' input (`net.core.netdev_max_backlog`), or of an
+    interface in its namespace."""
     cpus: tuple[CpuFacts, ...]
+    """Each CPU of the gateway."""
     threads: tuple[ThreadFacts, ...]
+    """Each thread that does the gateway's work, those of the kernel among them."""
     others_ran_ns: int | None = None
-    """How long all other threads ran on these CPUs; None where the kernel does not tell."""
+    """How long all other threads ran on these CPUs. Null where the kernel does not tell."""
 
     @property
     def waited_ns(self) -> int:

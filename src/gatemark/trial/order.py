@@ -18,17 +18,20 @@ class TrialOrder:
     """Which trial to make."""
 
     run: Run
+    """Run of the plan."""
     trial_number: int
-    """From 1, over the whole campaign."""
+    """Number in the campaign, from 1."""
     repetition: int
-    """From 0."""
+    """Repetition of the run, from 0."""
     attempt: int
-    """From 0; the attempts before it at this load were invalid or suspect."""
+    """Attempt at this load, from 0; those before it were invalid or suspect."""
     step: Measure
+    """The load."""
     connections_per_second: int | None = None
-    """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""
+    """Stateful: rate at which test phase 1 begins before the phase that is measured. Null where there is no such
+    phase."""
     form: TrialForm = PLAIN
-    """What it does and records beyond that; of a stateful trial, in test phase 2."""
+    """What the trial does and records beyond its load; of a stateful trial, in test phase 2."""
 
     @property
     def connections(self) -> int | None:

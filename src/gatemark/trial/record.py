@@ -20,22 +20,25 @@ class PhaseOne(Facts):
     """One attempt at test phase 1: every connection established once (RFC 9693 section 4.2)."""
 
     connections_per_second: int
+    """Rate of the attempt."""
     validity: Validity
+    """Whether the Tester did its part."""
     verdict: Verdict | None
-    """None if the attempt is invalid; passed if every connection was established."""
+    """Passed if every connection was established. Null if the attempt is invalid."""
     report: TrialReport
+    """What the engine counted."""
     testbed_drops: Mapping[str, int] = {}
-    """As of a record."""
+    """As in a line."""
     testbed_faults: tuple[str, ...] = ()
-    """As of a record."""
+    """As in a line."""
     counted: int | None = None
-    """Connections that the gateway counted afterwards; None if it cannot count."""
+    """Connections that the gateway counted afterwards. Null if it cannot count."""
     host: HostFacts | None = None
-    """As of a record."""
+    """As in a line."""
     telemetry: TelemetryFacts | None = None
-    """As of a record."""
+    """As in a line."""
     suspicion: Suspicion | None = None
-    """Why its failure may not be the gateway's; null if it is, or if there is none."""
+    """Why its failure may not be the gateway's. Null if it is, or if there is none."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -49,25 +52,30 @@ class ConnectionFacts(Facts):
     """What a trial knows of the connections that it used."""
 
     phase_one: tuple[PhaseOne, ...] = ()
-    """Attempts before the phase that the record's own report is about; the last one filled the table, or the trial is
-    invalid. Empty where phase 1 is itself what is measured, or where there is none."""
+    """Attempts at test phase 1 before the phase that `report` is about. The last one filled the table, or the trial is
+    invalid. Empty where phase 1 is itself what is measured."""
     counted_before: int | None = None
-    """Connections that the gateway counted after its table was cleared; None if it cannot count."""
+    """Connections that the gateway counted after its table was cleared: always 0, or null if it cannot count."""
     counted_after_phase_one: int | None = None
+    """Connections that the gateway counted after test phase 1; fewer than N is a failure."""
     counted_after_phase_two: int | None = None
+    """Connections that the gateway counted after test phase 2; what phase 2 changes is only recorded."""
     tear_down_ns: int | None = None
-    """Time that the gateway took to delete all connections, on its own clock (RFC 9693 section 4.8)."""
+    """Time in which the gateway deleted all connections, on its own clock (RFC 9693 section 4.8)."""
     counted_after_tear_down: int | None = None
+    """Connections that the gateway counted then; more than 0 is a failure."""
     collapse: str | None = None
-    """How the gateway stopped answering; it was started again, and the trial counts as failed. None if it did not."""
+    """How the gateway stopped answering while the capacity was measured. It was started again, or its host was booted,
+    and the trial has failed. Null if it did not."""
     behaviour: Mapping[str, int] | None = None
-    """What the state table says about the gateway (answer to `connections` in `protocol/README.md`); once a run."""
+    """What the state table says about the gateway, once a run: `runs[].connections.behaviour` of the result."""
 
 
 class BootFacts(Facts):
     """A boot of the gateway's host because the gateway stopped working in a trial."""
 
     why: str
+    """How the gateway stopped working."""
     began_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
@@ -78,8 +86,7 @@ class ResetFacts(Facts):
     """When the command that resets the gateway ran in the middle of a trial (RFC 6201 section 4), nanoseconds."""
 
     began_ns: int
-    """From the start of sending to the start of the command, by the engine's last report of its time: accurate to a few
-    milliseconds."""
+    """When the command was started, from the start of sending, right within some milliseconds."""
     took_ns: int
     """How long the command took; the gateway may have needed longer, or less."""
 
@@ -88,39 +95,42 @@ class TrialRecord(Facts):
     """One trial, from the runner to the journal to the report."""
 
     order: TrialOrder
+    """What was asked. A campaign is resumed only with trials whose orders it asks for again."""
     validity: Validity
+    """Whether the Tester did its part."""
     verdict: Verdict | None
-    """None if the trial is invalid."""
+    """Whether the gateway met the goal. Null if the trial is invalid."""
     suspicion: Suspicion | None = None
-    """Why its failure may not be the gateway's, so that it does not count; None if it counts."""
+    """Why the failure may not be the gateway's, so that it does not count. Null if it counts."""
     report: TrialReport
-    """Of a stateful trial, that of the last phase that was made."""
+    """What the engine counted; of a stateful trial, in the last phase that was made."""
     testbed_drops: Mapping[str, int] = {}
-    """Frames that the test bed's queues towards the Tester dropped during the trial, by place."""
+    """Frames lost in the test bed's own queues towards the Tester, by place: the Tester's fault."""
     testbed_faults: tuple[str, ...] = ()
-    """What else in the test bed spoiled the trial, in sentences."""
+    """What else in the test bed spoiled the trial, in sentences; they are among the reasons of its `validity`."""
     gateway_drops: Mapping[str, int] = {}
-    """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
+    """Frames lost in the gateway's own queues where the test bed can see them, by place: information about the
+    gateway."""
     host: HostFacts | None = None
-    """The gateway's host meanwhile; None where the test bed cannot read it. Of the phase that `report` is about."""
+    """The gateway's host meanwhile. Null where the test bed cannot read it."""
     telemetry: TelemetryFacts | None = None
-    """Samples of the gateway's host; None where it is not to be sampled. Of the phase that `report` is about."""
+    """Samples of the gateway's host. Null where it is not to be sampled."""
     started_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
-    """How long it took, waits included; with the waits named in the report it shows what the Tester costs."""
+    """How long the trial took, waits included."""
     connections: ConnectionFacts | None = None
-    """Stateful trials only."""
+    """What is known of the connections; stateful trials only."""
     reset: ResetFacts | None = None
-    """When the gateway was reset; None if it was not."""
+    """When the gateway was reset. Null if it was not."""
     boot: BootFacts | None = None
-    """The gateway stopped working in the trial, and its host was booted; None if it was not. The trial is invalid and
-    has no report, unless the collapse is what was measured."""
+    """The gateway stopped working in the trial, and its host was booted. The trial is invalid and `report` is empty,
+    unless `collapse` says that it has failed. Null if it was not booted."""
     exchange: ExchangeFacts | None = None
-    """What arrived after packets that were sent as they are; such a trial has no report."""
+    """What arrived after packets that were sent as they are; `report` is then empty."""
     collapse: str | None = None
-    """How the gateway stopped working in a trial that is about that, without connections; it was started again, and the
-    trial counts as failed. None if it did not."""
+    """How the gateway stopped working in a trial of echo requests. It was started again, or its host was booted, and
+    the trial has failed. Null if it did not."""
 
     def reports(self) -> Iterator[TrialReport]:
         """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""

@@ -17,27 +17,33 @@ class LossRun(Facts):
     index: int
     """Index of the first of them in its direction, from 0."""
     length: int
+    """Number of frames."""
 
 
 class LossFacts(Facts):
     """Where in a trial frames were lost. Indexes are of the direction, both classes together."""
 
     runs: int
+    """Series of frames lost one after the other."""
     longest_run: int
+    """Length of the longest series, frames."""
     first_index: int
+    """First frame lost."""
     last_index: int
+    """Last frame lost."""
     first_runs: tuple[LossRun, ...]
+    """First 16 series."""
     by_slice: tuple[int, ...]
-    """Lost frames in each hundredth of the trial."""
+    """Frames lost in each hundredth of the trial."""
 
 
 class Counts(Facts):
     """Frames of one class in one direction."""
 
     intended: int
-    """Frames the plan asked for."""
+    """Frames that the plan asked for."""
     offered: int
-    """Frames the port accepted. Fewer than intended: the Tester fell short, not the gateway."""
+    """Frames that the port accepted. Fewer than intended: the Tester fell short, not the gateway."""
     received: int
     """Distinct frames that came back correct."""
     faulty: int
@@ -45,17 +51,25 @@ class Counts(Facts):
     duplicate: int
     """Arrivals of a frame that had already arrived."""
     late: int
-    """Distinct correct frames that came back after the frame timeout that the trial has."""
+    """Distinct frames that came back correct, but later than the frame timeout of the trial after they were sent."""
     lost: int
-    """Offered frames that never arrived."""
+    """Frames offered and never seen again."""
     zero_checksum: int
-    """Correct frames with UDP checksum 0x0000 where 0xffff is due, which the translator is known to write."""
+    """Frames of `received` that have UDP checksum 0x0000 where 0xffff is due, as `gateway.zero_udp_checksum` allows;
+    without it such frames are `faulty`. Any 0x0000 is among them in the Initiator's direction of a stateful gateway, in
+    the Responder's of a customer edge, and from customer edges through a border relay, because 0xffff may be due in a
+    packet inside the gateway."""
     reordered: int
+    """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
+    same queue; complete with one queue a side."""
     reordering_extent_max: int
+    """Largest distance to that higher index, frames."""
     faults: Mapping[str, int]
-    """Faulty frames by reason; one frame may have several."""
+    """Arrivals by reason; one frame may have several."""
     loss: LossFacts
+    """Where frames were lost."""
     delay: DelayFacts
+    """How long frames took."""
 
     @property
     def accounted(self) -> int:
@@ -74,31 +88,37 @@ class Counts(Facts):
 
 
 class LatenessBucket(Facts):
-    """How many bursts were late by less than `below_ns` and not in an earlier bucket; None has no limit."""
+    """How many bursts were late by less than `below_ns` and not in an earlier bucket."""
 
     below_ns: int | None
+    """The bursts were less late than this. Null: no limit."""
     bursts: int
+    """Bursts that are in no earlier bucket."""
 
 
 class DirectionResult(Facts):
     """What the Tester did and observed in one direction of one trial."""
 
     direction: str
-    """``forward`` (left to right) or ``reverse``."""
+    """`forward` (left to right) or `reverse`."""
     frames_per_second: int
     """Intended load of this direction (RFC 2285 section 3.5.1)."""
     intended_duration_ns: int
+    """Sending time that was asked for."""
     sending_ns: int
     """From the start of the schedule to the handing over of the last frame."""
     lateness_max_ns: int
-    """Largest difference of actual and planned send time: our error."""
+    """Actual minus planned time of the oldest frame of the latest burst: the Tester's error."""
     gave_up: bool
-    """The sender fell so far behind that it stopped."""
+    """Whether the sender was too late (100 ms, or `validity.lateness_max` if longer) and stopped."""
     lateness_histogram: tuple[LatenessBucket, ...]
+    """How late bursts were."""
     refused: int
     """How often the port took fewer frames than it was given; they were offered again."""
     foreground: Counts
+    """Counts of the foreground (RFC 8219 section 5.3)."""
     background: Counts
+    """Counts of the background."""
 
     @property
     def classes(self) -> tuple[tuple[str, Counts], ...]:
@@ -131,26 +151,34 @@ class Foreign(Facts):
     """Arrivals that are not frames of this trial, by kind."""
 
     other_trial: int
+    """Frames of an earlier trial, of an earlier phase of the same one, or stamped before the trial began: a trial that
+    is made again after a stop has the same number."""
     neighbour: int
+    """ARP, neighbour and router discovery, multicast listener reports."""
     icmp: Mapping[str, int]
-    """By family, type and code, such as ``icmpv6 1/3``."""
+    """ICMP errors by family, type and code, such as `icmpv6 1/3`."""
     fragment: int
+    """Later fragments, which carry no mark."""
     foreign: int
+    """Frames that have no other name here."""
 
 
 class PortFacts(Facts):
     """What one of the Tester's ports saw during a trial."""
 
     link_up: bool
+    """State of the link after the trial."""
     link_losses: int
-    """How often the link was seen to go down while frames were sent or awaited."""
+    """How often the link was seen to go down while frames were sent or awaited; the Tester looks every 100 ms."""
     received_by_queue: tuple[int, ...] = ()
-    """Correct frames by the queue on which they arrived; empty in journals of before protocol 11."""
+    """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals of before
+    protocol 11."""
     foreign: Foreign
+    """Arrivals that are not frames of this trial, by kind."""
     own_drops: Mapping[str, int]
-    """Frames lost on the Tester's side of the wire, by place."""
+    """Frames lost on the Tester's side of the wire, by kind; any of them makes the trial invalid."""
     peer_queue_drops: int
-    """Frames for which the gateway's end of a veth pair had no room: the gateway's, not ours."""
+    """veth and TAP only: frames for which the gateway's end had no room; the gateway's loss."""
 
 
 class KeptFrame(Facts):
@@ -159,6 +187,7 @@ class KeptFrame(Facts):
     side: str
     """The port that received it."""
     reason: str
+    """The reason, as under `faults`."""
     octets: str
     """The frame in hexadecimal, without FCS."""
 
@@ -167,16 +196,18 @@ class PhaseTime(Facts):
     """How long a phase of the trial took (RFC 2544 section 23)."""
 
     phase: str
-    """``settle``, ``learn``, ``send``, ``drain`` or ``rest``."""
+    """`settle`, `learn`, `send`, `drain` or `rest` (RFC 2544 section 23)."""
     duration_ns: int
+    """Its length."""
 
 
 class EstablishedConnections(Facts):
     """Connections with an entry in the state table at the end of a trial (RFC 9693 section 4.2)."""
 
     count: int
-    """Connections that the trial is about."""
+    """Number of connections that the trial is about."""
     established: int
+    """Connections that have an entry in the state table."""
 
     @property
     def missing(self) -> int:
@@ -187,29 +218,36 @@ class ClockFacts(Facts):
     """How long sending and the wait for residual frames took on two clocks of the Tester."""
 
     cycle_counter_ns: int
-    """On the processor's counter, which loads and delays are made of, at the rate found when the engine started."""
+    """Time on the processor's counter, at the rate found when the engine started."""
     monotonic_raw_ns: int
-    """On CLOCK_MONOTONIC_RAW, which nobody slews or sets."""
+    """Time on CLOCK_MONOTONIC_RAW, which nobody slews or sets; the ratio of the two is near 1."""
 
 
 class TrialReport(Facts):
     """One trial (RFC 2544 section 23) as the engine saw it. No opinions: see `validity` and `verdict`."""
 
     trial_number: int
+    """Number of the trial in the campaign, from 1."""
     cancelled: bool
+    """Whether it ended early on demand."""
     phases: tuple[PhaseTime, ...]
+    """The phases of the trial."""
     clocks: ClockFacts
+    """How long sending and the wait for residual frames took on two clocks."""
     worker_pause_max_ns: int
-    """Longest time for which a worker of the engine did nothing although frames were due or had arrived."""
+    """Longest time for which a worker of the engine did nothing although frames were due or had arrived: its CPU was
+    taken away, or the engine was stopped. More than `validity.lateness_max` makes the trial invalid."""
     directions: tuple[DirectionResult, ...]
     """Forward, then reverse; the absent direction of a unidirectional trial is left out."""
     ports: Mapping[str, PortFacts]
-    """By side, ``left`` and ``right``."""
+    """Facts of the ports by side, `left` and `right`."""
     connections: EstablishedConnections | None = None
-    """Stateful trials only."""
+    """Connections with an entry in the state table at the end; stateful trials only."""
     kept_frames: tuple[KeptFrame, ...]
+    """First 4 frames of each reason and side; the result folder has them as pcap."""
     echo: EchoFacts | None = None
-    """Trials of echo requests only; their directions are the requests and the replies."""
+    """What came of echo requests. Null in all other trials. Forward are the requests, reverse the replies that the
+    Tester sent."""
 
     @classmethod
     def none(cls, trial_number: int) -> Self:

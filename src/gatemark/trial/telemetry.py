@@ -63,27 +63,33 @@ class Level(Facts):
     """One series in one span."""
 
     samples: int
+    """Number of samples."""
     mean: float
-    """Of a share that of the whole time, whatever the length of the intervals."""
+    """Mean; of a share that of the whole time, whatever the length of the intervals."""
     sd: float | None
-    """Standard deviation of the samples; null with fewer than two."""
+    """Standard deviation of the samples. Null with fewer than two."""
     minimum: float
+    """Least of the samples."""
     maximum: float
+    """Most of the samples."""
 
 
 class SpanFacts(Facts):
     """One span of a trial. The series are named as in the file of the samples."""
 
     span: SpanName
+    """The part of the trial; `whole` is all of it with its waits, where no time between samples lies in the sending
+    time."""
     covered_ns: int
     """Time between samples that lies in it as a whole."""
     intervals: int
+    """Number of times between two samples."""
     error_ns: int
-    """How far the times of the samples at both ends of what is covered may be off, together: what it can do to a share
-    follows from that."""
+    """How far the times of the samples at both ends of what is covered may be off, together."""
     busiest_cpu: int | None
-    """The CPU that was busy most; null where none is known."""
+    """The CPU that was busy most. Null where none is known."""
     levels: Mapping[str, Level]
+    """What was sampled, each series by its name in the file of the samples."""
 
 
 class TelemetryPoint(Facts):
@@ -98,19 +104,21 @@ class TelemetryFacts(Facts):
     """Samples of the gateway's host in one trial of the engine."""
 
     reason: str | None = None
-    """Why there are none; null if there are."""
+    """Why there are no samples. Null if there are."""
     samples: int = 0
+    """Samples of the trial."""
     damaged: int = 0
     """Samples that were left out: torn, out of order, or so slow that they have no one time."""
     uncertainty_ns: int = 0
-    """How far the samples may lie from where they are put in the trial."""
+    """How far all samples may lie from where they are put in the trial."""
     faults: tuple[str, ...] = ()
-    """What a kernel says that cannot be, in sentences; it is left out."""
+    """What the host said that cannot be, or what was not there, in sentences; it is left out."""
     spans: tuple[SpanFacts, ...] = ()
+    """Each part of the trial that samples lie in."""
     first: Mapping[str, float] = {}
-    """What the first sample says of memory, connections and the user's commands."""
+    """Memory, connections and the user's commands in the first sample."""
     last: Mapping[str, float] = {}
-    """The same of the last one."""
+    """The same in the last sample."""
     points: tuple[TelemetryPoint, ...] = Field(default=(), exclude=True, repr=False)
     """All samples; they go to a file of the trial, not to the journal."""
 

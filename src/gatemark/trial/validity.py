@@ -51,8 +51,9 @@ class Validity(Facts):
     """Whether the Tester did its job in one trial."""
 
     valid: bool
+    """Whether it did."""
     reasons: tuple[str, ...] = ()
-    """Why not, as sentences with numbers; empty if valid."""
+    """Why it did not, as sentences with numbers; empty if valid."""
 
 
 def judge_validity(

@@ -13,8 +13,9 @@ class Verdict(Facts):
     """Whether one valid trial met the goal."""
 
     passed: bool
+    """Whether it did."""
     reasons: tuple[str, ...] = ()
-    """Why not, as sentences with numbers; empty if passed."""
+    """Why it did not, as sentences with numbers; empty if passed."""
 
 
 def judge(report: TrialReport, loss_tolerance: Fraction, *, establishes_all: bool = True) -> Verdict:

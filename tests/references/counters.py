@@ -1,0 +1,41 @@
+"""The objects of a line of the journal, and where the report shows each counter."""
+
+from __future__ import annotations
+
+from tests.counter_places import PLACES, SHOWN
+from tests.references.objects import Page
+
+from gatemark.trial.delay import DelayFacts
+from gatemark.trial.echo import EchoFacts
+from gatemark.trial.host import HostFacts
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import ConnectionFacts, TrialRecord
+from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, LossFacts, PortFacts, TrialReport
+from gatemark.trial.telemetry import TelemetryFacts
+
+
+def _shown(kind: type, key: str) -> str:
+    part = next((name for name, model in PLACES.items() if model is kind), "")
+    return SHOWN.get(f"{part}.{key}", "")
+
+
+PAGE = Page(
+    roots={
+        "the-line": TrialRecord,
+        "host": HostFacts,
+        "telemetry": TelemetryFacts,
+        "order": TrialOrder,
+        "connections-of-the-line": ConnectionFacts,
+        "report": TrialReport,
+        "echo": EchoFacts,
+        "clocks": ClockFacts,
+        "a-direction": DirectionResult,
+        "a-class": Counts,
+        "loss": LossFacts,
+        "delay": DelayFacts,
+        "ports": PortFacts,
+        "foreign": Foreign,
+    },
+    are_anchors=True,
+    shown=_shown,
+)
