@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +16,7 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import plan_of
-from gatemark.cli.main import COMMANDS, function_of, main
+from gatemark.cli.main import main
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.tables import FrameSizesModel
@@ -64,26 +62,6 @@ def rows_of(text: str) -> dict[str, str]:
     """Return the rows of the tables in a text by the keys in their first column."""
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     return {key: row for row in rows for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
-
-
-def option_names(command: str) -> Iterator[str]:
-    name = function_of(command)
-    function = getattr(import_module(f"gatemark.cli.{name}"), name)
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            yield "--json" if name == "as_json" else f"--{name.replace('_', '-')}"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_and_option_is_documented(command: str) -> None:
-    sections = sections_of((REFERENCE / "command-line.md").read_text(encoding="utf-8"))
-    text = next(
-        text
-        for heading, text in sections.items()
-        if heading.split()[:2] == ["`gatemark", command] or heading == f"`gatemark {command}`"
-    )
-    options = {key.split()[0] for key in rows_of(text) if key.startswith("--")}
-    assert options == set(option_names(command))
 
 
 RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")

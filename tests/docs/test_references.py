@@ -10,6 +10,8 @@ from tests.references.files import MADE, REFERENCE, made
 from tests.references.objects import Page
 from tests.references.page import BLOCK
 
+from gatemark.cli.main import COMMANDS
+
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
 def test_what_is_made_is_fresh(path: Path) -> None:
@@ -18,6 +20,10 @@ def test_what_is_made_is_fresh(path: Path) -> None:
 
 def blocks(name: str) -> list[str]:
     return [block[1] for block in BLOCK.finditer((REFERENCE / name).read_text(encoding="utf-8"))]
+
+
+def test_every_command_has_its_place() -> None:
+    assert blocks("command-line.md") == list(COMMANDS)
 
 
 def test_every_table_of_the_campaign_file_has_its_place() -> None:

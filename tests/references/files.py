@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.references import campaign, counters, results
+from tests.references import campaign, commands, counters, results
 from tests.references.objects import described_schema
 from tests.references.page import filled
 
 from gatemark.campaign.file import schema_text
-from gatemark.cli.man_page import man_page
 from gatemark.compare.document import ComparisonDocument
 from gatemark.procedures.registry import PublishedDocument
 from gatemark.series.document import SeriesDocument
@@ -22,6 +21,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
     REFERENCE / "result-keys.md": results.PAGE.block,
     REFERENCE / "counters.md": counters.PAGE.block,
+    REFERENCE / "command-line.md": commands.block,
 }
 """Pages by hand, and what makes their blocks."""
 
@@ -30,7 +30,7 @@ WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "result.schema.json": lambda: described_schema(PublishedDocument),
     REFERENCE / "series.schema.json": lambda: described_schema(SeriesDocument),
     REFERENCE / "comparison.schema.json": lambda: described_schema(ComparisonDocument),
-    REFERENCE / "gatemark.1": man_page,
+    REFERENCE / "gatemark.1": commands.man_page,
 }
 """Files of which nothing is by hand."""
 

@@ -33,7 +33,8 @@ def archive(
         Verify this archive instead of writing one: check every checksum, recompute the results from the journals, and
         name the gatemark that wrote it.
     as_json
-        Print JSON instead of text.
+        Print JSON instead of text: path, octets, files and sha256; with --verify holds, sha256, kind, made_by and
+        findings.
     """
     if (folder is None) == (verify is None) or (verify is not None and output is not None):
         raise ConfigError(

@@ -56,11 +56,12 @@ def calibrate(
     quick
         Check one true value of each kind, with shorter trials.
     output
-        Folder for the results; by default a new folder in results/.
+        Folder for the results; by default a new folder in results/. One that holds a calibration is refused.
     resume
-        Resume the calibration in this folder: make the checks that are missing or have no result.
+        Resume the calibration in this folder: make the checks that are missing or have no result. It cannot be combined
+        with other options except --json.
     list
-        List the checks without making them.
+        List the checks without making them: name, and the truth given to the reference gateway.
     as_json
         Print the calibration as JSON instead of a table.
     """

@@ -17,7 +17,7 @@ def cleanup(*, dry_run: bool = False, as_json: AsJson = False) -> int:
     dry_run
         List the leftovers without removing them.
     as_json
-        Print JSON instead of text.
+        Print what was left and what stays as JSON instead of text.
     """
     left = find_leftovers()
     stays = left if dry_run else remove_leftovers() if left else left

@@ -33,7 +33,7 @@ def compare(
     Parameters
     ----------
     folders
-        Result folders of campaigns or series. The others are compared with the first.
+        Result folders of campaigns or series, 26 at most. The others are compared with the first.
     fail_if
         Condition such as "throughput worse than 5%": it is met if the comparison shows that the quantity is worse by
         more than that. With "may be worse" it is met unless the comparison shows the opposite. "any" stands for every
@@ -41,13 +41,13 @@ def compare(
     quantity
         Compare the quantity with this name instead of those that are the purpose of a run. Can be repeated.
     everything
-        Compare every quantity.
+        Compare every quantity, also what the gateway's host did.
     confidence
         Confidence of all intervals together.
     output
-        HTML page to write.
+        HTML page with tables and plots to write.
     format
-        words for the terminal; markdown or latex for the tables alone, for a page or a paper.
+        words for the terminal; markdown or latex (packages booktabs and makecell) for the tables alone.
     as_json
         Print the comparison as JSON instead of tables.
     """

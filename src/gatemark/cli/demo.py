@@ -21,7 +21,8 @@ def demo(
 ) -> int:
     """Measure gateways on this machine in short trials: stateful NAT64 and NAT44, routers, SIIT, MAP-T.
 
-    Stateful gateways are also measured for their connection establishment rate, at two table sizes (RFC 9693).
+    Stateful gateways are also measured for their connection establishment rate, at two table sizes (RFC 9693). demo
+    makes the gateways in network namespaces and needs root.
 
     Parameters
     ----------

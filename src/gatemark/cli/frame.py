@@ -50,7 +50,7 @@ def frame(
     file
         Campaign file (TOML).
     count
-        Number of frames in each direction.
+        Number of frames in each direction, 1 to 100,000.
     size
         Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
@@ -58,7 +58,7 @@ def frame(
     mix
         Foreground share as m/n. Default: the first in the file.
     pcap
-        File for the frames as sent, without FCS.
+        File for the frames as sent, without FCS, with nanosecond time stamps.
     as_json
         Print JSON instead of text.
     """

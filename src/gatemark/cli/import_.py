@@ -40,11 +40,11 @@ def import_(
     Parameters
     ----------
     form
-        maptperf or siitperf.
+        siitperf (siitperf.conf) or maptperf (Maptperf.conf).
     file
         Configuration file of that tester.
     script
-        For siitperf: script whose variables define the measurement. Can be repeated.
+        For siitperf: script whose variables define the measurement, such as binary-rate-alg.sh. Can be repeated.
     left_port
         left.port of the campaign, such as pci:0000:01:00.0.
     right_port

@@ -37,13 +37,14 @@ def init(
     technology
         What the gateway does: a value of gateway.technology.
     place
-        namespaces (gatemark makes it), ports (between two ports of this machine), or USER@HOST (the same, by ssh).
+        namespaces: gatemark makes the gateway. ports: it is between two ports of this machine. USER@HOST: the same,
+        and ssh reaches its host.
     recipe
         In namespaces: name or path of the recipe.
     ports
         Elsewhere: the Tester's ports, left and right, such as pci:0000:01:00.0 pci:0000:01:00.1.
     measure
-        Table of what is measured, such as throughput; can be repeated.
+        Table of what is measured, such as throughput. What it takes its loads from is added. Can be repeated.
     time
         How long it may take, such as 10min; rfc: as long as the RFCs say.
     as_json

@@ -28,9 +28,10 @@ def report(folder: Path, /, *, format: FormatName = "words", plots: Path | None 
     folder
         Folder of a campaign or a series that `gatemark run` or `gatemark demo` wrote.
     format
-        words for the terminal; markdown or latex for the tables alone, for a page or a paper.
+        words for the terminal; markdown or latex (packages booktabs and makecell) for the tables alone.
     plots
-        Folder for all plots of the report as PDF and SVG, with their figures as CSV.
+        Folder for all plots of the report: PDF (with fonts), SVG, their figures as CSV, and captions.md. A missing
+        folder is made. Files with the same names are replaced, all of them or none.
     as_json
         Print the result as JSON instead of tables.
     """

@@ -38,14 +38,15 @@ def run(
     file
         Campaign file (TOML), or an archive that `gatemark archive` made.
     output
-        Folder for the results; by default a new folder in results/.
+        Folder for the results; by default a new folder in results/. One that holds a campaign is refused.
     resume
-        Resume the campaign or series in this result folder, with its own copy of the campaign file.
+        Resume the campaign or series in this result folder, with its own copy of the campaign file. In a series,
+        columns that failed are tried again. gatemark refuses it if anything changed that a figure may depend on.
     trust_commands
-        Go on with a folder that another user made, or measure an archive: campaign and recipe say which commands run
-        here.
+        With --resume: go on with a folder that another user made or can write to. With an archive: measure it. Campaign
+        and recipe say which commands run here.
     as_json
-        Print the result as JSON instead of tables.
+        Print the result as JSON instead of tables: result.json, or series.json.
     """
     if (file is None) == (resume is None):
         raise ConfigError(

@@ -39,9 +39,10 @@ def selftest(
     Parameters
     ----------
     file
-        Campaign file (TOML) whose kind of port to test. Default: interfaces of a netns test bed (needs root).
+        Campaign file (TOML) whose kind of port and numbers of connections to test. Default: interfaces of a netns test
+        bed (needs root), and 100,000 connections.
     quick
-        Use short trials and two frame sizes.
+        Use short trials and two frame sizes, the smallest and the largest.
     as_json
         Print the self-test as JSON instead of tables.
     """

@@ -70,7 +70,8 @@ def trial(
     connections
         Stateful gateways: number of connections, such as 10k; default: the first of the file.
     phase_one_rate
-        Stateful gateways: connections per second of test phase 1; default: connections.rate of the file.
+        Stateful gateways: connections per second of test phase 1. Default: connections.rate of the file; required if
+        that is a share, which one trial does not measure.
     format
         words, or siitperf for the lines that siitperf's scripts parse.
     as_json

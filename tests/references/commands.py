@@ -1,22 +1,28 @@
-"""The manual page, made of the help of the commands: `python -m gatemark.cli.man_page` prints it.
-
-The wheel installs `docs/reference/gatemark.1`, which a test compares with what this gives.
-"""
+"""The help of the commands, as the manual page and as the tables of the page of the command line."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
 from cyclopts import App
+from tests.references.page import table
 
 from gatemark.cli.main import COMMANDS, HELP, function_of, make_app
 
 NAME = "gatemark"
 SOURCES = "gatemark.cli"
+
+
+def block(command: str) -> str:
+    """Return what the page of the command line takes from the help of a command."""
+    rows = ((f"`{_name(argument)}{_value(argument)}`", _help(argument)) for argument in _arguments(make_app()[command]))
+    lines = (re.sub("^Example: (.+)$", r"Example: `\1`", paragraph) for paragraph in _description(command))
+    return "\n\n".join([*lines, table(("argument or option", "meaning"), rows)])
 
 
 def man_page() -> str:
@@ -34,27 +40,47 @@ def man_page() -> str:
 
 
 def _command(command: str, app: App) -> Iterator[str]:
-    """Yield what the page says of one command."""
-    arguments = list(app.assemble_argument_collection(parse_docstring=True))
-    places = [_places(argument) for argument in arguments if not _is_option(argument)]
+    """Yield what the manual page says of one command."""
+    places = [_place(argument) for argument in _arguments(app) if not _is_option(argument)]
     yield f'.SS "{_text(" ".join([NAME, command, *places]))} [OPTIONS]"'
-    function = getattr(import_module(f"{SOURCES}.{function_of(command)}"), function_of(command))
-    yield from _paragraphs((inspect.getdoc(function) or "").partition("\nParameters\n")[0].strip().split("\n\n"))
-    for argument in arguments:
+    yield from _paragraphs(_description(command))
+    for argument in _arguments(app):
         yield ".TP"
         yield (
-            f"\\fB{_text(argument.names[0])}\\fR{_value(argument)}"
+            f"\\fB{_text(_name(argument))}\\fR{_styled(_value(argument))}"
             if _is_option(argument)
-            else (f"\\fI{_text(argument.names[0])}\\fR")
+            else f"\\fI{_text(_name(argument))}\\fR"
         )
-        yield _line(argument.parameter.help or "")
+        yield _line(_help(argument))
+
+
+def _description(command: str) -> list[str]:
+    """Return the paragraphs of a command's help."""
+    function = getattr(import_module(f"{SOURCES}.{function_of(command)}"), function_of(command))
+    return (inspect.getdoc(function) or "").partition("\nParameters\n")[0].strip().split("\n\n")
+
+
+def _arguments(app: App) -> list[Any]:
+    return list(app.assemble_argument_collection(parse_docstring=True))
+
+
+def _name(argument: Any) -> str:
+    return str(argument.names[0])
+
+
+def _help(argument: Any) -> str:
+    """Return what an argument is, with its default where that is a value that the help does not say."""
+    words, default = argument.parameter.help or "", argument.field_info.default
+    if not isinstance(default, str | int) or isinstance(default, bool) or "efault" in words:
+        return words
+    return f"{words} Default: {default}."
 
 
 def _is_option(argument: Any) -> bool:
     return bool(argument.names[0].startswith("-"))
 
 
-def _places(argument: Any) -> str:
+def _place(argument: Any) -> str:
     """Return an argument without a name as the synopsis has it."""
     name = f"{argument.names[0]}{'...' if argument.token_count()[1] else ''}"
     return name if argument.required else f"[{name}]"
@@ -63,12 +89,16 @@ def _places(argument: Any) -> str:
 def _value(argument: Any) -> str:
     """Return what stands behind an option: its choices, or a word for each value."""
     choices = argument.get_choices()
-    if argument.hint is bool:
+    if argument.hint is bool or not _is_option(argument):
         return ""
     if choices:
-        return f" \\fI{_text('|'.join(choices))}\\fR"
+        return f" {'|'.join(choices)}"
     word = "PATH" if argument.hint is Path or Path in _types(argument.hint) else "VALUE"
-    return f" \\fI{' '.join([word] * max(1, argument.token_count()[0]))}\\fR"
+    return f" {' '.join([word] * max(1, argument.token_count()[0]))}"
+
+
+def _styled(value: str) -> str:
+    return f" \\fI{_text(value.strip())}\\fR" if value else ""
 
 
 def _types(hint: Any) -> set[Any]:
@@ -90,7 +120,3 @@ def _line(text: str) -> str:
 
 def _text(text: str) -> str:
     return text.replace("\\", "\\e").replace("-", "\\-")
-
-
-if __name__ == "__main__":
-    print(man_page(), end="")
