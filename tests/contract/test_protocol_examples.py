@@ -21,24 +21,10 @@ from gatemark.trial.connection_request import (
     use_request,
     validation_request,
 )
-from gatemark.trial.delay import DelayFacts, Percentile, TagFacts, VariationFacts
-from gatemark.trial.echo import EchoClient, EchoFacts, EchoForm, EchoSteady, RoundTrips
+from gatemark.trial.echo import EchoForm
 from gatemark.trial.echo_request import echo_request
-from gatemark.trial.facts import Facts
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.report import (
-    ClockFacts,
-    Counts,
-    DirectionResult,
-    EstablishedConnections,
-    Foreign,
-    KeptFrame,
-    LatenessBucket,
-    LossFacts,
-    LossRun,
-    PhaseTime,
-    PortFacts,
-    TrialReport,
     read_report,
 )
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
@@ -98,46 +84,6 @@ def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
     answer = read(PROTOCOL / "examples" / f"{name}_answer.json")
     facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
     assert read_report(answer).model_dump(mode="json") == facts
-
-
-def properties(*path: str) -> set[str]:
-    """What an object of an answer has by the schema; a path leads to objects inside of it."""
-    result = schema("answer")["$defs"][path[0]]
-    for name in path[1:]:
-        result = result["properties"][name]
-        result = result.get("items", result)
-        result = next((kind for kind in result.get("anyOf", ()) if kind["type"] == "object"), result)
-    assert set(result["required"]) == set(result["properties"])
-    return set(result["properties"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        (Counts, ("counts",)),
-        (LossFacts, ("counts", "loss")),
-        (LossRun, ("counts", "loss", "first_runs")),
-        (DelayFacts, ("delay",)),
-        (Percentile, ("delay", "percentiles")),
-        (TagFacts, ("delay", "tags")),
-        (VariationFacts, ("delay", "variation")),
-        (DirectionResult, ("direction_report",)),
-        (LatenessBucket, ("direction_report", "lateness_histogram")),
-        (PortFacts, ("port_facts",)),
-        (Foreign, ("port_facts", "foreign")),
-        (PhaseTime, ("trial", "phases")),
-        (ClockFacts, ("trial", "clocks")),
-        (EstablishedConnections, ("trial", "connections")),
-        (KeptFrame, ("trial", "kept_frames")),
-        (TrialReport, ("trial",)),
-        (EchoFacts, ("echo",)),
-        (EchoSteady, ("echo", "steady")),
-        (EchoClient, ("echo", "clients")),
-        (RoundTrips, ("round_trips",)),
-    ],
-)
-def test_every_counter_of_the_engine_is_a_field(kind: type[Facts], path: tuple[str, ...]) -> None:
-    assert set(kind.model_fields) == properties(*path) - {"answer", "id"}
 
 
 def test_a_counter_that_has_no_field_is_an_error_that_names_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.references import campaign, commands, counters, results
+from tests.references import campaign, commands, counters, protocol, results
 from tests.references.objects import described_schema
 from tests.references.page import filled
 
@@ -16,6 +16,7 @@ from gatemark.series.document import SeriesDocument
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs/reference"
+PROTOCOL = ROOT / "protocol"
 
 PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
@@ -31,6 +32,8 @@ WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "series.schema.json": lambda: described_schema(SeriesDocument),
     REFERENCE / "comparison.schema.json": lambda: described_schema(ComparisonDocument),
     REFERENCE / "gatemark.1": commands.man_page,
+    PROTOCOL / "request.schema.json": protocol.request_schema,
+    PROTOCOL / "answer.schema.json": protocol.answer_schema,
 }
 """Files of which nothing is by hand."""
 

@@ -18,6 +18,7 @@ from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.form import Tags, TrialForm
+from gatemark.trial.messages import TrialRequest
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.request import layout_request, open_request, trial_request
 
@@ -70,7 +71,7 @@ def assert_queues_add_up(report: TrialReport, queues: int) -> None:
     assert sum(map(sum, by_queue)) == sum(counts.received for _, _, counts in report.counts())
 
 
-def report_of(engine: EngineClient, body: dict[str, Any]) -> tuple[TrialReport, dict[str, Any]]:
+def report_of(engine: EngineClient, body: TrialRequest) -> tuple[TrialReport, dict[str, Any]]:
     answer = engine.trial({**body, "give_up_lateness_ns": NO_GIVING_UP_NS})
     return read_report(answer), answer
 

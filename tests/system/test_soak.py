@@ -28,6 +28,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import EngineClient, JsonObject
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.connection_request import establish_request, use_request
+from gatemark.trial.messages import TrialRequest
 from gatemark.trial.report import Foreign, TrialReport, read_report
 from gatemark.trial.request import open_request, trial_request
 from gatemark.trial.validity import ValidityPolicy, judge_validity
@@ -71,7 +72,7 @@ def campaign(technology: str) -> Campaign:
 ROUTED, TRANSLATED = campaign("router44"), campaign("nat44")
 
 
-def requests() -> Iterator[tuple[JsonObject, int]]:
+def requests() -> Iterator[tuple[TrialRequest, int]]:
     """Yield request after request, and how many frames each sends; every connection of a phase 2 is of its phase 1."""
     (routed,), (translated,) = cells_of(ROUTED), cells_of(TRANSLATED)
     load: dict[str, Any] = {"frames_per_second": RATE, "duration_ns": 1_000_000}
@@ -83,7 +84,7 @@ def requests() -> Iterator[tuple[JsonObject, int]]:
         yield use_request(TRANSLATED, translated, **load, trial_number=next(numbers), connections=CONNECTIONS), 200
 
 
-def establish(number: int) -> JsonObject:
+def establish(number: int) -> TrialRequest:
     (cell,) = cells_of(TRANSLATED)
     return establish_request(
         TRANSLATED, cell, connections_per_second=RATE, trial_number=number, connections=CONNECTIONS
@@ -93,7 +94,7 @@ def establish(number: int) -> JsonObject:
 ENDLESS = {"give_up_lateness_ns": 60_000_000_000}
 
 
-def made(engine: EngineClient, body: JsonObject) -> TrialReport:
+def made(engine: EngineClient, body: TrialRequest) -> TrialReport:
     return read_report(engine.trial({**body, **ENDLESS}))
 
 

@@ -39,7 +39,7 @@ STEP = {"after_ns": SECOND, "frames_per_second": 500}
 POLICY = ValidityPolicy(lateness_max_ns=10**6)
 
 
-def request(form: TrialForm, *, technology: str = "router44", mix: str = "1/1", **traffic: Any) -> dict[str, Any]:
+def request(form: TrialForm, *, technology: str = "router44", mix: str = "1/1", **traffic: Any) -> Any:
     campaign = complete_campaign(
         campaign_from_dict(
             {

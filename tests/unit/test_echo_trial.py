@@ -68,7 +68,7 @@ def campaign(technology: str, **gateway: Any) -> Campaign:
     )
 
 
-def asked(wanted: Campaign, form: EchoForm = FORM, **given: Any) -> dict[str, Any]:
+def asked(wanted: Campaign, form: EchoForm = FORM, **given: Any) -> Any:
     values: dict[str, Any] = {"frames_per_second": 1000, "duration_ns": 10**9, "trial_number": 7}
     return echo_request(wanted, CELL, form=TrialForm(echo=form, drain_ns=10**9), **(values | given))
 

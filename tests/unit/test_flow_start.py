@@ -82,7 +82,7 @@ class TestRequests:
         (cell,) = cells_of(campaign)
         start = flow_start_of(campaign, cell)
         assert start == FlowStart(flows=4, interval_ns=SECOND_NS)
-        body = trial_request(
+        body: Any = trial_request(
             campaign,
             cell,
             frames_per_second=1000,

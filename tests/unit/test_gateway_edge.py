@@ -222,11 +222,12 @@ def test_the_engine_is_told_the_rule_in_every_phase() -> None:
     }  # fmt: skip
     cell = cells_of(campaign())[0]
     same: dict[str, Any] = {"connections": 200, "trial_number": 1}
-    for body in (
+    bodies: tuple[Any, ...] = (
         establish_request(campaign(), cell, connections_per_second=100, **same),
         use_request(campaign(), cell, frames_per_second=100, duration_ns=10**9, **same),
         validation_request(campaign(), cell, connections_per_second=100, **same),
-    ):
+    )
+    for body in bodies:
         assert body["connections"]["edge"] == edge
         assert body["connections"]["pool"] == ["2001:db8:12:3400:0:c000:212:34/128"]
         (prefix,) = {direction["foreground"]["translation"]["prefix"] for direction in body["directions"]}

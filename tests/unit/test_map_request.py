@@ -42,10 +42,8 @@ def relay(*domains: dict[str, Any], **tables: Any) -> Campaign:
 
 def directions(campaign: Campaign) -> list[dict[str, Any]]:
     (cell,) = cells_of(campaign)
-    result: list[dict[str, Any]] = trial_request(
-        campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1
-    )["directions"]
-    return result
+    body: Any = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
+    return list(body["directions"])
 
 
 def test_customer_edges_send_to_servers_and_servers_to_them() -> None:
@@ -94,9 +92,9 @@ def test_background_stays_native() -> None:
 
 
 def test_only_neighbours_are_answered_for() -> None:
-    behind = open_request(relay(), [])["left"]["answer_for"]
+    behind: Any = open_request(relay(), [])["left"]["answer_for"]
     assert [hosts["address"] for hosts in behind] == ["2001:2::2"]
-    onlink = open_request(relay(map={"onlink": True, "edges": 100}), [])["left"]["answer_for"]
+    onlink: Any = open_request(relay(map={"onlink": True, "edges": 100}), [])["left"]["answer_for"]
     assert onlink[0] == behind[0]
     assert onlink[1]["edges"]["count"] == 100
     assert [(body["side"], body["gateway"]) for body in resolve_requests(relay())] == [

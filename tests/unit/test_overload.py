@@ -197,7 +197,7 @@ class TestTable:
     def test_the_first_customer_edges_are_the_clients_of_a_border_relay(self) -> None:
         wanted = campaign({"clients": [3]}, technology="map_t_br", map={"domains": [DOMAIN], "choice": "pseudorandom"})
         (run,) = plan_of(wanted).runs
-        body = echo_request(
+        body: Any = echo_request(
             wanted,
             run.cell,
             frames_per_second=0,
@@ -240,9 +240,8 @@ class TestTable:
         wanted = self.customer_edge({"clients": [2]})
         (run,) = plan_of(wanted).runs
         form = form_of(wanted, Load(clients=2, frames_per_second=None))
-        echo = echo_request(wanted, run.cell, frames_per_second=0, duration_ns=SECOND, trial_number=1, form=form)[
-            "echo"
-        ]
+        body: Any = echo_request(wanted, run.cell, frames_per_second=0, duration_ns=SECOND, trial_number=1, form=form)
+        echo = body["echo"]
         assert echo["pool"] == ["2001:db8:12:3400:0:c000:212:34/128"]
         assert (echo["edge"]["ea"], echo["edge"]["psid_offset"]) == (0x1234, 6)
         with pytest.raises(ConfigError) as caught:

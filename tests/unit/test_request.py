@@ -43,7 +43,7 @@ def translator(**tables: Any) -> Campaign:
     )
 
 
-def trial_of(campaign: Campaign) -> dict[str, Any]:
+def trial_of(campaign: Campaign) -> Any:
     (cell,) = cells_of(campaign)
     return trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=3)
 
@@ -87,7 +87,8 @@ def test_destination_networks_are_those_of_the_destination() -> None:
     campaign = translator(gateway=gateway, traffic=traffic)
     stream = trial_of(campaign)["directions"][0]["foreground"]
     assert (stream["source"]["networks"], stream["destination"]["networks"]) == (1, 256)
-    assert open_request(campaign, [])["right"]["answer_for"][0]["networks"] == 256
+    opened: Any = open_request(campaign, [])
+    assert opened["right"]["answer_for"][0]["networks"] == 256
 
 
 def test_each_direction_has_its_own_number_of_networks() -> None:
@@ -102,7 +103,7 @@ def test_each_direction_has_its_own_number_of_networks() -> None:
     for direction, networks in zip(trial_of(campaign)["directions"], (100, 7), strict=True):
         stream = direction["foreground"]
         assert (stream["source"]["networks"], stream["destination"]["networks"]) == (1, networks)
-    opened = open_request(campaign, [])
+    opened: Any = open_request(campaign, [])
     assert [opened[side]["answer_for"][0]["networks"] for side in ("left", "right")] == [7, 100]
     assert (campaign.directions.networks("left"), campaign.directions.networks("right")) == (7, 100)
 
@@ -125,7 +126,7 @@ def test_nexthop_answers_for_router_and_hosts_teaches_none_and_asks_from_the_rou
         "ipv6": {"address": "2001:2::2", "router": "2001:2:0:1::10", "gateway": "2001:2:0:1::1"},
     }
     campaign = translator(left=left)
-    opened = open_request(campaign, [])
+    opened: Any = open_request(campaign, [])
     answered = opened["left"]["answer_for"]
     assert [hosts["address"] for hosts in answered] == ["2001:2:0:1::10", "2001:2::2"]
     assert [opened[side]["teach_hosts"] for side in ("left", "right")] == [False, True]
@@ -159,7 +160,7 @@ def test_a_loopback_expects_frames_as_they_were_sent_and_asks_nobody() -> None:
 
 def test_frames_are_asked_for_with_the_body_of_a_trial() -> None:
     campaign = translator()
-    request = frames_request(campaign, cells_of(campaign)[0], count=5)
+    request: Any = frames_request(campaign, cells_of(campaign)[0], count=5)
     assert "request" not in request["trial"]
     trial = request["trial"]
     assert trial["duration_ns"] * trial["directions"][0]["frames_per_second"] == 5 * 10**9
@@ -189,7 +190,7 @@ def test_each_side_says_whose_mac_addresses_its_hosts_have() -> None:
         "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
     }
     campaign = translator(right=right)
-    opened = open_request(campaign, [])
+    opened: Any = open_request(campaign, [])
     assert (opened["left"]["host_macs"], opened["right"]["host_macs"], opened["seed"]) == ("fixed", "random", 7)
     shown = frames_request(campaign, cells_of(campaign)[0], count=1)
     assert (shown["left_host_macs"], shown["right_host_macs"]) == ("fixed", "random")

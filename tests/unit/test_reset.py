@@ -295,7 +295,7 @@ class TestCampaign:
         wanted = campaign()
         trials = EngineTrials(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
         form = ResetPlan(load=1000, before_ns=0, observe_ns=SECOND, period=1).form
-        body = {
+        body: Any = {
             "request": "trial",
             "trial_number": 1,
             "seed": 1,

@@ -129,7 +129,7 @@ def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int
     (cell,) = cells_of(campaign)
     assert (cell.frame_sizes.ipv4, cell.frame_sizes.ipv6) == (octets - 20, octets)
     assert (cell.mix.m, cell.mix.n) == ((1, 2) if mode == "mixed" else (1, 1))
-    body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
+    body: Any = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
     sent = [
         {kind: direction[kind] and direction[kind]["source"].get("address") for kind in ("foreground", "background")}
         for direction in body["directions"]

@@ -152,7 +152,9 @@ def _corruption(technology: Technology) -> Check:
         if not evidence.trials:
             return (Comparison(quantity="frames", unit="frames", true="a trial", measured=None),)
         last = evidence.trials[-1]
-        ways = {way.direction: way.foreground.faults for way in last.record.report.directions}
+        ways: dict[str, Mapping[str, int]] = {
+            way.direction: way.foreground.faults for way in last.record.report.directions
+        }
         comparisons = []
         for way, damaged in zip(("forward", "reverse"), fields, strict=True):
             planted_counts = _planted(last.counts, way)

@@ -26,6 +26,7 @@ from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
+from gatemark.trial.messages import TrialRequest
 from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.telemetry import TelemetryFacts
@@ -73,7 +74,7 @@ class EngineTrials:
     health_wait_s: float = HEALTH_WAIT_S
     """How long a gateway may take to work again after the trial in which it was reset."""
 
-    def make(self, body: JsonObject, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
+    def make(self, body: TrialRequest, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
         """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
 
         Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
@@ -145,7 +146,7 @@ class EngineTrials:
         return read_exchange(answer)
 
     def _report(
-        self, body: JsonObject, trial_number: int, reset_after_ns: int | None
+        self, body: TrialRequest, trial_number: int, reset_after_ns: int | None
     ) -> tuple[TrialReport, ResetFacts | None]:
         control = self.testbed.can.control
         way = None if control is None else control.reset
@@ -245,10 +246,11 @@ class EngineTrials:
         return () if own_faults is None else own_faults()
 
 
-def _planned_s(body: JsonObject) -> float:
+def _planned_s(body: TrialRequest) -> float:
     """Return how long a trial of the engine is to take, its waits included."""
-    planned_ns: int = body["duration_ns"] + sum(body.get("waits", {}).values())
-    return planned_ns / NANOSECONDS_PER_SECOND
+    waits = body["waits"]
+    waits_ns = waits["settle_ns"] + waits["learn_ns"] + waits["drain_ns"] + waits["rest_ns"]
+    return (body["duration_ns"] + waits_ns) / NANOSECONDS_PER_SECOND
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

@@ -23,6 +23,7 @@ from gatemark.trial.connection_request import establish_request, establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged_phase_one, suspicion_of_phase_one
 from gatemark.trial.kinds import judged
+from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne
 from gatemark.trial.report import TrialReport
@@ -296,7 +297,7 @@ class _Trial:
         self.facts = self.facts.model_copy(update=facts)
 
     def _ask(
-        self, phase: PhaseName, body: JsonObject, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
+        self, phase: PhaseName, body: TrialRequest, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
     ) -> Observed:
         self._tell(phase, per_second, attempt)
         trials, number = self.makes.trials, self.order.trial_number

@@ -19,6 +19,7 @@ from gatemark.errors import ConfigError, ResultError
 from gatemark.packets import sums_to_zero
 from gatemark.trial.cell import Cell
 from gatemark.trial.connection_request import frames_requests
+from gatemark.trial.messages import FramesRequest
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
 COUNT_MAX = 100_000
@@ -94,7 +95,7 @@ def frame(
     return 0
 
 
-def _requests(campaign: Campaign, cell: Cell, count: int) -> Sequence[dict[str, Any]]:
+def _requests(campaign: Campaign, cell: Cell, count: int) -> Sequence[FramesRequest]:
     """Return the requests that show the frames of a campaign: UDP, unless all of its procedures have others."""
     procedures = procedures_of(campaign)
     shown = [

@@ -17,6 +17,7 @@ from gatemark.results.document import Deviation, ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.messages import FramesRequest
 
 
 class RunTrials(Protocol):
@@ -117,7 +118,7 @@ class Procedure:
     has the fewest and the most trials, and takes shortest and longest."""
     result: type[RunResult]
     report: ProcedureReport
-    frames: Callable[[Campaign, Cell, int], dict[str, Any]] | None = None
+    frames: Callable[[Campaign, Cell, int], FramesRequest] | None = None
     """Returns the request that shows its first frames, so many of them; None: they are UDP frames of its cells."""
 
     @property

@@ -11,12 +11,12 @@ from typing import Literal
 
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes, tuple_space
-from gatemark.config.tables import OneWay
+from gatemark.config.tables import OneWay, Variation
 from gatemark.config.types import Mix, Span
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.messages import Direction, FramesRequest, Phase, Ports, Stream, TrialRequest, Waits
 from gatemark.trial.request import (
-    Json,
     campaign_waits,
     direction_json,
     foreground_frames,
@@ -29,7 +29,7 @@ from gatemark.trial.request import (
 )
 from gatemark.units import NANOSECONDS_PER_SECOND
 
-Phase = Literal["establish", "use"]
+PhaseName = Literal["establish", "use"]
 
 SHOWN_PER_SECOND = 1000
 """Connections or frames per second of frames that are only shown."""
@@ -60,12 +60,12 @@ def establish_request(
     connections_per_second: int,
     trial_number: int,
     drawn_frames: int | None = None,
-) -> Json:
+) -> TrialRequest:
     """Return the request for test phase 1: the Initiator alone opens each connection once (RFC 9693 section 4.2).
 
     With `drawn_frames` it sends that many frames and draws the connection of each.
     """
-    order = "increasing" if drawn_frames is None else "pseudorandom"
+    order: Variation = "increasing" if drawn_frames is None else "pseudorandom"
     return trial_body(
         campaign,
         trial_number=trial_number,
@@ -87,7 +87,7 @@ def use_request(
     duration_ns: int,
     trial_number: int,
     form: TrialForm = PLAIN,
-) -> Json:
+) -> TrialRequest:
     """Return the request for test phase 2: frames of the established connections, each way (RFC 9693 section 4.7)."""
     return trial_body(
         campaign,
@@ -102,9 +102,9 @@ def use_request(
 
 def validation_request(
     campaign: Campaign, cell: Cell, *, connections: int, connections_per_second: int, trial_number: int
-) -> Json:
+) -> TrialRequest:
     """Return the request for the validation: the Responder alone uses each connection once (RFC 9693 section 4.6)."""
-    order = {**_connections(campaign, "use", connections), "read_order": "increasing"}
+    order: Phase = {**_connections(campaign, "use", connections), "read_order": "increasing"}
     return trial_body(
         campaign,
         trial_number=trial_number,
@@ -119,7 +119,7 @@ def validation_request(
     )
 
 
-def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]:
+def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[FramesRequest]:
     """Return the requests that show the first `count` frames of each direction; nothing is sent.
 
     Through a stateful gateway the Initiator's are those of test phase 1, the Responder's those of test phase 2.
@@ -127,7 +127,7 @@ def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]
     if not campaign.technology.is_stateful or not cell.mix.has_foreground:
         return [frames_request(campaign, cell, count=count)]
     connections = shown_connections(campaign, cell)
-    trials: list[Json] = []
+    trials: list[FramesRequest] = []
     for way in ways_of(cell):
         if way == campaign.roles.upload:
             trial = establish_request(
@@ -153,15 +153,15 @@ def shown_connections(campaign: Campaign, cell: Cell) -> int:
     return next(table.first_count for table in campaign.tables if table.first_count is not None)
 
 
-def _second_waits(campaign: Campaign) -> Json:
+def _second_waits(campaign: Campaign) -> Waits:
     """Return the waits of a trial that comes after test phase 1: hosts are known, and connections must not expire."""
     return {**campaign_waits(campaign), "settle_ns": campaign.connections_model.gap_ns, "learn_ns": 0}
 
 
-def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
+def _connections(campaign: Campaign, phase: PhaseName, connections: int) -> Phase:
     model = campaign.connections_model
     pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.forwarding.pool
-    return {
+    asked: Phase = {
         "phase": phase,
         "initiator": campaign.roles.inside,
         "count": connections,
@@ -169,16 +169,17 @@ def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
         "send_order": model.send_order,
         "read_order": model.read_order,
         "pool": [str(prefix) for prefix in pool],
-        **gateway_edge_json(campaign),
     }
+    edge = gateway_edge_json(campaign)
+    return asked if edge is None else {**asked, "edge": edge}
 
 
-def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, connections: int) -> Json:
+def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, connections: int) -> Direction:
     foreground = _foreground(campaign, cell, way, connections) if cell.mix.has_foreground else None
     return direction_json(campaign, cell, way, frames_per_second, foreground)
 
 
-def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -> Json:
+def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -> Stream:
     """Return the foreground of one direction; the Responder's is the mirror image of the Initiator's."""
     space = tuple_space(campaign, connections)
     inside = campaign.side(campaign.roles.inside).family(campaign.roles.family(campaign.roles.inside))
@@ -197,6 +198,6 @@ def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -
     }
 
 
-def _ports(span: Span) -> Json:
-    mode = "fixed" if span.minimum == span.maximum else "pseudorandom"
+def _ports(span: Span) -> Ports:
+    mode: Variation = "fixed" if span.minimum == span.maximum else "pseudorandom"
     return {"mode": mode, "minimum": span.minimum, "maximum": span.maximum}

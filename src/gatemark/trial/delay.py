@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatemark.trial.facts import Facts
+from gatemark.trial.facts import Facts, Natural
 
 Histogram = tuple[tuple[int, int], ...]
 """Middle of each used bucket in nanoseconds and how many samples it holds, ascending."""
@@ -20,20 +20,20 @@ PER_UNIT = 100_000
 class Percentile(Facts):
     """A percentile of the samples (RFC 2330 section 11.3)."""
 
-    per_100000: int
+    per_100000: Natural
     """Rank in hundred-thousandths: 99,900 is 99.9 %."""
-    ns: int
+    ns: Natural
     """The delay, at most 0.1 % or 1 ns off."""
 
 
 class TagFacts(Facts):
     """Delays of the tagged frames (RFC 8219 section 7.2)."""
 
-    count: int
+    count: Natural
     """Tags that were sent."""
-    received: int
+    received: Natural
     """Tagged frames that came back correct, in time and with a delay of 0 or more."""
-    negative: int
+    negative: Natural
     """Tagged frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
     median_ns: int | None
     """Median over all tags; one that is lost, late, faulty or negative ranks above every delay. Null where it falls on
@@ -50,9 +50,9 @@ class TagFacts(Facts):
 class VariationFacts(Facts):
     """Delay of each frame minus the delay of the frame sent before it (RFC 8219 section 7.3.2)."""
 
-    pairs: int
+    pairs: Natural
     """Pairs of successive frames that both have a delay."""
-    skipped: int
+    skipped: Natural
     """Pairs of which one frame has no delay."""
     minimum_ns: int | None
     """Smallest difference."""
@@ -67,9 +67,9 @@ class VariationFacts(Facts):
 class DelayFacts(Facts):
     """Delays of one class of frames in one direction."""
 
-    samples: int
+    samples: Natural
     """Frames of `received` with a delay of 0 or more."""
-    negative: int
+    negative: Natural
     """Frames of `received` that seem to have arrived before they were sent: an error of the clock, in no figure."""
     minimum_ns: int | None
     """Shortest delay, exact. Null without samples."""

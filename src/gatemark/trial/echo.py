@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gatemark.trial.delay import Percentile
-from gatemark.trial.facts import Facts
+from gatemark.trial.facts import Facts, Natural
+from gatemark.trial.messages import ClosedLoop, Echo
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 
@@ -54,9 +54,10 @@ class EchoForm:
         """Return how many requests of a closed loop can be under way at once while none is lost."""
         return self.clients * self.window
 
-    def to_json(self, pool: list[str] | None) -> dict[str, Any]:
+    def to_json(self, pool: list[str] | None) -> Echo:
         """Return the key `echo` of a request; `pool` has the public addresses of a stateful gateway."""
-        closed = None if self.pace_without_reply_ns is None else {"pace_without_reply_ns": self.pace_without_reply_ns}
+        pace_ns = self.pace_without_reply_ns
+        closed: ClosedLoop | None = None if pace_ns is None else {"pace_without_reply_ns": pace_ns}
         return {
             "clients": self.clients,
             "window": self.window,
@@ -71,7 +72,7 @@ class EchoForm:
 class RoundTrips(Facts):
     """Times from just before a request is handed to its port until just after the poll that returns the reply."""
 
-    samples: int
+    samples: Natural
     """Correct replies in time."""
     minimum_ns: int | None
     """Shortest round trip. It is exact, like the mean, the deviation and the maximum; all are null without samples."""
@@ -92,25 +93,25 @@ class RoundTrips(Facts):
 class EchoClient(Facts):
     """One client. Times are since the start of the trial's schedule."""
 
-    client: int
+    client: Natural
     """Number of the client, from 0."""
-    begin_ns: int
+    begin_ns: Natural
     """When its first request was handed over."""
-    end_ns: int
+    end_ns: Natural
     """When its last request was handed over."""
-    requests: int
+    requests: Natural
     """Requests handed over."""
-    arrived: int
+    arrived: Natural
     """Requests that arrived correct at the host that answers."""
-    replies: int
+    replies: Natural
     """Replies correct and in time."""
-    late: int
+    late: Natural
     """Correct replies after the timeout."""
-    lost: int
+    lost: Natural
     """Requests without any reply."""
-    duplicate: int
+    duplicate: Natural
     """Packets that arrived more than once."""
-    faulty: int
+    faulty: Natural
     """Requests or replies with a fault, each counted once."""
     rtt: RoundTrips
     """Round-trip times of its requests."""
@@ -123,13 +124,13 @@ COUNTS = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty
 class EchoSteady(Facts):
     """The time in which all clients ask: from the first request of the last one to the last one of the first one."""
 
-    begin_ns: int
+    begin_ns: Natural
     """First request of the last client to begin."""
-    end_ns: int
+    end_ns: Natural
     """Last request of the first client to end."""
-    requests: int
+    requests: Natural
     """Requests handed over meanwhile."""
-    replies: int
+    replies: Natural
     """Correct replies in time that arrived meanwhile."""
 
     @property
@@ -153,9 +154,9 @@ class EchoFacts(Facts):
     """Round-trip times of all clients."""
     first: RoundTrips
     """Those of the first request to each destination, for which the gateway makes its state."""
-    client_busy_ns: int
+    client_busy_ns: Natural
     """Time of the Tester's polls on the clients' side that handled a frame."""
-    responder_busy_ns: int
+    responder_busy_ns: Natural
     """The same of the host that answers."""
 
     def total(self, name: str) -> int:

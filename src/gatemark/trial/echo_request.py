@@ -6,8 +6,8 @@ from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import TrialForm
+from gatemark.trial.messages import Edges, Hosts, Stream, TrialRequest
 from gatemark.trial.request import (
-    Json,
     campaign_waits,
     direction_json,
     edges_json,
@@ -29,7 +29,7 @@ def echo_request(
     duration_ns: int,
     trial_number: int,
     form: TrialForm,
-) -> Json:
+) -> TrialRequest:
     """Return the request for one trial; `frames_per_second` is of all clients, and of no meaning in a closed loop.
 
     The clients are the hosts of the left side in turn, or the first customer edges; their destinations are the hosts of
@@ -38,10 +38,11 @@ def echo_request(
     echo = form.echo
     assert echo is not None, "only a trial of echo requests"
     rate = NO_RATE if echo.is_closed_loop else frames_per_second
-    foreground = {
+    hosts = side_hosts(campaign, "forward")
+    foreground: Stream = {
         **foreground_frames(campaign, cell, "forward"),
-        **{end: _in_turn(hosts) for end, hosts in side_hosts(campaign, "forward").items()},
-        **_clients(campaign, echo.clients),
+        "source": _clients(campaign, echo.clients) or _in_turn(hosts["source"]),
+        "destination": _in_turn(hosts["destination"]),
         "source_ports": None,
         "destination_ports": None,
     }
@@ -55,20 +56,21 @@ def echo_request(
     )
     (direction,) = body["directions"]
     body["directions"] = [{**direction, "frames_per_second": None if echo.is_closed_loop else rate}]
-    return {**body, "echo": {**echo.to_json(_pool(campaign)), **gateway_edge_json(campaign)}}
+    asked, edge = echo.to_json(_pool(campaign)), gateway_edge_json(campaign)
+    return {**body, "echo": asked if edge is None else {**asked, "edge": edge}}
 
 
-def _in_turn(hosts: Json) -> Json:
+def _in_turn(hosts: Hosts) -> Hosts:
     """Return hosts as numbers from the first one on: which host a client or a destination is must not be drawn."""
     return hosts if hosts["mode"] == "fixed" else {**hosts, "mode": "increasing"}
 
 
-def _clients(campaign: Campaign, clients: int) -> Json:
-    """Return the source of requests where clients are customer edges; nothing where they are hosts."""
+def _clients(campaign: Campaign, clients: int) -> Edges | None:
+    """Return the source of requests where clients are customer edges; None where they are hosts."""
     table = campaign.edges.emulated
     if table is None:
-        return {}
-    return {"source": {"edges": {**edges_json(table)["edges"], "count": clients, "choice": "cycle"}}}
+        return None
+    return {"edges": {**edges_json(table)["edges"], "count": clients, "choice": "cycle"}}
 
 
 def _pool(campaign: Campaign) -> list[str] | None:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gatemark.trial.facts import Facts
+from gatemark.trial.facts import Facts, Natural
+from gatemark.trial.messages import ExchangeRequest
 
 PACKETS_MAX = 1024
 """Packets of one side that the engine takes at once."""
@@ -38,10 +39,15 @@ class Exchange:
         return max(1, 10**9 // max(1, self.interval_ns))
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ExchangeRequest:
         """Return the request to the engine, without its `id`."""
-        packets = {"left": list(self.left), "right": list(self.right)}
-        return {"request": "exchange", **packets, "interval_ns": self.interval_ns, "wait_ns": self.wait_ns}
+        return {
+            "request": "exchange",
+            "left": list(self.left),
+            "right": list(self.right),
+            "interval_ns": self.interval_ns,
+            "wait_ns": self.wait_ns,
+        }
 
 
 class ArrivedFrame(Facts):
@@ -49,7 +55,7 @@ class ArrivedFrame(Facts):
 
     side: Literal["left", "right"]
     """The port that received it."""
-    at_ns: int
+    at_ns: Natural
     """Since the exchange began."""
     octets: str
     """The whole frame in hexadecimal, without FCS."""
@@ -58,11 +64,11 @@ class ArrivedFrame(Facts):
 class ExchangeFacts(Facts):
     """What came of an exchange. Messages of neighbours are left out."""
 
-    sent: Mapping[str, int]
+    sent: Mapping[str, Natural]
     """Packets that each port took, by side."""
     arrived: tuple[ArrivedFrame, ...]
     """Frames that arrived, in order."""
-    not_kept: int = 0
+    not_kept: Natural = 0
     """Frames that arrived as well, but the Tester had no room for them."""
 
 

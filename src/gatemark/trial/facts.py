@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, WithJsonSchema
 
 from gatemark import facts
 from gatemark.errors import EngineError
+
+Natural = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})]
+"""A count or a time of the engine. Its schema says that it is never negative; reading it takes no time to see."""
 
 
 class Facts(facts.Facts):

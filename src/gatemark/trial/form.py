@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gatemark.errors import ConfigError
 from gatemark.trial.echo import EchoForm
 from gatemark.trial.exchange import Exchange
+from gatemark.trial.messages import Delays, LoadBursts, LoadFlows, LoadForm, LoadStep
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 
@@ -30,6 +30,10 @@ class RateStep:
     frames_per_second: int
     """Load of each direction from then on."""
 
+    def to_json(self) -> LoadStep:
+        """Return the key `step` of a direction of a request."""
+        return {"after_ns": self.after_ns, "frames_per_second": self.frames_per_second}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bursts:
@@ -39,6 +43,10 @@ class Bursts:
     """Frames of each burst."""
     frames_per_second: int
     """Rate inside a burst: in most cases the line rate."""
+
+    def to_json(self) -> LoadBursts:
+        """Return the key `bursts` of a direction of a request."""
+        return {"frames": self.frames, "frames_per_second": self.frames_per_second}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +82,7 @@ class FlowStart:
         slots = 2 * self.absent_frames(frames_per_second)
         return -(-slots * NANOSECONDS_PER_SECOND // frames_per_second)
 
-    def to_json(self, frames_per_second: int) -> dict[str, int]:
+    def to_json(self, frames_per_second: int) -> LoadFlows:
         """Return the key `flow_start` of a direction of a request."""
         return {"flows": self.flows, "rounds_between": self.rounds_between(frames_per_second)}
 
@@ -142,7 +150,7 @@ class TrialForm:
         """Return how long a trial takes before all of its flows have started."""
         return 0 if self.flow_start is None else self.flow_start.ramp_ns(frames_per_second)
 
-    def delays_json(self, frames_per_second: int) -> dict[str, Any] | None:
+    def delays_json(self, frames_per_second: int) -> Delays | None:
         """Return the key `delays` of a request; None where nothing is asked for."""
         if self.timeout_ns is None and self.tags is None and not self.variation and not self.histogram:
             return None
@@ -155,11 +163,11 @@ class TrialForm:
             "histogram": self.histogram,
         }
 
-    def load_json(self, frames_per_second: int) -> dict[str, Any]:
+    def load_json(self, frames_per_second: int) -> LoadForm:
         """Return the keys of a direction of a request that say how its load is spread over time."""
         return {
-            "step": None if self.step is None else asdict(self.step),
-            "bursts": None if self.bursts is None else asdict(self.bursts),
+            "step": None if self.step is None else self.step.to_json(),
+            "bursts": None if self.bursts is None else self.bursts.to_json(),
             "flow_start": None if self.flow_start is None else self.flow_start.to_json(frames_per_second),
         }
 

@@ -4,67 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from gatemark.technology import SideName
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
-from gatemark.trial.facts import Facts
+from gatemark.trial.facts import Facts, Natural
 
 
 class LossRun(Facts):
     """Frames lost one after the other."""
 
-    index: int
+    index: Natural
     """Index of the first of them in its direction, from 0."""
-    length: int
+    length: Natural
     """Number of frames."""
 
 
 class LossFacts(Facts):
     """Where in a trial frames were lost. Indexes are of the direction, both classes together."""
 
-    runs: int
+    runs: Natural
     """Series of frames lost one after the other."""
-    longest_run: int
+    longest_run: Natural
     """Length of the longest series, frames."""
-    first_index: int
+    first_index: Natural
     """First frame lost."""
-    last_index: int
+    last_index: Natural
     """Last frame lost."""
     first_runs: tuple[LossRun, ...]
     """First 16 series."""
-    by_slice: tuple[int, ...]
+    by_slice: tuple[Natural, ...]
     """Frames lost in each hundredth of the trial."""
 
 
 class Counts(Facts):
     """Frames of one class in one direction."""
 
-    intended: int
+    intended: Natural
     """Frames that the plan asked for."""
-    offered: int
+    offered: Natural
     """Frames that the port accepted. Fewer than intended: the Tester fell short, not the gateway."""
-    received: int
+    received: Natural
     """Distinct frames that came back correct."""
-    faulty: int
+    faulty: Natural
     """Distinct frames that came back wrong."""
-    duplicate: int
+    duplicate: Natural
     """Arrivals of a frame that had already arrived."""
-    late: int
+    late: Natural
     """Distinct frames that came back correct, but later than the frame timeout of the trial after they were sent."""
-    lost: int
+    lost: Natural
     """Frames offered and never seen again."""
-    zero_checksum: int
+    zero_checksum: Natural
     """Frames of `received` that have UDP checksum 0x0000 where 0xffff is due, as `gateway.zero_udp_checksum` allows;
     without it such frames are `faulty`. Any 0x0000 is among them in the Initiator's direction of a stateful gateway, in
     the Responder's of a customer edge, and from customer edges through a border relay, because 0xffff may be due in a
     packet inside the gateway."""
-    reordered: int
+    reordered: Natural
     """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
     same queue; complete with one queue a side."""
-    reordering_extent_max: int
+    reordering_extent_max: Natural
     """Largest distance to that higher index, frames."""
-    faults: Mapping[str, int]
+    faults: Mapping[str, Natural]
     """Arrivals by reason; one frame may have several."""
     loss: LossFacts
     """Where frames were lost."""
@@ -92,28 +93,28 @@ class LatenessBucket(Facts):
 
     below_ns: int | None
     """The bursts were less late than this. Null: no limit."""
-    bursts: int
+    bursts: Natural
     """Bursts that are in no earlier bucket."""
 
 
 class DirectionResult(Facts):
     """What the Tester did and observed in one direction of one trial."""
 
-    direction: str
-    """`forward` (left to right) or `reverse`."""
-    frames_per_second: int
+    direction: Literal["forward", "reverse"]
+    """The direction; `forward` is left to right."""
+    frames_per_second: Natural
     """Intended load of this direction (RFC 2285 section 3.5.1)."""
-    intended_duration_ns: int
+    intended_duration_ns: Natural
     """Sending time that was asked for."""
-    sending_ns: int
+    sending_ns: Natural
     """From the start of the schedule to the handing over of the last frame."""
-    lateness_max_ns: int
+    lateness_max_ns: Natural
     """Actual minus planned time of the oldest frame of the latest burst: the Tester's error."""
     gave_up: bool
     """Whether the sender was too late (100 ms, or `validity.lateness_max` if longer) and stopped."""
     lateness_histogram: tuple[LatenessBucket, ...]
     """How late bursts were."""
-    refused: int
+    refused: Natural
     """How often the port took fewer frames than it was given; they were offered again."""
     foreground: Counts
     """Counts of the foreground (RFC 8219 section 5.3)."""
@@ -150,16 +151,16 @@ class DirectionResult(Facts):
 class Foreign(Facts):
     """Arrivals that are not frames of this trial, by kind."""
 
-    other_trial: int
+    other_trial: Natural
     """Frames of an earlier trial, of an earlier phase of the same one, or stamped before the trial began: a trial that
     is made again after a stop has the same number."""
-    neighbour: int
+    neighbour: Natural
     """ARP, neighbour and router discovery, multicast listener reports."""
-    icmp: Mapping[str, int]
+    icmp: Mapping[str, Natural]
     """ICMP errors by family, type and code, such as `icmpv6 1/3`."""
-    fragment: int
+    fragment: Natural
     """Later fragments, which carry no mark."""
-    foreign: int
+    foreign: Natural
     """Frames that have no other name here."""
 
 
@@ -168,23 +169,23 @@ class PortFacts(Facts):
 
     link_up: bool
     """State of the link after the trial."""
-    link_losses: int
+    link_losses: Natural
     """How often the link was seen to go down while frames were sent or awaited; the Tester looks every 100 ms."""
-    received_by_queue: tuple[int, ...] = ()
+    received_by_queue: tuple[Natural, ...] = ()
     """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals of before
     protocol 11."""
     foreign: Foreign
     """Arrivals that are not frames of this trial, by kind."""
-    own_drops: Mapping[str, int]
+    own_drops: Mapping[str, Natural]
     """Frames lost on the Tester's side of the wire, by kind; any of them makes the trial invalid."""
-    peer_queue_drops: int
+    peer_queue_drops: Natural
     """veth and TAP only: frames for which the gateway's end had no room; the gateway's loss."""
 
 
 class KeptFrame(Facts):
     """One of the first bad frames of its reason."""
 
-    side: str
+    side: SideName
     """The port that received it."""
     reason: str
     """The reason, as under `faults`."""
@@ -195,18 +196,18 @@ class KeptFrame(Facts):
 class PhaseTime(Facts):
     """How long a phase of the trial took (RFC 2544 section 23)."""
 
-    phase: str
-    """`settle`, `learn`, `send`, `drain` or `rest` (RFC 2544 section 23)."""
-    duration_ns: int
+    phase: Literal["settle", "learn", "send", "drain", "rest"]
+    """The phase (RFC 2544 section 23)."""
+    duration_ns: Natural
     """Its length."""
 
 
 class EstablishedConnections(Facts):
     """Connections with an entry in the state table at the end of a trial (RFC 9693 section 4.2)."""
 
-    count: int
+    count: Natural
     """Number of connections that the trial is about."""
-    established: int
+    established: Natural
     """Connections that have an entry in the state table."""
 
     @property
@@ -217,16 +218,16 @@ class EstablishedConnections(Facts):
 class ClockFacts(Facts):
     """How long sending and the wait for residual frames took on two clocks of the Tester."""
 
-    cycle_counter_ns: int
+    cycle_counter_ns: Natural
     """Time on the processor's counter, at the rate found when the engine started."""
-    monotonic_raw_ns: int
+    monotonic_raw_ns: Natural
     """Time on CLOCK_MONOTONIC_RAW, which nobody slews or sets; the ratio of the two is near 1."""
 
 
 class TrialReport(Facts):
     """One trial (RFC 2544 section 23) as the engine saw it. No opinions: see `validity` and `verdict`."""
 
-    trial_number: int
+    trial_number: Natural
     """Number of the trial in the campaign, from 1."""
     cancelled: bool
     """Whether it ended early on demand."""
@@ -234,7 +235,7 @@ class TrialReport(Facts):
     """The phases of the trial."""
     clocks: ClockFacts
     """How long sending and the wait for residual frames took on two clocks."""
-    worker_pause_max_ns: int
+    worker_pause_max_ns: Natural
     """Longest time for which a worker of the engine did nothing although frames were due or had arrived: its CPU was
     taken away, or the engine was stopped. More than `validity.lateness_max` makes the trial invalid."""
     directions: tuple[DirectionResult, ...]

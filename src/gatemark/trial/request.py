@@ -6,7 +6,7 @@ Trials that establish or use the connections of a stateful gateway are in `trial
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapDomainModel, MapModel
@@ -16,8 +16,28 @@ from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWa
 from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
-
-Json = dict[str, Any]
+from gatemark.trial.messages import (
+    Direction,
+    Domain,
+    Edges,
+    FramesRequest,
+    GatewayEdge,
+    Hosts,
+    LayoutRequest,
+    OpenRequest,
+    OpenSide,
+    Phase,
+    Ports,
+    ResolveRequest,
+    Rule,
+    Stream,
+    StreamFrames,
+    StreamHosts,
+    Translation,
+    Trial,
+    TrialRequest,
+    Waits,
+)
 
 _SIDES: tuple[SideName, SideName] = ("left", "right")
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
@@ -26,23 +46,32 @@ SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 """Link-layer addresses of frames that are only shown."""
 
 
-def open_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[SideName, str] | None = None) -> Json:
+def open_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[SideName, str] | None = None) -> OpenRequest:
     """Return the request that opens both ports.
 
     `ports` are the ports that a test bed made; without them those of the file are taken.
     """
-    sides: Json = {name: _open_side(campaign, name, (ports or {}).get(name)) for name in _SIDES}
-    tester: Json = {"cores": list(cores), "huge_pages": campaign.testbed.huge_pages}
-    return {"request": "open", **sides, "seed": campaign.seed, **tester}
+    return {
+        "request": "open",
+        "left": _open_side(campaign, "left", (ports or {}).get("left")),
+        "right": _open_side(campaign, "right", (ports or {}).get("right")),
+        "seed": campaign.seed,
+        "cores": list(cores),
+        "huge_pages": campaign.testbed.huge_pages,
+    }
 
 
-def layout_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[str, str]) -> Json:
+def layout_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[str, str]) -> LayoutRequest:
     """Return the request for the layout that `open_request` would lead to; it needs no port."""
-    sides: Json = {name: {"port": ports[name], "queues": campaign.side(name).queues} for name in _SIDES}
-    return {"request": "layout", **sides, "cores": list(cores)}
+    return {
+        "request": "layout",
+        "left": {"port": ports["left"], "queues": campaign.side("left").queues},
+        "right": {"port": ports["right"], "queues": campaign.side("right").queues},
+        "cores": list(cores),
+    }
 
 
-def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
+def _open_side(campaign: Campaign, name: SideName, port: str | None) -> OpenSide:
     side = campaign.side(name)
     port = port or side.port
     assert port is not None, f"no port is known for the {name} side"
@@ -59,14 +88,14 @@ def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
     }
 
 
-def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
+def _answer_for(campaign: Campaign, name: SideName) -> list[Hosts | Edges]:
     """Return every address that the Tester answers for: the hosts, and the router before them if there is one.
 
     Hosts behind a router are answered for as well: with 256 destination networks one may be the gateway's link to that
     router, and then the gateway asks for its hosts.
     """
     side = campaign.side(name)
-    sets: list[Json] = []
+    sets: list[Hosts | Edges] = []
     for family in _FAMILIES:
         model = side.family(family)
         if model is None:
@@ -82,9 +111,9 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
     return sets
 
 
-def resolve_requests(campaign: Campaign) -> list[Json]:
+def resolve_requests(campaign: Campaign) -> list[ResolveRequest]:
     """Return a request for each gateway address to resolve: each side and family in use, unless it is static."""
-    requests: list[Json] = []
+    requests: list[ResolveRequest] = []
     if not campaign.bed.has_gateway:
         return requests
     for name in _SIDES:
@@ -114,7 +143,7 @@ def trial_request(
     duration_ns: int,
     trial_number: int,
     form: TrialForm = PLAIN,
-) -> Json:
+) -> TrialRequest:
     """Return the request for one trial; `frames_per_second` is the load of each direction."""
     return trial_body(
         campaign,
@@ -126,7 +155,7 @@ def trial_request(
     )
 
 
-def campaign_waits(campaign: Campaign) -> Json:
+def campaign_waits(campaign: Campaign) -> Waits:
     """Return the waits of a trial as the campaign has them (RFC 2544 section 23)."""
     return {
         "settle_ns": campaign.trial.settle_ns,
@@ -146,13 +175,13 @@ def trial_body(
     *,
     trial_number: int,
     duration_ns: int,
-    waits: Json,
-    directions: Sequence[Json],
-    connections: Json | None = None,
+    waits: Waits,
+    directions: Sequence[Direction],
+    connections: Phase | None = None,
     form: TrialForm = PLAIN,
-) -> Json:
+) -> TrialRequest:
     """Return the request for a trial of these directions; each has the same load."""
-    load = int(directions[0]["frames_per_second"])
+    load = directions[0]["frames_per_second"] or 0
     return {
         "request": "trial",
         "trial_number": trial_number,
@@ -168,18 +197,18 @@ def trial_body(
     }
 
 
-def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> Json:
+def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> FramesRequest:
     """Return the request that shows the first `count` frames of each direction; nothing is sent."""
     body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=count * 1_000_000, trial_number=1)
     return frames_of(campaign, body, count)
 
 
-def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
+def frames_of(campaign: Campaign, trial: TrialRequest, count: int) -> FramesRequest:
     """Return the request that shows the first `count` frames of each direction of a trial."""
     return {
         "request": "frames",
         "count": count,
-        "trial": {key: value for key, value in trial.items() if key != "request"},
+        "trial": cast(Trial, {key: value for key, value in trial.items() if key != "request"}),
         "left_mac": SHOWN_MACS["left"],
         "right_mac": SHOWN_MACS["right"],
         "left_host_macs": campaign.side("left").host_macs,
@@ -189,8 +218,8 @@ def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
     }
 
 
-def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Json:
-    foreground = None
+def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Direction:
+    foreground: Stream | None = None
     if cell.mix.has_foreground:
         traffic = campaign.directions.traffic_of(way)
         foreground = {
@@ -198,8 +227,8 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
             **side_hosts(campaign, way),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
-            **_edges(campaign, way),
         }
+        _put_edges(campaign, way, foreground)
     return direction_json(campaign, cell, way, frames_per_second, foreground)
 
 
@@ -209,10 +238,10 @@ def sides_of(way: OneWay) -> tuple[SideName, SideName]:
 
 
 def direction_json(
-    campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, foreground: Json | None
-) -> Json:
+    campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, foreground: Stream | None
+) -> Direction:
     """Return one direction of a trial: its foreground, and native IPv6 background if the cell has any."""
-    background = None
+    background: Stream | None = None
     if cell.mix.has_background:
         traffic = campaign.directions.traffic_of(way)
         background = {
@@ -231,14 +260,16 @@ def direction_json(
     }
 
 
-def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> Json:
+def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFrames:
     """Return the foreground of one direction without its hosts and ports."""
     sender, receiver = sides_of(way)
     families = campaign.roles.family(sender), campaign.roles.family(receiver)
     return _frames(campaign, cell, way, families, campaign.forwarding.hop_limit_decrement)
 
 
-def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
+def _frames(
+    campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int
+) -> StreamFrames:
     """Return what is sent and what the gateway must make of it, without hosts and ports."""
     traffic: DirectionTraffic = campaign.directions.traffic_of(way)
     return {
@@ -253,13 +284,13 @@ def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family,
     }
 
 
-def side_hosts(campaign: Campaign, way: OneWay) -> Json:
+def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
     """Return `source` and `destination` of the foreground of one direction."""
     sender, receiver = sides_of(way)
     return _hosts(campaign, way, (campaign.roles.family(sender), campaign.roles.family(receiver)))
 
 
-def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> Json:
+def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> StreamHosts:
     """Return the hosts of a stream as they are on their own side."""
     sender, receiver = sides_of(way)
     source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
@@ -270,24 +301,26 @@ def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> 
     }
 
 
-def _edges(campaign: Campaign, way: OneWay) -> Json:
-    """Return the end of the foreground that customer edges have, with their ports; nothing without any.
+def _put_edges(campaign: Campaign, way: OneWay, foreground: Stream) -> None:
+    """Put customer edges, if there are any, with their ports into the end of the foreground that they have.
 
     Edges that may use every port use the same ones in both directions: those of sources (RFC 4814 section 4.5).
     """
     table = campaign.edges.emulated
     if table is None:
-        return {}
-    forward = way == "forward"
+        return
     span = campaign.directions.traffic_of("forward").source_ports.range
-    mode = table.forward_ports if forward else table.reverse_ports
-    end = "source" if forward else "destination"
-    return {end: edges_json(table), f"{end}_ports": _ports(PortsModel(mode=mode, range=span))}
+    if way == "forward":
+        foreground["source"] = edges_json(table)
+        foreground["source_ports"] = _ports(PortsModel(mode=table.forward_ports, range=span))
+    else:
+        foreground["destination"] = edges_json(table)
+        foreground["destination_ports"] = _ports(PortsModel(mode=table.reverse_ports, range=span))
 
 
-def edges_json(table: MapModel) -> Json:
+def edges_json(table: MapModel) -> Edges:
     """Return a set of customer edges as the engine reads it."""
-    domains = [
+    domains: list[Domain] = [
         {
             **rule_json(domain),
             "weight": domain.weight,
@@ -301,7 +334,7 @@ def edges_json(table: MapModel) -> Json:
     }
 
 
-def rule_json(domain: MapDomainModel) -> Json:
+def rule_json(domain: MapDomainModel) -> Rule:
     """Return a MAP rule as the engine reads it."""
     return {
         "ipv6": str(domain.ipv6),
@@ -314,13 +347,13 @@ def rule_json(domain: MapDomainModel) -> Json:
     }
 
 
-def gateway_edge_json(campaign: Campaign) -> Json:
-    """Return the key of the customer edge that the gateway is; nothing if it is none."""
+def gateway_edge_json(campaign: Campaign) -> GatewayEdge | None:
+    """Return the customer edge that the gateway is; None if it is none."""
     edge, table = campaign.edges.gateway, campaign.map
-    return {} if edge is None or table is None else {"edge": {**rule_json(table.domains[0]), "ea": edge.ea}}
+    return None if edge is None or table is None else {**rule_json(table.domains[0]), "ea": edge.ea}
 
 
-def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Json:
+def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Hosts:
     """Return a set of hosts as the engine reads it."""
     hosts = model.hosts
     span = hosts.range
@@ -334,15 +367,15 @@ def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Json:
     }
 
 
-def _one_host(address: str) -> Json:
+def _one_host(address: str) -> Hosts:
     return {"address": address, "offset": 0, "mode": "fixed", "minimum": 0, "maximum": 0, "networks": 1}
 
 
-def _ports(ports: PortsModel) -> Json:
+def _ports(ports: PortsModel) -> Ports:
     return {"mode": ports.mode, "minimum": ports.range.minimum, "maximum": ports.range.maximum}
 
 
-def _translation(campaign: Campaign) -> Json:
+def _translation(campaign: Campaign) -> Translation:
     prefix = campaign.forwarding.prefix
     return {
         "prefix": None if prefix is None else str(prefix),

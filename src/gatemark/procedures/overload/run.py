@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from gatemark.config.model import Campaign
 from gatemark.config.types import Mix
@@ -34,6 +33,7 @@ from gatemark.trial.cell import Cell
 from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
+from gatemark.trial.messages import FramesRequest
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.request import frames_of
 from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
@@ -251,7 +251,7 @@ def echo_cell(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
     return (replace(cells[0], direction="forward", mix=Mix(1, 1), frame_sizes=sizes, connections=None),)
 
 
-def shown_frames(campaign: Campaign, cell: Cell, count: int) -> dict[str, Any]:
+def shown_frames(campaign: Campaign, cell: Cell, count: int) -> FramesRequest:
     """Return the request that shows the first requests of the most clients, as if they were due at a constant rate."""
     table = campaign.table(OverloadTable)
     form = form_of(campaign, Load(clients=table.most_clients, frames_per_second=None))
