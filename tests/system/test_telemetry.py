@@ -307,7 +307,7 @@ def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
     if told.sending == told.trials:
         assert filling is not None and full == count
     assert full in (None, count)
-    seen: set[int] = set()
+    sampled: set[int] = set()
     for file in (tmp_path / "out" / "telemetry").iterdir():
         heading, *lines = (line.split(",") for line in file.read_text().splitlines())
         at, column = heading.index("at_s"), heading.index("connections")
@@ -316,8 +316,8 @@ def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
         assert known == sorted(known) and max(known, default=0) <= count, "they only grow while they are established"
         for at_s, number in counts:
             assert number <= rate * max(0.0, at_s + CSV_ERROR_S) + 1, "none is sent before it is due"
-        seen |= set(known)
-    assert filling is None or filling in seen
+        sampled |= set(known)
+    assert filling is None or filling in sampled
 
 
 def nothing_costs_ns() -> float:
