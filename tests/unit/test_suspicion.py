@@ -110,6 +110,15 @@ class TestWhatIsSuspect:
         late = changed(late, directions=(changed(late.directions[0], foreground=counts), late.directions[1]))
         assert suspect(late, host(waited_ns=5 * MS), Fraction(0), POLICY) is not None
 
+    @pytest.mark.parametrize(("lost", "is_suspect"), [(3, True), (4, False)])
+    def test_both_classes_share_the_frames_that_were_due(self, lost: int, is_suspect: bool) -> None:
+        """5 frames of a direction at 1000 frames/s, and one that was under way."""
+        whole = lossy(lost)
+        way, other = whole.directions
+        mixed = changed(way, background=changed(way.foreground, intended=10, offered=10, received=10 - lost, lost=lost))
+        suspicion = suspect(changed(whole, directions=(mixed, other)), host(waited_ns=5 * MS), Fraction(0), POLICY)
+        assert (suspicion is not None) == is_suspect
+
     @pytest.mark.parametrize("given", [{"faulty": 1, "received": 998}, {"duplicate": 1}])
     def test_no_hold_up_excuses_faulty_frames_or_duplicates(self, given: Mapping[str, int]) -> None:
         assert suspect(lossy(1, **given), host(waited_ns=5 * MS), Fraction(0), POLICY) is None
