@@ -12,7 +12,7 @@ from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, HostReading, Watched
+from gatemark.dut.base import CpuTimes, HostReading, Watched, await_success
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
     EngineError,
@@ -95,7 +95,8 @@ class EngineTrials:
             TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases),
             around=(host_before, host_after),
         )
-        self._check_gateway(self.health_wait_s if reset is not None else 0.0)
+        wait_s = self.health_wait_s if reset is not None else 0.0
+        await_success(self.testbed.check, wait_s, poll_s=HEALTH_POLL_S)
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
@@ -123,7 +124,7 @@ class EngineTrials:
         began_ns = time.monotonic_ns()
         facts = self._exchanged(exchange, trial_number)
         overlaps = self._overlaps(began_ns)
-        self._check_gateway(0.0)
+        self.testbed.check()
         drops = _increase(own_before, self._own_drops())
         faults = (*overlaps, *self._own_faults())
         return Observed(
@@ -221,17 +222,6 @@ class EngineTrials:
         if asked is None or not asked.required or telemetry is None or telemetry.reason is None:
             return ()
         return (f"the gateway's host was not sampled: {telemetry.reason}",)
-
-    def _check_gateway(self, wait_s: float) -> None:
-        """Raise TestBedError if the gateway does not work again in time."""
-        until = time.monotonic() + wait_s
-        while True:
-            try:
-                return self.testbed.check()
-            except TestBedError:
-                if time.monotonic() >= until:
-                    raise
-                time.sleep(HEALTH_POLL_S)
 
     def _own_drops(self) -> Mapping[str, int]:
         own_drops = self.testbed.can.own_drops

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
+from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts, SamplingFacts, SettingFact
 
 
@@ -258,6 +260,24 @@ class TestBed(Watched, Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def await_success(
+    check: Callable[[], None], seconds_max: float, *, poll_s: float, alive: Callable[[], None] = lambda: None
+) -> None:
+    """Repeat a check until it succeeds; raise its TestBedError if it does not in time.
+
+    `alive` is called after each failure: what it raises ends the wait, for it would be in vain.
+    """
+    until = time.monotonic() + seconds_max
+    while True:
+        try:
+            return check()
+        except TestBedError:
+            alive()
+            if time.monotonic() >= until:
+                raise
+        time.sleep(poll_s)
 
 
 class Unwatched:

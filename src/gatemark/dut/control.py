@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from gatemark.config.tables import (
     LimitsModel,
     SettingModel,
 )
+from gatemark.dut.base import await_success
 from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Shell, attempt
 from gatemark.errors import Problem, TestBedError
@@ -84,7 +84,7 @@ class GatewayControl:
         filled: Callable[[str], str] = str,
     ) -> None:
         """`filled` puts values in place of what stands in braces in a command."""
-        self._shell = shell
+        self.shell = shell
         self._filled = filled
         self._commands = commands
         self._where = where
@@ -160,7 +160,7 @@ class GatewayControl:
                 where=f"{self._where}: reset",
                 fix='write for example "systemctl restart gateway"',
             )
-        with self._shell.disturbing():
+        with self.shell.disturbing():
             for command in self._commands.reset:
                 self._do(command, "reset")
 
@@ -174,7 +174,7 @@ class GatewayControl:
                 fix="start it by hand, and give gateway.control.start a command",
             )
         for command in commands.stop:
-            attempt(self._shell, command, where=f"{self._where}: stop", seconds_max=self._limits.seconds("stop"))
+            attempt(self.shell, command, where=f"{self._where}: stop", seconds_max=self._limits.seconds("stop"))
         for command in commands.start:
             self._do(command, "start")
         self.await_health(self._limits.seconds("start"))
@@ -182,7 +182,7 @@ class GatewayControl:
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
         """Return which control commands ran at any time since `at_ns`."""
-        return self._shell.ran_since(at_ns)
+        return self.shell.ran_since(at_ns)
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the commands that describe the gateway, each with what it prints."""
@@ -196,20 +196,13 @@ class GatewayControl:
 
     def await_health(self, seconds_max: float) -> None:
         """Wait until the health commands succeed; raise TestBedError if they do not in time."""
-        until = time.monotonic() + seconds_max
-        while True:
-            try:
-                return self.check_health()
-            except TestBedError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(POLL_SECONDS)
+        await_success(self.check_health, seconds_max, poll_s=POLL_SECONDS)
 
     def _do(self, script: str, limit: LimitName, action: str | None = None, *, fix: str = "") -> str:
         """Run a script within the limit of its action, by which an error names it."""
         seconds_max = self._limits.seconds(limit)
         where = f"{self._where}: {action or limit}"
-        return self._shell(self._filled(script), where=where, fix=fix, seconds_max=seconds_max)
+        return self.shell(self._filled(script), where=where, fix=fix, seconds_max=seconds_max)
 
     def _read_back(self, name: str, setting: SettingModel) -> str | None:
         """Return what the gateway says that a setting is; None if it is not asked."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gatemark.config.recipe import Recipe
 from gatemark.dut import naming
+from gatemark.dut.base import await_success
 from gatemark.dut.commands import LONGER, run_command, try_command
 from gatemark.dut.control import POLL_SECONDS, GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
@@ -41,9 +41,9 @@ class RecipeGateway(GatewayControl):
         echo: bool = False,
     ) -> None:
         """The arguments that may be left out are those of `NetnsTestBed`."""
-        self.shell = Shell(lambda: kernel.place.command("sh", "-s"), longer=LONGER)
+        shell = Shell(lambda: kernel.place.command("sh", "-s"), longer=LONGER)
         where = f"gateway {recipe.name}"
-        super().__init__(self.shell, recipe.commands, where=where, settings=settings, filled=self.filled)
+        super().__init__(shell, recipe.commands, where=where, settings=settings, filled=self.filled)
         self.nice = 0
         """Precedence of its threads on its CPUs."""
         self._recipe = recipe
@@ -168,15 +168,7 @@ class RecipeGateway(GatewayControl):
 
     def _await_start(self) -> None:
         """Wait until the gateway works; a daemon that ended is not waited for."""
-        until = time.monotonic() + self._start_seconds_max
-        while True:
-            self._check_daemons()
-            try:
-                return self.check()
-            except TestBedError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(POLL_SECONDS)
+        await_success(self.check, self._start_seconds_max, poll_s=POLL_SECONDS, alive=self._check_daemons)
 
     def _check_daemons(self) -> None:
         for daemon in self._daemons:

@@ -166,11 +166,12 @@ def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator
         yield from (fast, slow)
         return
     plain = replace(goal, alpha=None)
-    for gateway, answers_all in ((fast, True), (fast, False), (slow, False)):
+    for gateway in (fast, slow):
         reference = search_rate(plain, gateway.measured)
         too_slow = max(0, (reference.lower_bound or 0) - reference.resolution - 1)
-        replies = None if answers_all else int(ALPHAS[-1] * too_slow)
-        yield replace(gateway, establishment=reference, replies_per_second=replies)
+        yield replace(gateway, establishment=reference, replies_per_second=int(ALPHAS[-1] * too_slow))
+        if gateway is fast:
+            yield replace(gateway, establishment=reference)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
