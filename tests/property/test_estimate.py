@@ -56,20 +56,7 @@ SEARCH = {"resolution": st.sampled_from(("1%", "0.1%", "7%", "20%")), "minimum":
 TABLE_SIZE = 20_000
 
 NAT: dict[str, Any] = {
-    "gateway": {
-        "technology": "nat44",
-        "pool": ["198.19.0.1"],
-        "table": {"size": TABLE_SIZE},
-        "control": {
-            "clear_state": "conntrack -F",
-            "count_connections": "conntrack -C",
-            "tear_down": "conntrack -F",
-        },
-    },
-    "testbed": {"kind": "ports"},
-    "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
-    "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
-    "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+    **simulated_campaigns.nat44(table={"size": TABLE_SIZE}),
     "line": {"rate": "1G"},
     "trial": {"duration": "1s"},
     "validity": {"retries": 1},

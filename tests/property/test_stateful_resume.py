@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.unit.simulated_campaigns import CONNTRACK
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
@@ -27,11 +28,7 @@ def campaign(alpha: str, mix: str) -> Campaign:
         "gateway": {
             "technology": "nat44",
             "pool": ["198.19.0.1"],
-            "control": {
-                "clear_state": "conntrack -F",
-                "count_connections": "conntrack -C",
-                "tear_down": "conntrack -F",
-            },
+            "control": CONNTRACK,
         },
         "testbed": {"kind": "ports"},
         "left": {

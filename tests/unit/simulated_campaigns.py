@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.simulated.device import SimulatedDevice
 from tests.simulated.engine import SimulatedEngine
@@ -14,6 +15,20 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.results.run import RunResult
+
+CONNTRACK = {"clear_state": "conntrack -F", "count_connections": "conntrack -C", "tear_down": "conntrack -F"}
+"""Commands of a gateway that Linux's connection tracking makes."""
+
+
+def nat44(**gateway: Any) -> dict[str, Any]:
+    """Return the tables of a campaign file for a NAT44 between two ports; `gateway` has more of its keys."""
+    return {
+        "gateway": {"technology": "nat44", "pool": ["198.19.0.1"], "control": CONNTRACK, **gateway},
+        "testbed": {"kind": "ports"},
+        "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+    }
 
 
 def measure(

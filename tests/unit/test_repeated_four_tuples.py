@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.unit import simulated_campaigns
 from tests.unit.simulated_campaigns import measure
 
 from gatemark.calibrate.truth import drawn_connections
@@ -38,17 +39,8 @@ COUNT, FRAMES = 20_000, 60_000
 
 def campaign(**tables: Any) -> Campaign:
     document: dict[str, Any] = {
+        **simulated_campaigns.nat44(table={"udp_timeout": "300s"}),
         "repetitions": 2,
-        "gateway": {
-            "technology": "nat44",
-            "pool": ["198.19.0.1"],
-            "table": {"udp_timeout": "300s"},
-            "control": {"clear_state": "conntrack -F", "count_connections": "conntrack -C"},
-        },
-        "testbed": {"kind": "ports"},
-        "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
-        "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
-        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
         "trial": {"duration": "2s"},
         "connections": {"count": COUNT},
         "repeated_four_tuples": {"frames": FRAMES, "maximum": "200k", "resolution": "1k"},

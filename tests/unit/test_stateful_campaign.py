@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.unit import simulated_campaigns
 
 from gatemark.campaign import runner
 from gatemark.campaign.deviations import deviations
@@ -27,21 +28,8 @@ RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
 
 def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
     document: dict[str, Any] = {
+        **simulated_campaigns.nat44(table={"udp_timeout": udp_timeout}),
         "repetitions": 2,
-        "gateway": {
-            "technology": "nat44",
-            "pool": ["198.19.0.1"],
-            "table": {"udp_timeout": udp_timeout},
-            "control": {
-                "clear_state": "conntrack -F",
-                "count_connections": "conntrack -C",
-                "tear_down": "conntrack -F",
-            },
-        },
-        "testbed": {"kind": "ports"},
-        "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
-        "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
-        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
         "trial": {"duration": "2s"},
         "validity": {"retries": 1},
         "connections": {"count": 20_000},

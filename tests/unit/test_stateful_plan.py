@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.simulated_campaigns import CONNTRACK
 from tests.unit.stateful_documents import rate_run, search
 
 from gatemark.campaign.deviations import deviations
@@ -45,11 +46,7 @@ def campaign(*, inside: str = "left", table: dict[str, Any] | None = None, **tab
                 for key, value in {"size": "200k", "udp_timeout": "300s", **(table or {})}.items()
                 if value is not None
             },
-            "control": {
-                "clear_state": "conntrack -F",
-                "count_connections": "conntrack -C",
-                "tear_down": "conntrack -F",
-            },
+            "control": CONNTRACK,
         },
         "testbed": {"kind": "ports"},
         "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
