@@ -2,6 +2,10 @@
 bin=.venv/bin
 failed=()
 times=()
+declare -A background=()
+trap stop_background EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 stage() { # stage NAME COMMAND...: runs it, remembers a failure, goes on
   local name=$1 start=$SECONDS word=fine
@@ -10,6 +14,27 @@ stage() { # stage NAME COMMAND...: runs it, remembers a failure, goes on
   "$@" || { failed+=("$name"); word=FAILED; }
   times+=("$(printf '%5d s  %s' "$((SECONDS - start))" "$name")")
   printf '== %s: %s (%s s)\n' "$name" "$word" "$((SECONDS - start))"
+}
+
+in_background() { # in_background NAME COMMAND...: starts it behind everything else; `output_of NAME` waits for it and shows what it wrote
+  local name=$1
+  shift
+  mkdir -p build
+  nice -n 19 setsid "$@" >"build/$name.log" 2>&1 &
+  background[$name]=$!
+}
+
+output_of() { # output_of NAME: the exit status of that command
+  local status=0
+  wait "${background[$1]}" || status=$?
+  unset "background[$1]"
+  cat "build/$1.log"
+  return "$status"
+}
+
+stop_background() { # each is the leader of a session, and so of a process group
+  local pid
+  for pid in "${background[@]}"; do kill -- "-$pid"; done 2>/dev/null
 }
 
 finish() { # the exit status of everything
