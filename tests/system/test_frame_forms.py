@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.beds import ATTEMPTS, PATIENT, QUICK, OpenBed, faults, lost_nothing_itself, netns_campaign, open_bed
+from tests.system.beds import PATIENT, QUICK, OpenBed, faults, netns_campaign, open_bed, report_of
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
@@ -34,15 +34,6 @@ FRAMES = 5000
 HOSTS = 200
 """On each side: fewer than a kernel's neighbour table holds."""
 ZERO = {"udp_checksum": "zero"}
-
-
-def report_of(bed: OpenBed) -> TrialReport:
-    """Make a trial until the Tester itself lost nothing."""
-    for _ in range(ATTEMPTS):
-        record = bed.trial()
-        if lost_nothing_itself(record):
-            return record.report
-    raise AssertionError(f"the Tester lost frames itself in {ATTEMPTS} trials: {record.validity.reasons}")
 
 
 def counts_of(report: TrialReport) -> dict[str, Counts]:

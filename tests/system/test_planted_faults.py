@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign, open_bed
+from tests.system.beds import KeptBed, OpenBed, netns_campaign, open_bed, report_of
 from tests.system.machine import missing
 
 from gatemark.config.model import Campaign
@@ -62,16 +62,6 @@ def router6(routers: KeptBed) -> OpenBed:
 def alone(routers: KeptBed) -> None:
     """No router is open, so that the test may open a gateway of its own."""
     routers.close()
-
-
-def report_of(bed: OpenBed, plant: Plant = contextlib.nullcontext) -> TrialReport:
-    """Make a trial with a fault planted, until the Tester itself lost nothing; plant it again each time."""
-    for _ in range(ATTEMPTS):
-        with plant():
-            record = bed.trial()
-        if lost_nothing_itself(record):
-            return record.report
-    raise AssertionError(f"the Tester lost frames itself in {ATTEMPTS} trials: {record.validity.reasons}")
 
 
 def forward(report: TrialReport) -> Counts:
