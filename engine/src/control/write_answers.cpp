@@ -28,6 +28,13 @@ Json loss_json(const record::LossFacts& loss) {
             {"first_runs", runs}, {"by_slice", loss.by_slice}};
 }
 
+template <class Counts>
+void write_counters(const Counts& counts, Json& json) {
+    for (const auto& counter : Counts::counters) {
+        json[std::string{counter.name}] = counts.*counter.value;
+    }
+}
+
 Json class_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json faults = Json::object();
     for (std::size_t i = 0; i < frame::fault_count; ++i) {
@@ -35,19 +42,14 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
             faults[std::string{frame::fault_names[i]}] = report.counts.faults[i];
         }
     }
-    return {{"intended", report.intended},
-            {"offered", report.offered},
-            {"received", report.counts.received},
-            {"faulty", report.counts.faulty},
-            {"late", report.counts.late},
-            {"duplicate", report.counts.duplicate},
-            {"lost", report.lost},
-            {"zero_checksum", report.counts.zero_checksum},
-            {"reordered", report.counts.reordered},
-            {"reordering_extent_max", report.counts.reordering_extent_max},
-            {"faults", faults},
-            {"loss", loss_json(report.loss)},
-            {"delay", delay_json(report, with_histograms, scale)}};
+    Json json = {{"intended", report.intended},
+                 {"offered", report.offered},
+                 {"lost", report.lost},
+                 {"faults", faults},
+                 {"loss", loss_json(report.loss)},
+                 {"delay", delay_json(report, with_histograms, scale)}};
+    write_counters(report.counts, json);
+    return json;
 }
 
 Json direction_json(const trial::DirectionReport& report, bool with_histograms, const pace::TickScale& scale) {
@@ -86,28 +88,18 @@ Json port_json(const trial::PortReport& report) {
                  std::to_string(slot & 0xff)] = report.foreign.icmp[slot];
         }
     }
-    const io::OwnDrops& drops = report.own_drops;
-    return {{"link_up", report.link_up},
-            {"link_losses", report.link_losses},
-            {"received_by_queue", report.received_by_queue},
-            {"foreign",
-             {{"other_trial", report.foreign.other_trial},
-              {"neighbour", report.foreign.neighbour},
-              {"icmp", icmp},
-              {"fragment", report.foreign.fragment},
-              {"foreign", report.foreign.foreign}}},
-            {"own_drops",
-             {{"rx_missed", drops.rx_missed},
-              {"rx_no_buffer", drops.rx_no_buffer},
-              {"rx_errors", drops.rx_errors},
-              {"tx_errors", drops.tx_errors},
-              {"tx_unsent", drops.tx_unsent},
-              {"socket_drops", drops.socket_drops},
-              {"interface_rx_dropped", drops.interface_rx_dropped},
-              {"interface_tx_dropped", drops.interface_tx_dropped},
-              {"neighbour_overflow", report.neighbor_drops.overflow},
-              {"neighbour_unanswered", report.neighbor_drops.unanswered}}},
-            {"peer_queue_drops", drops.peer_queue_drops}};
+    Json foreign = {{"icmp", icmp}};
+    write_counters(report.foreign, foreign);
+    Json own_drops = {{"neighbour_overflow", report.neighbor_drops.overflow}, {"neighbour_unanswered", report.neighbor_drops.unanswered}};
+    Json json = {{"link_up", report.link_up},
+                 {"link_losses", report.link_losses},
+                 {"received_by_queue", report.received_by_queue},
+                 {"foreign", foreign}};
+    for (const io::OwnDrops::Counter& counter : io::OwnDrops::counters) {
+        (counter.is_ours ? own_drops : json)[std::string{counter.name}] = report.own_drops.*counter.value;
+    }
+    json["own_drops"] = own_drops;
+    return json;
 }
 
 Json echo_json(const trial::EchoReport& report, const pace::TickScale& scale) {

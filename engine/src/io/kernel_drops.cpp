@@ -9,21 +9,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 
 namespace gatemark::io {
 namespace {
-
-constexpr std::array drop_counters{&OwnDrops::rx_missed,
-                                   &OwnDrops::rx_no_buffer,
-                                   &OwnDrops::rx_errors,
-                                   &OwnDrops::tx_errors,
-                                   &OwnDrops::tx_unsent,
-                                   &OwnDrops::socket_drops,
-                                   &OwnDrops::interface_rx_dropped,
-                                   &OwnDrops::interface_tx_dropped,
-                                   &OwnDrops::peer_queue_drops};
-static_assert(sizeof(OwnDrops) == drop_counters.size() * sizeof(std::uint64_t), "every counter is subtracted");
 
 std::uint64_t packet_socket_drops(int descriptor) {
     tpacket_stats statistics{};
@@ -52,10 +40,7 @@ DropReader::DropReader(const DpdkPort& port) : port_{port}, unsent_{sending()} {
 }
 
 OwnDrops DropReader::read() {
-    OwnDrops drops = totals();
-    for (const auto counter : drop_counters) {
-        drops.*counter -= std::min(drops.*counter, start_.*counter);
-    }
+    OwnDrops drops = totals().since(start_);
     // Only a card counts apart from its driver.
     drops.tx_unsent = port_.options().name.kind == PortKind::pci ? unsent_.update([this] { return sending(); }) : 0;
     return drops;

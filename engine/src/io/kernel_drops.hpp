@@ -2,7 +2,10 @@
 
 #include "io/dpdk_port.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace gatemark::io {
 
@@ -20,7 +23,35 @@ struct OwnDrops {
     std::uint64_t interface_rx_dropped = 0, interface_tx_dropped = 0;
     /// Not ours: the input queue of the other end of a veth or tap was full.
     std::uint64_t peer_queue_drops = 0;
+
+    struct Counter {
+        std::string_view name;  ///< in the protocol
+        std::uint64_t OwnDrops::* value;
+        bool is_ours = true;
+    };
+    static const std::array<Counter, 9> counters;
+
+    /// What was lost since `before`.
+    [[nodiscard]] OwnDrops since(const OwnDrops& before) const noexcept {
+        OwnDrops lost;
+        for (const Counter& counter : counters) {
+            lost.*counter.value = this->*counter.value - std::min(this->*counter.value, before.*counter.value);
+        }
+        return lost;
+    }
 };
+inline constexpr std::array<OwnDrops::Counter, 9> OwnDrops::counters{{
+    {"rx_missed", &OwnDrops::rx_missed},
+    {"rx_no_buffer", &OwnDrops::rx_no_buffer},
+    {"rx_errors", &OwnDrops::rx_errors},
+    {"tx_errors", &OwnDrops::tx_errors},
+    {"tx_unsent", &OwnDrops::tx_unsent},
+    {"socket_drops", &OwnDrops::socket_drops},
+    {"interface_rx_dropped", &OwnDrops::interface_rx_dropped},
+    {"interface_tx_dropped", &OwnDrops::interface_tx_dropped},
+    {"peer_queue_drops", &OwnDrops::peer_queue_drops, false},
+}};
+static_assert(sizeof(OwnDrops) == OwnDrops::counters.size() * sizeof(std::uint64_t), "every counter has a row");
 
 /// Reads the counters of the driver, its sockets and the interface. Use one reader per port,
 /// because reading a packet socket's counter resets it.

@@ -6,9 +6,28 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 namespace gatemark::record {
+
+/// One counter of `Counts`. Whatever adds or writes counters goes through their table, so a new one
+/// is a member and a row.
+template <class Counts>
+struct Counter {
+    std::string_view name;  ///< in the protocol
+    std::uint64_t Counts::* value;
+    bool is_maximum = false;  ///< of two receivers, the larger one counts; otherwise their sum
+};
+
+template <class Counts>
+void add_counters(Counts& counts, const Counts& others) noexcept {
+    for (const auto& counter : Counts::counters) {
+        std::uint64_t& value = counts.*counter.value;
+        const std::uint64_t other = others.*counter.value;
+        value = counter.is_maximum ? std::max(value, other) : value + other;
+    }
+}
 
 /// What one receiver counted of one class of one direction.
 struct ClassCounts {
@@ -24,6 +43,8 @@ struct ClassCounts {
     /// is unknown, so reordering between them says nothing about the gateway.
     std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
+    static const std::array<Counter<ClassCounts>, 7> counters;
+
     std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
     std::array<std::uint64_t, frame::fault_count> faults{};
 
@@ -37,34 +58,40 @@ struct ClassCounts {
         }
     }
     void add(const ClassCounts& other) noexcept {
-        received += other.received;
-        late += other.late;
-        faulty += other.faulty;
-        duplicate += other.duplicate;
-        zero_checksum += other.zero_checksum;
-        reordered += other.reordered;
-        reordering_extent_max = std::max(reordering_extent_max, other.reordering_extent_max);
-        for (std::size_t i = 0; i < faults.size(); ++i) {
-            faults[i] += other.faults[i];
-        }
+        add_counters(*this, other);
+        std::transform(faults.begin(), faults.end(), other.faults.begin(), faults.begin(), std::plus<>{});
     }
 };
+inline constexpr std::array<Counter<ClassCounts>, 7> ClassCounts::counters{{
+    {"received", &ClassCounts::received},
+    {"late", &ClassCounts::late},
+    {"faulty", &ClassCounts::faulty},
+    {"duplicate", &ClassCounts::duplicate},
+    {"zero_checksum", &ClassCounts::zero_checksum},
+    {"reordered", &ClassCounts::reordered},
+    {"reordering_extent_max", &ClassCounts::reordering_extent_max, true},
+}};
 
 /// What one receiver counted that was not a frame of this trial.
 struct ForeignCounts {
     std::uint64_t other_trial = 0, neighbour = 0, fragment = 0, foreign = 0;
+    static const std::array<Counter<ForeignCounts>, 4> counters;
+
     std::vector<std::uint32_t> icmp = std::vector<std::uint32_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128
 
     void add(const ForeignCounts& other) noexcept {
-        other_trial += other.other_trial;
-        neighbour += other.neighbour;
-        fragment += other.fragment;
-        foreign += other.foreign;
+        add_counters(*this, other);
         std::transform(icmp.begin(), icmp.end(), other.icmp.begin(), icmp.begin(), std::plus<>{});
     }
     [[nodiscard]] static constexpr std::size_t icmp_slot(bool icmpv6, std::uint8_t type, std::uint8_t code) noexcept {
         return (icmpv6 ? std::size_t{0x8000} : std::size_t{0}) | (static_cast<std::size_t>(type & 0x7f) << 8) | code;
     }
 };
+inline constexpr std::array<Counter<ForeignCounts>, 4> ForeignCounts::counters{{
+    {"other_trial", &ForeignCounts::other_trial},
+    {"neighbour", &ForeignCounts::neighbour},
+    {"fragment", &ForeignCounts::fragment},
+    {"foreign", &ForeignCounts::foreign},
+}};
 
 }  // namespace gatemark::record

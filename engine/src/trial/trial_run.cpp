@@ -24,18 +24,6 @@ constexpr auto look_interval = 2ms, long_look_interval = 100ms;
 /// neighbour table.
 constexpr std::uint64_t taught_hosts_max = 4096;
 
-io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
-    return {.rx_missed = after.rx_missed - before.rx_missed,
-            .rx_no_buffer = after.rx_no_buffer - before.rx_no_buffer,
-            .rx_errors = after.rx_errors - before.rx_errors,
-            .tx_errors = after.tx_errors - before.tx_errors,
-            .tx_unsent = after.tx_unsent - before.tx_unsent,
-            .socket_drops = after.socket_drops - before.socket_drops,
-            .interface_rx_dropped = after.interface_rx_dropped - before.interface_rx_dropped,
-            .interface_tx_dropped = after.interface_tx_dropped - before.interface_tx_dropped,
-            .peer_queue_drops = after.peer_queue_drops - before.peer_queue_drops};
-}
-
 /// A counter that went back, because the machine slept for example, counts as one that stood still.
 ClockTimes times_since(const pace::ClockReading& begin, const pace::TickScale& scale) {
     const pace::ClockReading end = pace::read_clocks();
@@ -86,7 +74,7 @@ TrialReport TrialRun::execute() {
         report_.clocks = times_since(begin, parts_.scale);
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
-            report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
+            report_.ports[i].own_drops = parts_.sides[i]->drops.read().since(before[i]);
             report_.ports[i].neighbor_drops = parts_.sides[i]->responder->drops();
             report_.ports[i].neighbor_drops.overflow -= overflow[i];
         }
