@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel
-
 from gatemark.report.counters import COUNTERS
-from gatemark.trial import report
-from gatemark.trial.delay import DelayFacts
-from gatemark.trial.record import TrialRecord
-
-PLACES: Mapping[str, type[BaseModel]] = {
-    "record": TrialRecord,
-    "direction": report.DirectionResult,
-    "counts": report.Counts,
-    "loss": report.LossFacts,
-    "delay": DelayFacts,
-    "clocks": report.ClockFacts,
-    "port": report.PortFacts,
-    "foreign": report.Foreign,
-}
-"""Where counters stand in the record of a trial."""
 
 SHOWN_ELSEWHERE: Mapping[str, str] = {
     "counts.intended": "table of trials",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.counter_places import PLACES, SHOWN
+from tests.counter_places import SHOWN
 from tests.references.objects import Page
 
+from gatemark.report.counters import PLACES
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.host import HostFacts

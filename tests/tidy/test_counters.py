@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.counter_places import JOURNAL_ONLY, PLACES, SHOWN_ELSEWHERE
+from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 
-from gatemark.report.counters import COUNTERS
+from gatemark.report.counters import COUNTERS, PLACES
 
 HOLDERS = {"counts.loss", "counts.delay", "direction.foreground", "direction.background", "port.foreign"}
 """Keys that hold other places, and are no counters."""

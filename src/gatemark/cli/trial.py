@@ -17,12 +17,13 @@ from gatemark.cli.common import (
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
+from gatemark.report.counters import COUNTERS
 from gatemark.report.siitperf import siitperf_lines
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.host import HostFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import (
     LineShare,
     format_duration_ns,
@@ -141,19 +142,23 @@ def _report_words(report: TrialReport) -> list[str]:
         loss = counts.loss_ratio
         lines.append(
             f"{direction} {frame_class}: offered {counts.offered}, received {counts.received}, lost {counts.lost},"
-            f" faulty {counts.faulty}, duplicate {counts.duplicate}, reordered {counts.reordered}"
-            + (f", loss {format_ratio(loss)}" if loss else "")
+            f" faulty {counts.faulty}" + (f", loss {format_ratio(loss)}" if loss else "")
         )
         if counts.faults:
             lines.append(f"  faults: {sorted_counts(counts.faults)}")
-        if counts.zero_checksum:
-            lines.append(f"  UDP checksum 0x0000 instead of 0xffff: {counts.zero_checksum}")
+        lines += _counter_words(counts)
     for result in report.directions:
         lines.append(f"{result.direction} sender: at most {format_duration_ns(result.lateness_max_ns)} late")
     for side, port in report.ports.items():
         if len(port.received_by_queue) > 1:
             lines.append(f"{side} port: received by queue: {', '.join(map(str, port.received_by_queue))}")
     return lines
+
+
+def _counter_words(counts: Counts) -> list[str]:
+    """Return what else was counted of a class."""
+    counted = ((COUNTERS.get(f"counts.{name}"), getattr(counts, name)) for name in Counts.model_fields)
+    return [f"  {counter.words}: {number}" for counter, number in counted if counter is not None and number]
 
 
 def _phase_one_words(number: int, attempt: PhaseOne, count: int | None) -> list[str]:

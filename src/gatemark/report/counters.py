@@ -1,51 +1,42 @@
 """Counters of the engine and the test bed: a table of everything that was counted. Pure.
 
+A counter is a field of the record of a trial that is marked `Counter`.
 `tests/counter_places.py` says where the report shows the others, and which stay in the journal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel
 
 from gatemark.report.model import TrialRow
 from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import format_count
-from gatemark.trial.report import TrialReport
+from gatemark.trial.delay import DelayFacts
+from gatemark.trial.facts import Counter
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, LossFacts, PortFacts, TrialReport
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
-    """A counter in the table of everything that was counted."""
-
-    words: str
-    whose: Literal["gateway", "Tester", "test network", "test bed"]
-    """Whose fault it is, if it is one."""
-    total: Callable[[Iterable[int]], int] = sum
-    """Over all trials."""
-
+PLACES: Mapping[str, type[BaseModel]] = {
+    "counts": Counts,
+    "loss": LossFacts,
+    "delay": DelayFacts,
+    "clocks": ClockFacts,
+    "direction": DirectionResult,
+    "port": PortFacts,
+    "foreign": Foreign,
+    "record": TrialRecord,
+}
+"""Where counters stand in the record of a trial."""
 
 COUNTERS: Mapping[str, Counter] = {
-    "counts.duplicate": Counter(words="frames that arrived again", whose="gateway"),
-    "counts.late": Counter(words="correct frames that arrived too late", whose="gateway"),
-    "counts.reordered": Counter(words="frames that arrived after one sent later", whose="gateway"),
-    "counts.reordering_extent_max": Counter(words="largest reordering extent", whose="gateway", total=max),
-    "counts.zero_checksum": Counter(words="frames with UDP checksum 0 that counts as correct", whose="gateway"),
-    "loss.runs": Counter(words="runs of successive lost frames", whose="gateway"),
-    "loss.longest_run": Counter(words="longest run of lost frames", whose="gateway", total=max),
-    "delay.negative": Counter(words="delays below 0, in no figure", whose="Tester"),
-    "direction.refused": Counter(words="times a port took fewer frames than it was given", whose="Tester"),
-    "direction.gave_up": Counter(words="trials that the Tester ended because it was too late", whose="Tester"),
-    "port.peer_queue_drops": Counter(words="frames dropped at the gateway's end of a veth pair", whose="gateway"),
-    "port.own_drops": Counter(words="frames dropped on the Tester's side of the wire", whose="Tester"),
-    "foreign.other_trial": Counter(words="stragglers of an earlier trial", whose="gateway"),
-    "foreign.neighbour": Counter(words="ARP and neighbour discovery messages", whose="test network"),
-    "foreign.icmp": Counter(words="ICMP errors", whose="gateway"),
-    "foreign.fragment": Counter(words="fragments", whose="gateway"),
-    "foreign.foreign": Counter(words="frames from elsewhere", whose="test network"),
-    "record.testbed_drops": Counter(words="frames dropped in queues towards the Tester", whose="test bed"),
-    "record.gateway_drops": Counter(words="frames dropped in the gateway's own queues", whose="gateway"),
+    f"{place}.{name}": mark
+    for place, model in PLACES.items()
+    for name, field in model.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Counter)
 }
 """Shown in the table of everything that was counted, by the place of the counter in the record of a trial. A counter
 with several names, such as drops by place, has one row each."""

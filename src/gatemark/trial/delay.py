@@ -7,8 +7,9 @@ it holds the Tester's own paths of sending and receiving. All times are nanoseco
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from gatemark.trial.facts import Facts, Natural
+from gatemark.trial.facts import Counter, Facts, Natural
 
 Histogram = tuple[tuple[int, int], ...]
 """Middle of each used bucket in nanoseconds and how many samples it holds, ascending."""
@@ -69,7 +70,7 @@ class DelayFacts(Facts):
 
     samples: Natural
     """Frames of `received` with a delay of 0 or more."""
-    negative: Natural
+    negative: Annotated[Natural, Counter(words="delays below 0, in no figure", whose="Tester")]
     """Frames of `received` that seem to have arrived before they were sent: an error of the clock, in no figure."""
     minimum_ns: int | None
     """Shortest delay, exact. Null without samples."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ValidationError, WithJsonSchema
 
@@ -12,6 +13,17 @@ from gatemark.errors import EngineError
 
 Natural = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})]
 """A count or a time of the engine. Its schema says that it is never negative; reading it takes no time to see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """At a field: a row of the report's table of everything that was counted."""
+
+    words: str
+    whose: Literal["gateway", "Tester", "test network", "test bed"]
+    """Whose fault it is, if it is one."""
+    total: Callable[[Iterable[int]], int] = sum
+    """Over all trials."""
 
 
 class Facts(facts.Facts):

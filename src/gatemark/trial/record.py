@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.exchange import ExchangeFacts
-from gatemark.trial.facts import Facts
+from gatemark.trial.facts import Counter, Facts
 from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.report import TrialReport
@@ -104,11 +105,15 @@ class TrialRecord(Facts):
     """Why the failure may not be the gateway's, so that it does not count. Null if it counts."""
     report: TrialReport
     """What the engine counted; of a stateful trial, in the last phase that was made."""
-    testbed_drops: Mapping[str, int] = {}
+    testbed_drops: Annotated[
+        Mapping[str, int], Counter(words="frames dropped in queues towards the Tester", whose="test bed")
+    ] = {}
     """Frames lost in the test bed's own queues towards the Tester, by place: the Tester's fault."""
     testbed_faults: tuple[str, ...] = ()
     """What else in the test bed spoiled the trial, in sentences; they are among the reasons of its `validity`."""
-    gateway_drops: Mapping[str, int] = {}
+    gateway_drops: Annotated[
+        Mapping[str, int], Counter(words="frames dropped in the gateway's own queues", whose="gateway")
+    ] = {}
     """Frames lost in the gateway's own queues where the test bed can see them, by place: information about the
     gateway."""
     host: HostFacts | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from gatemark.technology import SideName
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
-from gatemark.trial.facts import Facts, Natural
+from gatemark.trial.facts import Counter, Facts, Natural
 
 
 class LossRun(Facts):
@@ -24,9 +24,9 @@ class LossRun(Facts):
 class LossFacts(Facts):
     """Where in a trial frames were lost. Indexes are of the direction, both classes together."""
 
-    runs: Natural
+    runs: Annotated[Natural, Counter(words="runs of successive lost frames", whose="gateway")]
     """Series of frames lost one after the other."""
-    longest_run: Natural
+    longest_run: Annotated[Natural, Counter(words="longest run of lost frames", whose="gateway", total=max)]
     """Length of the longest series, frames."""
     first_index: Natural
     """First frame lost."""
@@ -49,21 +49,23 @@ class Counts(Facts):
     """Distinct frames that came back correct."""
     faulty: Natural
     """Distinct frames that came back wrong."""
-    duplicate: Natural
+    duplicate: Annotated[Natural, Counter(words="frames that arrived again", whose="gateway")]
     """Arrivals of a frame that had already arrived."""
-    late: Natural
+    late: Annotated[Natural, Counter(words="correct frames that arrived too late", whose="gateway")]
     """Distinct frames that came back correct, but later than the frame timeout of the trial after they were sent."""
     lost: Natural
     """Frames offered and never seen again."""
-    zero_checksum: Natural
+    zero_checksum: Annotated[
+        Natural, Counter(words="frames with UDP checksum 0 that counts as correct", whose="gateway")
+    ]
     """Frames of `received` that have UDP checksum 0x0000 where 0xffff is due, as `gateway.zero_udp_checksum` allows;
     without it such frames are `faulty`. Any 0x0000 is among them in the Initiator's direction of a stateful gateway, in
     the Responder's of a customer edge, and from customer edges through a border relay, because 0xffff may be due in a
     packet inside the gateway."""
-    reordered: Natural
+    reordered: Annotated[Natural, Counter(words="frames that arrived after one sent later", whose="gateway")]
     """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
     same queue; complete with one queue a side."""
-    reordering_extent_max: Natural
+    reordering_extent_max: Annotated[Natural, Counter(words="largest reordering extent", whose="gateway", total=max)]
     """Largest distance to that higher index, frames."""
     faults: Mapping[str, Natural]
     """Arrivals by reason; one frame may have several."""
@@ -110,11 +112,11 @@ class DirectionResult(Facts):
     """From the start of the schedule to the handing over of the last frame."""
     lateness_max_ns: Natural
     """Actual minus planned time of the oldest frame of the latest burst: the Tester's error."""
-    gave_up: bool
+    gave_up: Annotated[bool, Counter(words="trials that the Tester ended because it was too late", whose="Tester")]
     """Whether the sender was too late (100 ms, or `validity.lateness_max` if longer) and stopped."""
     lateness_histogram: tuple[LatenessBucket, ...]
     """How late bursts were."""
-    refused: Natural
+    refused: Annotated[Natural, Counter(words="times a port took fewer frames than it was given", whose="Tester")]
     """How often the port took fewer frames than it was given; they were offered again."""
     foreground: Counts
     """Counts of the foreground (RFC 8219 section 5.3)."""
@@ -151,16 +153,16 @@ class DirectionResult(Facts):
 class Foreign(Facts):
     """Arrivals that are not frames of this trial, by kind."""
 
-    other_trial: Natural
+    other_trial: Annotated[Natural, Counter(words="stragglers of an earlier trial", whose="gateway")]
     """Frames of an earlier trial, of an earlier phase of the same one, or stamped before the trial began: a trial that
     is made again after a stop has the same number."""
-    neighbour: Natural
+    neighbour: Annotated[Natural, Counter(words="ARP and neighbour discovery messages", whose="test network")]
     """ARP, neighbour and router discovery, multicast listener reports."""
-    icmp: Mapping[str, Natural]
+    icmp: Annotated[Mapping[str, Natural], Counter(words="ICMP errors", whose="gateway")]
     """ICMP errors by family, type and code, such as `icmpv6 1/3`."""
-    fragment: Natural
+    fragment: Annotated[Natural, Counter(words="fragments", whose="gateway")]
     """Later fragments, which carry no mark."""
-    foreign: Natural
+    foreign: Annotated[Natural, Counter(words="frames from elsewhere", whose="test network")]
     """Frames that have no other name here."""
 
 
@@ -176,9 +178,13 @@ class PortFacts(Facts):
     protocol 11."""
     foreign: Foreign
     """Arrivals that are not frames of this trial, by kind."""
-    own_drops: Mapping[str, Natural]
+    own_drops: Annotated[
+        Mapping[str, Natural], Counter(words="frames dropped on the Tester's side of the wire", whose="Tester")
+    ]
     """Frames lost on the Tester's side of the wire, by kind; any of them makes the trial invalid."""
-    peer_queue_drops: Natural
+    peer_queue_drops: Annotated[
+        Natural, Counter(words="frames dropped at the gateway's end of a veth pair", whose="gateway")
+    ]
     """veth and TAP only: frames for which the gateway's end had no room; the gateway's loss."""
 
 
