@@ -155,6 +155,7 @@ def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0
         "late": late,
         "lost": lost,
         "zero_checksum": 0,
+        "congestion_experienced": 0,
         "reordered": 0,
         "reordering_extent_max": 0,
         "faults": {},

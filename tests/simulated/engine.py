@@ -370,6 +370,7 @@ class SimulatedEngine:
             "duplicate": arrived // device.duplicate_every if device.duplicate_every else 0,
             "lost": lost.count,
             "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
+            "congestion_experienced": 0,
             "reordered": 0,
             "reordering_extent_max": 0,
             "faults": faults,

@@ -35,8 +35,8 @@ FORWARD_IPV6 = {key: value for key, value in FORWARD.items() if key != "dont_fra
 Plant = Callable[[], AbstractContextManager[None]]
 
 
-def router(name: str) -> Campaign:
-    return netns_campaign(f"linux-{name}", traffic=FORWARD if name == "router4" else FORWARD_IPV6)
+def router(name: str, **traffic: int) -> Campaign:
+    return netns_campaign(f"linux-{name}", traffic={**(FORWARD if name == "router4" else FORWARD_IPV6), **traffic})
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +92,14 @@ CHANGES = [
     ("router4", "udp sport set 9", {"source_port"}),
     ("router4", "@th,16,16 set 9", {"destination_port", "udp_checksum"}),
     ("router4", "ip dscp set 1", {"traffic_class"}),
+    ("router4", "ip ecn set ce", {"traffic_class"}),
     ("router4", "ip saddr set 198.18.0.99", {"source_address"}),
     ("router4", "udp checksum set 0", {"udp_checksum"}),
     ("router4", "ip ttl set 7 udp dport set 9", {"hop_limit", "destination_port"}),
     ("router6", "ip6 hoplimit set 7", {"hop_limit"}),
     ("router6", "udp dport set 9", {"destination_port"}),
     ("router6", "ip6 dscp set 1", {"traffic_class"}),
+    ("router6", "ip6 ecn set ce", {"traffic_class"}),
     ("router6", "ip6 saddr set 2001:2::99", {"source_address"}),
 ]
 """Gateway, what nft does to each frame, and the reasons that must be counted for it."""
@@ -113,6 +115,23 @@ def test_a_changed_field_is_named(name: str, rule: str, reasons: set[str], reque
     words = refused_because(report)
     assert all(f"{reason} {FRAMES}" in words for reason in reasons)
     assert {(kept.side, kept.reason) for kept in report.kept_frames} == {("right", reason) for reason in reasons}
+
+
+ECN_CAPABLE = [
+    ("router4", 1, "ip ecn ect1 numgen inc mod 20 0 ip ecn set ce"),
+    ("router6", 2, "ip6 ecn ect0 numgen inc mod 20 0 ip6 ecn set ce"),
+]
+"""Gateway, traffic class of frames whose transport understands the mark, and what nft does to one of twenty."""
+
+
+@pytest.mark.parametrize(("name", "traffic_class", "rule"), ECN_CAPABLE)
+@pytest.mark.usefixtures("alone")
+def test_congestion_that_a_router_may_mark_is_counted_and_no_fault(name: str, traffic_class: int, rule: str) -> None:
+    with open_bed(router(name, traffic_class=traffic_class)) as bed:
+        report = report_of(bed, lambda: bed.rules(f"meta l4proto udp {rule}"))
+    counts = forward(report)
+    assert (counts.received, counts.congestion_experienced, counts.faulty) == (FRAMES, FRAMES // 20, 0)
+    assert judge(report, Fraction(0)).passed
 
 
 def test_source_translation_of_a_router_is_named(router4: OpenBed) -> None:

@@ -17,6 +17,27 @@ struct ExpectedIp {
     bool identification_kept;  ///< of IPv4
 };
 
+/// Whether a packet that was sent with traffic class `sent` came out with *congestion experienced*.
+/// A gateway may write that if the field says that the sender's transport understands it, and only
+/// then (RFC 3168 section 5).
+[[nodiscard]] constexpr bool reports_congestion(std::uint8_t sent, std::uint8_t arrived) noexcept {
+    constexpr std::uint8_t congestion_experienced = 3;
+    const unsigned field = sent & congestion_experienced;
+    return (field == 1 || field == 2) && arrived == (sent | congestion_experienced);
+}
+
+/// The same of a packet without a fault.
+[[nodiscard]] inline bool has_congestion_experienced(std::span<const std::byte> frame, const Arrival& arrival, std::uint8_t sent) noexcept {
+    const std::byte* const ip = frame.data() + arrival.ip;
+    const bool ipv4 = arrival.family == net::Family::ipv4;
+    return reports_congestion(sent, ipv4 ? std::to_integer<std::uint8_t>(ip[net::ipv4::traffic_class])
+                                         : static_cast<std::uint8_t>(load_big_endian<std::uint16_t>(ip) >> 4));
+}
+
+inline void check_traffic_class(std::uint8_t arrived, std::uint8_t sent, Faults& faults) noexcept {
+    faults.add_if(arrived != sent && !reports_congestion(sent, arrived), Fault::traffic_class);
+}
+
 inline void check_link(const std::byte* frame, const std::byte* own_mac, Faults& faults) noexcept {
     const std::byte* const source = frame + net::ethernet::source;
     faults.add_if(std::memcmp(frame + net::ethernet::destination, own_mac, net::mac_bytes) != 0, Fault::destination_mac);
@@ -30,7 +51,7 @@ inline void check_ipv4(const std::byte* ip, const Arrival& arrival, const Expect
     const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(ip[at]); };
     faults.add_if(byte_of(net::ipv4::version) != 0x45, Fault::ipv4_header);
     faults.add_if(fold(sum_of({ip, arrival.udp - arrival.ip})) != 0xffff, Fault::ipv4_header_checksum);
-    faults.add_if(byte_of(net::ipv4::traffic_class) != expected.traffic_class, Fault::traffic_class);
+    check_traffic_class(byte_of(net::ipv4::traffic_class), expected.traffic_class, faults);
     faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != expected.layout.ip_bytes(), Fault::length);
     faults.add_if(expected.identification_kept && load_raw<std::uint16_t>(ip + net::ipv4::identification) != 0, Fault::identification);
     const std::uint16_t fragment = load_big_endian<std::uint16_t>(ip + net::ipv4::fragment);
@@ -41,7 +62,7 @@ inline void check_ipv4(const std::byte* ip, const Arrival& arrival, const Expect
 
 inline void check_ipv6(const std::byte* ip, const ExpectedIp& expected, Faults& faults) noexcept {
     const std::uint32_t first_word = load_big_endian<std::uint32_t>(ip);
-    faults.add_if(((first_word >> 20) & 0xffU) != expected.traffic_class, Fault::traffic_class);
+    check_traffic_class(static_cast<std::uint8_t>(first_word >> 20), expected.traffic_class, faults);
     faults.add_if((first_word & 0xf'ffffU) != 0, Fault::flow_label);
     faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != expected.layout.udp_bytes(), Fault::length);
     faults.add_if(std::to_integer<std::uint8_t>(ip[net::ipv6::hop_limit]) != expected.hop_limit, Fault::hop_limit);

@@ -3,6 +3,7 @@
 #include "base/divider.hpp"
 #include "frame/burst.hpp"
 #include "frame/echo_verification.hpp"
+#include "frame/header_checks.hpp"
 #include "io/port.hpp"
 #include "loop/receiving_task.hpp"
 #include "pace/clock.hpp"
@@ -154,7 +155,12 @@ private:
         }
         note_faults(counts_[came_back ? 1 - own() : own()], kept_, faults, bytes);
         if (has_arrived) {
-            handler_.record(index, place, sent, now, record(index, place, faults, sent, now));
+            const EchoOutcome outcome = record(index, place, faults, sent, now);
+            if (outcome == EchoOutcome::received &&
+                frame::has_congestion_experienced(bytes, arrival, plan_.echo->stream().traffic_class())) {
+                ++counts_[own()].congestion_experienced;
+            }
+            handler_.record(index, place, sent, now, outcome);
         }
     }
 

@@ -1,5 +1,7 @@
 #include "loop/recognition.hpp"
 
+#include "frame/header_checks.hpp"
+
 namespace gatemark::loop {
 
 namespace {
@@ -47,6 +49,7 @@ VerifiedFrame verify(std::span<const std::byte> bytes, const frame::Arrival& arr
         faults.add(verify_connection(bytes, arrival, direction, *stream, stream->values(place.number_in_class), faults));
         verified.has_zero_checksum =
             faults.none() && stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival);
+        verified.has_congestion_experienced = faults.none() && frame::has_congestion_experienced(bytes, arrival, stream->traffic_class());
     }
     return verified;
 }

@@ -151,9 +151,10 @@ struct VerifiedFrame {
     std::size_t direction_number = 0, class_number = 0;
     std::uint64_t index = 0, number_in_class = 0;
     pace::Ticks sent{};
-    bool has_arrived = false;        ///< where it should; otherwise it was damaged or not forwarded, and nothing else is checked
-    bool is_of_other_trial = false;  ///< its time stamp says so; not to be recorded
-    bool has_zero_checksum = false;  ///< without a fault, from a translator that is known to write it
+    bool has_arrived = false;                 ///< where it should; otherwise it was damaged or not forwarded, and nothing else is checked
+    bool is_of_other_trial = false;           ///< its time stamp says so; not to be recorded
+    bool has_zero_checksum = false;           ///< without a fault, from a translator that is known to write it
+    bool has_congestion_experienced = false;  ///< without a fault, from a gateway that may write it
     frame::Faults faults{};
 };
 

@@ -33,17 +33,18 @@ void add_counters(Counts& counts, const Counts& others) noexcept {
 struct ClassCounts {
     static constexpr std::size_t senders_max = 64;
 
-    std::uint64_t received = 0;       ///< distinct correct frames that arrived in time
-    std::uint64_t late = 0;           ///< distinct correct frames that took longer than the trial allows
-    std::uint64_t faulty = 0;         ///< distinct frames that arrived with a fault
-    std::uint64_t duplicate = 0;      ///< further arrivals of a frame that had already arrived
-    std::uint64_t zero_checksum = 0;  ///< the received ones with the zero checksum that their translator is known for
+    std::uint64_t received = 0;                ///< distinct correct frames that arrived in time
+    std::uint64_t late = 0;                    ///< distinct correct frames that took longer than the trial allows
+    std::uint64_t faulty = 0;                  ///< distinct frames that arrived with a fault
+    std::uint64_t duplicate = 0;               ///< further arrivals of a frame that had already arrived
+    std::uint64_t zero_checksum = 0;           ///< the received ones with the zero checksum that their translator is known for
+    std::uint64_t congestion_experienced = 0;  ///< the received ones that the gateway has marked so
     /// Arrivals with an index below an earlier arrival from the same sender at this receiver (RFC
     /// 4737 section 3.3). The order in which frames of two senders leave the two queues of a port
     /// is unknown, so reordering between them says nothing about the gateway.
     std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
-    static const std::array<Counter<ClassCounts>, 7> counters;
+    static const std::array<Counter<ClassCounts>, 8> counters;
 
     std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
     std::array<std::uint64_t, frame::fault_count> faults{};
@@ -62,12 +63,13 @@ struct ClassCounts {
         std::transform(faults.begin(), faults.end(), other.faults.begin(), faults.begin(), std::plus<>{});
     }
 };
-inline constexpr std::array<Counter<ClassCounts>, 7> ClassCounts::counters{{
+inline constexpr std::array<Counter<ClassCounts>, 8> ClassCounts::counters{{
     {"received", &ClassCounts::received},
     {"late", &ClassCounts::late},
     {"faulty", &ClassCounts::faulty},
     {"duplicate", &ClassCounts::duplicate},
     {"zero_checksum", &ClassCounts::zero_checksum},
+    {"congestion_experienced", &ClassCounts::congestion_experienced},
     {"reordered", &ClassCounts::reordered},
     {"reordering_extent_max", &ClassCounts::reordering_extent_max, true},
 }};

@@ -1,5 +1,6 @@
 #include "frame/verification.hpp"
 
+#include "frame/header_checks.hpp"
 #include "frame/streams.hpp"
 #include "net/headers.hpp"
 
@@ -155,6 +156,27 @@ TEST(Verification, IdentificationIsKeptByRoutersAndFreeForTranslators) {
         packet = arrived(translated, Gateway::siit64);
         packet.identification = identification;
         EXPECT_EQ(faults_of(translated, test::write_packet(packet)), "");
+    }
+}
+
+/// RFC 3168 section 5: a gateway may mark a packet whose sender's transport understands it, and no
+/// other one; it may change nothing else.
+TEST(Verification, CongestionExperiencedIsAFaultOnlyWhereItMayNotBeWritten) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const unsigned sent : {0x00U, 0x01U, 0x02U, 0x03U, 0xb8U, 0xb9U, 0xbaU, 0xbbU}) {
+            StreamRequest request = test::request_for(gateway);
+            request.traffic_class = static_cast<std::uint8_t>(sent);
+            const Stream stream = test::make_stream(request);
+            for (unsigned to = 0; to < 0x100; ++to) {
+                SlowPacket packet = arrived(stream, gateway);
+                packet.traffic_class = static_cast<std::uint8_t>(to);
+                const Bytes frame = test::write_packet(packet);
+                const bool may_be_marked = (sent & 3U) == 1 || (sent & 3U) == 2, is_marked = may_be_marked && to == (sent | 3U);
+                EXPECT_EQ(faults_of(stream, frame), is_marked || to == sent ? "" : "traffic_class") << sent << " to " << to;
+                EXPECT_EQ(has_congestion_experienced(frame, classify(frame, test::trial_id()), request.traffic_class), is_marked)
+                    << sent << " to " << to;
+            }
+        }
     }
 }
 

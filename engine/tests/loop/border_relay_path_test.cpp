@@ -68,11 +68,13 @@ struct Case {
     ValueMode ports = ValueMode::pseudorandom;
     bool as_sent = false;
     bool zero_checksum_for_ones = false;
+    std::uint8_t traffic_class = 0;
 };
 
 frame::StreamRequest request_of(const Case& given, std::size_t frame_octets) {
     frame::StreamRequest request = test::edges_request(given.edges, given.direction, given.ports, given.as_sent, frame_octets);
     request.zero_checksum_for_ones = given.zero_checksum_for_ones;
+    request.traffic_class = given.traffic_class;
     return request;
 }
 
@@ -329,6 +331,22 @@ TEST(BorderRelayPath, TakesAnyZeroChecksumFromARelayThatIsKnownForIt) {
             EXPECT_EQ(path.counts().zero_checksum, passes ? 1U : 0U);
         }
     }
+}
+
+TEST(BorderRelayPath, CountsFramesThatWereMarkedAsCongestionExperienced) {
+    constexpr std::uint8_t understands = 2, experienced = 3;
+    Path path{{.edges = usual_edges(), .direction = Direction::forward, .traffic_class = understands}};
+    const std::vector<Bytes> sent = path.sent();
+    for (std::uint64_t index = 0; index < 8; ++index) {  // the last one of four is background
+        SlowPacket packet = *path.delivered(sent[index], Path::mix.place_of(index).foreground);
+        packet.traffic_class = index < 5 ? experienced : packet.traffic_class;
+        path.receive({packet});
+    }
+    EXPECT_EQ(path.counts().received, 6U);
+    EXPECT_EQ(path.counts().congestion_experienced, 4U);
+    EXPECT_EQ(path.faults(), Reasons{});
+    EXPECT_EQ(path.counts(TrafficClass::background).congestion_experienced, 0U);
+    EXPECT_EQ(path.counts(TrafficClass::background).faulty, 1U) << "sent as not understanding it";
 }
 
 TEST(BorderRelayPath, CountsEachReasonAsOftenAsItOccurs) {

@@ -36,8 +36,8 @@ using Forward = std::function<Frames(const Bytes&)>;
 class EchoPath {
 public:
     explicit EchoPath(bool is_closed_loop = true, std::optional<std::string> pool = std::nullopt, std::uint64_t duration = 1'000'000,
-                      const EchoShape& shape = path_shape)
-        : echo_{test::make_echo(request_of(), shape, pool)}, shape_{shape} {
+                      const EchoShape& shape = path_shape, std::uint8_t traffic_class = 0)
+        : echo_{test::make_echo(request_of(traffic_class), shape, pool)}, shape_{shape} {
         for (record::ArrivalBitmap* const bitmap : {&requests_, &replies_, &answered_}) {
             bitmap->reset(shape.requests());
         }
@@ -71,8 +71,9 @@ public:
                                          left_, clock_);
     }
 
-    static frame::StreamRequest request_of() {
+    static frame::StreamRequest request_of(std::uint8_t traffic_class) {
         frame::StreamRequest request = test::echo_request(Gateway::router66);
+        request.traffic_class = traffic_class;
         request.as_sent = true;
         request.hop_limit_decrement = 0;
         return request;
@@ -166,6 +167,20 @@ TEST(EchoPath, EveryRequestIsAnsweredOnceAndSlotsWaitForTheirReplies) {
     EXPECT_EQ(handler.clients()[1].samples(), 18U);
     EXPECT_EQ(handler.first().samples(), 12U) << "one for each destination";
     EXPECT_EQ(handler.clients()[0].histogram().maximum().value, 0U) << "all in one step";
+}
+
+TEST(EchoPath, CountsMessagesThatWereMarkedAsCongestionExperienced) {
+    EchoPath path{true, std::nullopt, 1'000'000, path_shape, 1};
+    path.up = [](const Bytes& frame) {
+        SlowPacket packet = test::read_packet(frame);
+        packet.traffic_class = index_of(frame) % 3 == 0 ? 3 : packet.traffic_class;
+        return Frames{test::write_packet(packet)};
+    };
+    path.run();
+    EXPECT_EQ(path.requests().received, 36U);
+    EXPECT_EQ(path.requests().congestion_experienced, 12U);
+    EXPECT_EQ(path.replies().received, 36U);
+    EXPECT_EQ(path.replies().congestion_experienced, 0U);
 }
 
 TEST(EchoPath, ASlotWithoutReplyGoesOnAfterThePace) {

@@ -62,6 +62,12 @@ class Counts(Facts):
     without it such frames are `faulty`. Any 0x0000 is among them in the Initiator's direction of a stateful gateway, in
     the Responder's of a customer edge, and from customer edges through a border relay, because 0xffff may be due in a
     packet inside the gateway."""
+    congestion_experienced: Annotated[
+        Natural | None, Counter(words="frames that the gateway marked as congestion experienced", whose="gateway")
+    ] = None
+    """Frames of `received` that were sent as understanding it and that the gateway marked *congestion experienced*
+    (RFC 3168 section 5). In other frames the mark is the fault `traffic_class`. Null in journals of before it was
+    counted."""
     reordered: Annotated[Natural, Counter(words="frames that arrived after one sent later", whose="gateway")]
     """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
     same queue; complete with one queue a side."""
