@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.references import campaign, counters, results
 from tests.references.files import MADE, REFERENCE, made
-from tests.references.objects import Page
 from tests.references.page import BLOCK
 
 from gatemark.cli.main import COMMANDS
@@ -31,6 +30,9 @@ def test_every_table_of_the_campaign_file_has_its_place() -> None:
     assert sorted(blocks("campaign-file.md")) == sorted({"technologies", *with_keys} - campaign.ALIKE)
 
 
-@pytest.mark.parametrize(("name", "page"), [("result-keys.md", results.PAGE), ("counters.md", counters.PAGE)])
-def test_every_object_has_its_place(name: str, page: Page) -> None:
-    assert sorted(blocks(name)) == sorted(page.blocks)
+def test_every_object_of_a_result_has_its_place() -> None:
+    assert sorted(blocks("result-keys.md")) == sorted(results.PAGE.blocks)
+
+
+def test_every_object_of_a_trial_and_every_list_of_names_has_its_place() -> None:
+    assert sorted(blocks("counters.md")) == sorted([*counters.PAGE.blocks, *counters.NAMES])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.counter_places import SHOWN
 from tests.references.objects import Page
+from tests.references.page import table
 
 from gatemark.report.counters import PLACES
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.host import HostFacts
+from gatemark.trial.named_counts import FAULTS, OWN_DROPS
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
 from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, LossFacts, PortFacts, TrialReport
@@ -40,3 +44,18 @@ PAGE = Page(
     are_anchors=True,
     shown=_shown,
 )
+
+
+NAMES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
+    "the-reasons": (("reason", "the frame that arrived"), FAULTS),
+    "the-kinds-of-drops": (("kind of `own_drops`", "what became of the frame"), OWN_DROPS),
+}
+"""Maps of counts whose names have a meaning each."""
+
+
+def block(name: str) -> str:
+    """Return a block of the page."""
+    if name not in NAMES:
+        return PAGE.block(name)
+    headings, names = NAMES[name]
+    return table(headings, ((f"`{key}`", words) for key, words in names.items()))

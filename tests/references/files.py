@@ -21,7 +21,7 @@ PROTOCOL = ROOT / "protocol"
 PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
     REFERENCE / "result-keys.md": results.PAGE.block,
-    REFERENCE / "counters.md": counters.PAGE.block,
+    REFERENCE / "counters.md": counters.block,
     REFERENCE / "command-line.md": commands.block,
 }
 """Pages by hand, and what makes their blocks."""

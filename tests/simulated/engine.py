@@ -22,6 +22,7 @@ from tests.simulated.state import Gaps, SimulatedGateway, distinct
 
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.errors import EngineError, Interrupted
+from gatemark.trial.named_counts import OWN_DROPS
 from gatemark.units import frames_before, frames_in
 
 __all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]
@@ -32,18 +33,6 @@ STEPS_OF_TRIAL = 16
 EXAMINED_MAX = 4_194_304
 LAYOUT = {"queues": {"left": 1, "right": 1}, "workers": [{"cpu": 0, "tasks": []}], "why": ["nothing is polled"]}
 MAC_ADDRESSES = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
-OWN_DROPS = (
-    "rx_missed",
-    "rx_no_buffer",
-    "rx_errors",
-    "tx_errors",
-    "tx_unsent",
-    "socket_drops",
-    "interface_rx_dropped",
-    "interface_tx_dropped",
-    "neighbour_overflow",
-    "neighbour_unanswered",
-)
 
 
 class SimulatedEngine:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 
 from gatemark.report.counters import COUNTERS, PLACES
+from gatemark.trial.named_counts import FAULTS, OWN_DROPS
+
+ROOT = Path(__file__).parents[2]
 
 HOLDERS = {"counts.loss", "counts.delay", "direction.foreground", "direction.background", "port.foreign"}
 """Keys that hold other places, and are no counters."""
@@ -23,3 +29,20 @@ def test_no_counter_is_declared_that_does_not_exist_or_twice() -> None:
     declared = [*COUNTERS, *SHOWN_ELSEWHERE, *JOURNAL_ONLY]
     assert set(declared) - counters() == set()
     assert len(declared) == len(set(declared))
+
+
+def names_in(file: str, begin: str) -> list[str]:
+    """Return the words in quotes of a list in a file of the engine."""
+    text = (ROOT / "engine/src" / file).read_text(encoding="utf-8")
+    at = text.index(begin)
+    return re.findall(r'"([a-z0-9_]+)"', text[at : text.index("};", at)])
+
+
+def test_every_reason_of_the_engine_has_its_meaning() -> None:
+    assert names_in("frame/verification.hpp", "fault_names{") == list(FAULTS)
+
+
+def test_every_kind_of_drop_of_the_engine_has_its_meaning() -> None:
+    of_the_port = names_in("io/kernel_drops.hpp", "OwnDrops::counters{{")
+    of_the_mailbox = names_in("control/write_answers.cpp", "own_drops = {{")
+    assert {*of_the_port, *of_the_mailbox} - {"peer_queue_drops"} == set(OWN_DROPS)

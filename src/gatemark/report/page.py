@@ -21,8 +21,10 @@ from gatemark.report.plots import lateness_plot, plot_against
 from gatemark.report.series import series_section
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.telemetry import telemetry_plots, telemetry_section
+from gatemark.report.trial_table import trial_section
 from gatemark.results.part import ReasonPart
 from gatemark.results.search import RateResult
+from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.record import BootFacts
 from gatemark.units import format_duration_ns
 
@@ -56,7 +58,6 @@ def render(reports: Sequence[CampaignReport], *, title: str) -> str:
         "page.html.j2",
         technology_words=words.technology_words,
         cores_words=words.cores_words,
-        outcome_mark=outcome_mark,
         suspect_words=suspect_words,
         title=title,
         pages=pages,
@@ -101,12 +102,6 @@ def _template(name: str) -> str:
     return resources.files("gatemark.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def outcome_mark(trial: TrialRow) -> str:
-    """Outcome with a symbol that survives black-and-white printing."""
-    marks = {"passed": "● passed", "failed": "✕ failed", "suspect": "▽ suspect", "invalid": "△ invalid"}
-    return marks.get(trial.outcome, "| cancelled")
-
-
 def _page(report: CampaignReport, number: int) -> dict[str, object]:
     """Return what the template shows of one campaign."""
     part, document = report.part, report.part.document
@@ -125,7 +120,8 @@ def _page(report: CampaignReport, number: int) -> dict[str, object]:
         "invalid": _section(reasons("invalid because"), document.validity.reasons),
         "suspect": _section(reasons("suspect because"), () if document.host is None else document.host.reasons),
         "booted": _section(BOOTED, [trial for trial in part.trials if trial.boot is not None]),
-        "faults": _section(FAULTS, part.faults()),
+        "faults": _section(FAULTS_COLUMNS, part.faults()),
+        "trials": trial_section(part),
         "telemetry": telemetry_section(part),
         "telemetry_plots": tuple(telemetry_plots(part)),
         "stateful_runs": tuple(run for run in document.runs if run.connections is not None),
@@ -146,9 +142,12 @@ def reasons(heading: str) -> tuple[Column[ReasonPart], ...]:
     )
 
 
-FAULTS: tuple[Column[tuple[str, int]], ...] = (
+FAULTS_COLUMNS: tuple[Column[tuple[str, int]], ...] = (
     Column("reason", lambda row: row[0], numeric=False),
     Column("frames", lambda row: words.format_count(row[1])),
+    Column(
+        "the frame that arrived", lambda row: FAULTS.get(row[0], "").replace("`", "").replace("*", ""), numeric=False
+    ),
 )
 
 

@@ -62,6 +62,10 @@ class Table:
     """One cell for each column. A row of one cell is the heading of the rows below it."""
     strong_rows: frozenset[int] = frozenset()
     """Rows that the table is about, by index."""
+    remark_rows: frozenset[int] = frozenset()
+    """Rows of one cell that say more about the row above them, by index."""
+    quiet_rows: frozenset[int] = frozenset()
+    """Rows that do not count, by index."""
     notes: tuple[str, ...] = ()
     """Sentences below the table."""
 
