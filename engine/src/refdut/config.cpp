@@ -3,6 +3,7 @@
 #include "refdut/config_reader.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -66,14 +67,16 @@ void read_ports(TableReader& reader, NatPool& pool) {
     if (!text) {
         return;
     }
-    unsigned low = 0, high = 0;
-    char rest = 0;
-    if (std::sscanf(text->c_str(), "%u-%u%c", &low, &high, &rest) != 2 || low < 1 || low > high || high > 65535) {
+    std::uint16_t low = 0, high = 0;
+    const char* const end = text->data() + text->size();
+    const auto [dash, error] = std::from_chars(text->data(), end, low);
+    const bool has_both = error == std::errc{} && dash != end && *dash == '-' && std::from_chars(dash + 1, end, high).ptr == end;
+    if (!has_both || low < 1 || low > high) {
         reader.wrong("pool_ports", "\"" + *text + "\" is not a range of ports", "write \"1024-65535\", the lower one first, 1 to 65535");
         return;
     }
-    pool.port_min = static_cast<std::uint16_t>(low);
-    pool.port_max = static_cast<std::uint16_t>(high);
+    pool.port_min = low;
+    pool.port_max = high;
 }
 
 /// One MAP rule, as far as it is complete.

@@ -6,7 +6,7 @@ namespace gatemark::trial {
 
 namespace {
 
-const std::string where_direction = "directions[0]", where_stream = where_direction + ".foreground";
+constexpr const char *where_direction = "directions[0]", *where_stream = "directions[0].foreground";
 
 void check_shape(const frame::EchoShape& shape, Errors& errors) {
     if (shape.destinations % shape.window != 0) {
@@ -30,7 +30,7 @@ void check_numbered(const frame::HostSet& hosts, const std::string& where, Error
 
 /// Each client is a host or a customer edge of its own.
 void check_clients(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
-    const std::string source = where_stream + ".source";
+    const std::string source = std::string{where_stream} + ".source";
     if (stream.source_edges) {
         check_edges(stream, request.seed, frame::signature::TrafficClass::foreground, where_stream, errors);
         if (stream.source_edges->count != shape.clients || stream.source_edges->choice != frame::EdgeChoice::cycle) {
@@ -51,7 +51,7 @@ void check_clients(const TrialRequest& request, const frame::StreamRequest& stre
 
 /// Enough hosts at both ends, each with its number.
 void check_ends(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
-    const std::string destination = where_stream + ".destination";
+    const std::string destination = std::string{where_stream} + ".destination";
     if (stream.destination_edges) {
         errors.push_back({"customer edges answer no echo requests", destination, "give hosts there"});
         return;
@@ -69,11 +69,11 @@ void check_ends(const TrialRequest& request, const frame::StreamRequest& stream,
 void check_stream(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
     check_ends(request, stream, shape, errors);
     if (stream.without_checksum) {
-        errors.push_back({"an echo message has a checksum", where_stream + ".udp_checksum", "send computed"});
+        errors.push_back({"an echo message has a checksum", std::string{where_stream} + ".udp_checksum", "send computed"});
     }
     if (!stream.as_sent && !stream.source_edges && stream.source_family() != stream.destination_family() && !stream.mapping) {
-        errors.push_back({"source and destination are of different families, but there is no translation", where_stream + ".translation",
-                          "give a prefix or explicit address mappings"});
+        errors.push_back({"source and destination are of different families, but there is no translation",
+                          std::string{where_stream} + ".translation", "give a prefix or explicit address mappings"});
     }
 }
 
@@ -97,7 +97,7 @@ void check_rest(const TrialRequest& request, Errors& errors) {
         errors.push_back({"echo requests have a constant rate or a closed loop", where_direction, "leave out step, bursts and flow_start"});
     }
     if (request.echo->pace_without_reply.has_value() != (direction.frames_per_second == 0)) {
-        errors.push_back({"a closed loop has no rate, and requests have one otherwise", where_direction + ".frames_per_second",
+        errors.push_back({"a closed loop has no rate, and requests have one otherwise", std::string{where_direction} + ".frames_per_second",
                           "send null with closed_loop, or a rate without it"});
     }
     if (request.waits.drain < request.echo->timeout) {

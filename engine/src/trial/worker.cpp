@@ -10,9 +10,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
+#include <string_view>
 
 namespace gatemark::trial {
 
@@ -29,7 +30,13 @@ constexpr auto idle_pause = 100us;
 bool real_time_is_harmless() noexcept {
     utsname system{};
     unsigned major = 0, minor = 0;
-    const bool known = uname(&system) == 0 && std::sscanf(system.release, "%u.%u", &major, &minor) == 2;
+    bool known = false;
+    if (uname(&system) == 0) {
+        const std::string_view release{system.release};
+        const char* const end = release.data() + release.size();
+        const auto [dot, error] = std::from_chars(release.data(), end, major);
+        known = error == std::errc{} && dot != end && std::from_chars(dot + 1, end, minor).ec == std::errc{};
+    }
     int runtime = 0;
     std::ifstream{"/proc/sys/kernel/sched_rt_runtime_us"} >> runtime;
     return known && (major > 6 || (major == 6 && minor >= 12)) && runtime == -1;

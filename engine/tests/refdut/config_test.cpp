@@ -201,6 +201,11 @@ TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
                      "[table]\nsize = 5\n[translation]\npool_ports = \"1-5\"\nprefix = \"64:ff9b::/96\"\n"),
               (std::vector<std::string>{"inside", "table", "translation.pool_ports", "translation.prefix"}));
     EXPECT_EQ(places("mode = \"nat44\"\n" + sides), (std::vector<std::string>{"translation.pool"}));
+    for (const std::string ports : {"0-5", "5-4", "5-", "-5", "5", "1-65536", "1-4294967297", "4294967297-5", "1-5x", "1 -5"}) {
+        EXPECT_EQ(places("mode = \"nat44\"\n" + sides + "[translation]\npool = [\"192.0.2.1/32\"]\npool_ports = \"" + ports + "\"\n"),
+                  (std::vector<std::string>{"translation.pool_ports"}))
+            << ports;
+    }
     EXPECT_EQ(places("mode = \"router\"\n"), (std::vector<std::string>{"left", "right"}));
     EXPECT_EQ(places("mode = \n"), (std::vector<std::string>{"line 1, column 8"}));
     EXPECT_EQ(places("mode = \"router\"\n[left]\nport=\"memif:/a\"\n[right]\nport=\"memif:/a\"\n"),
