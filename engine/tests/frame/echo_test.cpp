@@ -3,6 +3,7 @@
 #include "frame/echo_verification.hpp"
 #include "frame/echoes.hpp"
 #include "golden/slow_border_relay.hpp"
+#include "net/headers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -259,6 +260,17 @@ TEST(Echo, ADatagramWithTheMarkIsNoEchoMessage) {
     SlowPacket packet = request_arrived(echo, Gateway::router44);
     packet.echo.reset();
     EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(packet)), "headers");
+}
+
+TEST(Echo, APacketOfAnotherProtocolIsNoEchoMessage) {
+    constexpr std::byte tcp{6};
+    for (const Gateway gateway : {Gateway::router44, Gateway::router66}) {
+        const Echo echo = test::make_echo(test::echo_request(gateway));
+        Bytes frame = test::write_packet(request_arrived(echo, gateway));
+        const std::size_t at = gateway == Gateway::router44 ? net::ipv4::protocol : net::ipv6::next_header;
+        frame[net::ethernet::header_bytes + at] = tcp;
+        EXPECT_EQ(faults_of_echo(echo, EchoKind::request, frame), "headers");
+    }
 }
 
 TEST(Echo, AnyBytesAreTaken) {
