@@ -89,7 +89,7 @@ class Cluster:
         for pid in subprocess.run(
             ["ip", "netns", "pids", NAMESPACE], capture_output=True, text=True, check=False
         ).stdout.split():
-            _kill(int(pid))
+            _send(int(pid), signal.SIGKILL)
         _run("ip", "netns", "delete", NAMESPACE)
 
     def _is_up(self) -> bool:
@@ -122,13 +122,17 @@ class Cluster:
             )
 
     def kill(self, name: str) -> None:
-        """Kill a daemon, as if its machine had lost its power: with all that it runs."""
+        """Kill a daemon, as if its machine had lost its power: with all that it runs.
+
+        All of it is stopped first, the daemons before what they watch: none of them tells how another one ended.
+        """
         daemon = self._daemons.pop(name)
-        for pid in _descendants(daemon.pid):
-            _kill(pid)
+        pids = _descendants(daemon.pid)[::-1]
         if name in ("beda", "bedb"):  # a step's daemon leaves the one of the node
-            for pid in self._steps_of(name):
-                _kill(pid)
+            pids += self._steps_of(name)
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                _send(pid, signal_number)
         daemon.wait()
 
     def _steps_of(self, node: str) -> list[int]:
@@ -166,9 +170,9 @@ def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def _kill(pid: int) -> None:
+def _send(pid: int, signal_number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal_number)
 
 
 def _environment(pid: int) -> bytes:

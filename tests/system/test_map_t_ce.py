@@ -137,10 +137,18 @@ def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None
     )  # fmt: skip
     few = {"count": 100, "rate": "1k", "timeout": "200ms", "gap": "100ms", "retries": 0}
     campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=UNHURRIED)
-    with pytest.raises(TestBedError, match="test phase 1 failed in every attempt"):
+    said = ""
+    try:
         measured(campaign, tmp_path / "result")
-    (record, *_) = read_journal(ResultFolder.open(tmp_path / "result").journal_file)
+    except TestBedError as error:
+        said = str(error)
+    (record, *others) = read_journal(ResultFolder.open(tmp_path / "result").journal_file)
     assert record.connections is not None
+    if record.connections.phase_one[-1].verdict is None:
+        assert all(trial.validity.reasons and trial.verdict is None for trial in (record, *others))
+        nothing_compared("no valid trial")
+        return
+    assert "test phase 1 failed in every attempt" in said
     ((_, _, counts),) = record.connections.phase_one[-1].report.counts()
     assert (counts.offered, counts.received, counts.faulty) == (100, 0, 100)
     assert faults(counts) == dict.fromkeys(PLANTED[rule], 100)

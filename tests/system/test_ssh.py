@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.system.machine import missing
 from tests.system.sshd import NEEDED, USERS, Sshd, sshd
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut import ssh
 from gatemark.dut.control import with_value
 from gatemark.dut.open import open_testbed
 from gatemark.dut.ports import PortsTestBed
@@ -326,14 +328,15 @@ def test_a_killed_gatemark_leaves_a_connection_that_ends_by_itself(server: Sshd)
     assert no_master(server)
 
 
-def test_sockets_of_connections_are_removed(server: Sshd) -> None:
-    before = set(Path("/tmp").glob("gatemark-*"))
-    shell = shell_at("posix-gateway", ["sh", "-s"])
-    shell("true", where="test")
-    (folder,) = set(Path("/tmp").glob("gatemark-*")) - before
-    assert folder.stat().st_mode & 0o777 == 0o700
-    shell.close()
-    assert not folder.exists()
+def test_sockets_of_connections_are_removed(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="gm-s-", dir="/tmp") as sockets:  # a short path, as sockets need
+        monkeypatch.setattr(ssh, "FOLDER", sockets)
+        shell = shell_at("posix-gateway", ["sh", "-s"])
+        shell("true", where="test")
+        (folder,) = Path(sockets).iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        shell.close()
+        assert not folder.exists()
 
 
 @pytest.mark.skipif(bool(missing("sudo", engine=False)), reason="needs sudo")

@@ -263,7 +263,7 @@ class TestACampaign:
         assert host.waited_ns_max == 5 * MS and sum(reason.trials for reason in host.reasons) == host.suspect
         page = measured.report_file.read_text()
         assert "Was the gateway&#39;s host quiet?" in page or "Was the gateway's host quiet?" in page
-        assert f"run {run.number}: {run.suspect_trials}" in page and "▽ suspect" in page
+        assert f"run {run.number}: {run.suspect_trials}" in page and "▽\N{NO-BREAK SPACE}suspect" in page
 
     def test_a_host_that_is_never_quiet_is_named_in_place_of_every_figure(self, tmp_path: Path) -> None:
         document = {
