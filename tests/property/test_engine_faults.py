@@ -1,9 +1,10 @@
 """A connection to the engine that fails in every way a pipe and a process can, at every step, from a seed.
 
-Lines are dropped, cut, doubled and held back; requests are refused; the engine ends; Ctrl-C is pressed. Whatever
-happens, a session ends after a bounded number of steps with one of the product's own errors; what it leaves in the
-journal is what an undisturbed campaign would have written there, less at most the trial that was under way; and the
-sessions after it reach the same result. No time passes: a line that never comes is a time-out at once.
+Lines are dropped, cut, doubled and held back; requests are refused; the engine ends, or its report is not the answer
+to what was asked; Ctrl-C is pressed. Whatever happens, a session ends after a bounded number of steps with one of the
+product's own errors; what it leaves in the journal is what an undisturbed campaign would have written there, less at
+most the trial that was under way; and the sessions after it reach the same result. No time passes: a line that never
+comes is a time-out at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,10 +33,56 @@ from gatemark.errors import EngineError, GatemarkError, Interrupted
 from gatemark.results.run import RunResult
 from gatemark.trial.record import TrialRecord
 
-FAULTS = ("drop", "cut", "double", "hold", "end", "interrupt", "refuse")
+FAULTS = ("drop", "cut", "double", "hold", "end", "interrupt", "refuse", "lie")
+Report = dict[str, Any]
 SESSIONS_MAX = 60
 STEPS_MAX = 2_000
 """More than any session has; a session that waits for ever would take more."""
+
+
+def stale(report: Report, before: Report) -> None:
+    report |= {"trial_number": before["trial_number"] - 1, "directions": deepcopy(before["directions"])}
+
+
+def another_number(report: Report, _before: Report) -> None:
+    report["trial_number"] += 1
+
+
+def another_rate(report: Report, _before: Report) -> None:
+    report["directions"][0]["frames_per_second"] -= 1
+
+
+def another_length(report: Report, _before: Report) -> None:
+    report["directions"][-1]["intended_duration_ns"] *= 2
+
+
+def swapped(report: Report, _before: Report) -> None:
+    for way in report["directions"]:
+        way["direction"] = {"forward": "reverse", "reverse": "forward"}[way["direction"]]
+
+
+def one_direction_less(report: Report, _before: Report) -> None:
+    report["directions"].pop()
+
+
+def doubled_counts(report: Report, _before: Report) -> None:
+    counts = report["directions"][0]["foreground"]
+    counts |= {name: 2 * value for name, value in counts.items() if isinstance(value, int)}
+    counts["received"] += 1  # nothing is twice nothing
+
+
+def off_by_one(report: Report, _before: Report) -> None:
+    report["directions"][0]["foreground"]["received"] += 1
+
+
+def other_connections(report: Report, _before: Report) -> None:
+    report["connections"] = {"count": 7, "established": 7}
+
+
+LIES = (
+    stale, another_number, another_rate, another_length, swapped, one_direction_less, doubled_counts, off_by_one,
+    other_connections,
+)  # fmt: skip
 
 
 class FaultyTransport:
@@ -76,6 +124,9 @@ class FaultyTransport:
             return line[: self._rng.randrange(len(line))]
         if fault == "double":
             self._lines.appendleft(line)
+        if fault == "lie" and "ports" in (report := json.loads(line)):
+            self._rng.choice(LIES)(report, deepcopy(report))
+            return json.dumps(report)
         if fault == "refuse":
             return json.dumps({"answer": "error", "id": json.loads(line)["id"], "errors": [{"what": "no memory"}]})
         return line

@@ -8,7 +8,7 @@ from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
 from gatemark.campaign.reach import reach_gateway
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
-from gatemark.trial.echo_request import echo_request
+from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import verdict_of_collapse, verdict_of_values
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts
@@ -33,14 +33,7 @@ class EchoTrials:
         if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
         testbed.check()
-        body = echo_request(
-            campaign,
-            order.run.cell,
-            frames_per_second=order.step.frames_per_second,
-            duration_ns=order.step.duration_ns,
-            trial_number=order.trial_number,
-            form=order.form,
-        )
+        body = one_phase_request(campaign, order)
         try:
             observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
         except TestBedError as error:

@@ -22,6 +22,7 @@ from gatemark.errors import (
     OutsideGatewayError,
     TestBedError,
 )
+from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
@@ -165,6 +166,12 @@ class EngineTrials:
             raise
         if report.cancelled:
             raise _cancelled(trial_number)
+        if wrong := list(mismatches(body, report)):
+            raise EngineError(
+                what=f"the report of trial {trial_number} is not the answer to what was asked: {'; '.join(wrong)}",
+                where="engine",
+                fix="nothing of it was recorded: resume, and if it happens again, report it with the engine's log",
+            )
         return report, None if reset is None else reset.facts()
 
     def boot(self, trial_number: int, *, why: str | None = None) -> None:

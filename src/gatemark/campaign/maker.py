@@ -16,12 +16,12 @@ from gatemark.dut.base import Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
+from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import Evidence, Rules, verdict_of_values
 from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.trial.request import trial_request
 from gatemark.trial.verdict import judge
 
 
@@ -129,14 +129,7 @@ class TrialMaker:
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:
-        body = trial_request(
-            self.campaign,
-            order.run.cell,
-            frames_per_second=order.step.frames_per_second,
-            duration_ns=order.step.duration_ns,
-            trial_number=order.trial_number,
-            form=order.form,
-        )
+        body = one_phase_request(self.campaign, order)
         observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
         return Judged(
             observed=observed, verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None

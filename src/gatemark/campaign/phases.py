@@ -19,7 +19,8 @@ from gatemark.config.stateful import time_needed_ns
 from gatemark.dut.base import Watched
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, OutsideGatewayError, TestBedError
-from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
+from gatemark.trial.answer import phase_one_request, phase_two_request, step_number, validate_request, validation_rate
+from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged_phase_one, suspicion_of_phase_one
 from gatemark.trial.kinds import judged
@@ -30,9 +31,6 @@ from gatemark.trial.report import TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 from gatemark.units import format_duration_ns
-
-STEPS_MAX = 16
-"""Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
 
 EMPTY_WAIT_S = 10.0
 """How long a cleared table may take to become empty."""
@@ -168,40 +166,24 @@ class _Trial:
         step = self.order.step
         if not self._fill(step.duration_ns):
             return self._judged()
-        body = use_request(
-            self.campaign,
-            self.cell,
-            connections=self.count,
-            frames_per_second=step.frames_per_second,
-            duration_ns=step.duration_ns,
-            trial_number=self._next_number(),
-            form=self.order.form,
-        )
+        body = phase_two_request(self.campaign, self.order, self._next_step())
         self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
         self._learn(counted_after_phase_two=self.makes.count())
         return self._judged()
 
     def _establish(self) -> Judged:
         """Establish all connections at the rate under test; validate them if asked to (RFC 9693 sections 4.5, 4.6)."""
-        rate, alpha = self.order.step.frames_per_second, self.order.step.alpha
-        validation_rate = None if alpha is None else max(1, int(alpha * rate))
-        self._check_time(
-            rate, 0 if validation_rate is None else establishing_ns(self.cell.mix, self.count, validation_rate)
-        )
+        rate = self.order.step.frames_per_second
+        checked_rate = validation_rate(self.order)
+        self._check_time(rate, 0 if checked_rate is None else establishing_ns(self.cell.mix, self.count, checked_rate))
         first = self._phase_one(rate)
-        if validation_rate is None:
+        if checked_rate is None:
             return self._judged()
         self._learn(phase_one=(first,))
         if first.verdict is None or not first.verdict.passed:
             return self._judged()
-        body = validation_request(
-            self.campaign,
-            self.cell,
-            connections=self.count,
-            connections_per_second=validation_rate,
-            trial_number=self._next_number(),
-        )
-        self._ask("validation", body, validation_rate)
+        body = validate_request(self.campaign, self.order, self._next_step())
+        self._ask("validation", body, checked_rate)
         self._learn(counted_after_phase_two=self.makes.count())
         return self._judged()
 
@@ -244,14 +226,7 @@ class _Trial:
     def _phase_one(self, rate: int, attempt: int = 0) -> PhaseOne:
         """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table."""
         self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
-        body = establish_request(
-            self.campaign,
-            self.cell,
-            connections=self.count,
-            connections_per_second=rate,
-            trial_number=self._next_number(),
-            drawn_frames=self.order.step.drawn_frames,
-        )
+        body = phase_one_request(self.campaign, self.order, rate, self._next_step())
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
         self._learn(counted_after_phase_one=counted)
@@ -279,8 +254,8 @@ class _Trial:
 
     def _judged(self) -> Judged:
         """Judge what was made so far."""
-        number = self.order.trial_number * STEPS_MAX
-        last = self._last or Observed(report=TrialReport.none(number), validity=Validity(valid=True))
+        none = TrialReport.none(step_number(self.order, 0))
+        last = self._last or Observed(report=none, validity=Validity(valid=True))
         evidence = Evidence(
             order=self.order,
             report=last.report,
@@ -315,11 +290,10 @@ class _Trial:
         )
         self.makes.trials.on_event(started)
 
-    def _next_number(self) -> int:
-        """Return the number of the next trial of the engine."""
-        number = self.order.trial_number * STEPS_MAX + self._steps % STEPS_MAX
+    def _next_step(self) -> int:
+        """Return the number of the next phase, from 0."""
         self._steps += 1
-        return number
+        return self._steps - 1
 
     def _needed_ns(self, rate: int, phase_two_ns: int) -> int:
         """For how long a connection must live without frames: the first one until the trial ends."""

@@ -23,6 +23,7 @@ from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.loads import line_maximum
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.search.goal import Measure, Observation, bounds_of
+from gatemark.trial.answer import record_mismatches
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Rules
@@ -70,6 +71,13 @@ class Trials:
                 f" the campaign asks for {mismatch.second}",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
+            )
+        if wrong := list(record_mismatches(self.campaign, record)):
+            raise ResultError(
+                what=f"line {record.order.trial_number}: its report is not the answer to what was asked:"
+                f" {'; '.join(wrong)}",
+                where=str(self.journal.path),
+                fix="restore the file, or measure into a new folder",
             )
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         if not is_judged_alike(record, rules, asks_for_pattern=asks_for_pattern):

@@ -79,8 +79,6 @@ def judge_validity(
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
         if form.echo is None or _has_schedule(direction, form.echo):
             reasons += _sending_problems(direction, policy, form)
-        else:
-            reasons += _accounting_problems(direction)
     if form.echo is not None:
         reasons += _echo_problems(report, form.echo)
     reasons += _clock_problems(report.clocks)
@@ -145,7 +143,6 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: 
         for class_name, counts in direction.classes
         if counts.offered != counts.intended
     ]
-    reasons += _accounting_problems(direction)
     allowed = sending_ns_max(direction.intended_duration_ns)
     if direction.sending_ns > allowed:
         excess = format_duration_ns(direction.sending_ns - direction.intended_duration_ns)
@@ -154,15 +151,6 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: 
     if is_late:
         reasons.append(f"{name}: {lateness}")
     return reasons
-
-
-def _accounting_problems(direction: DirectionResult) -> Iterator[str]:
-    for class_name, counts in direction.classes:
-        if counts.accounted != counts.offered:
-            yield (
-                f"{direction.direction}: of {counts.offered} {class_name} frames {counts.accounted} are accounted for:"
-                " a fault of the engine"
-            )
 
 
 def _has_schedule(direction: DirectionResult, echo: EchoForm) -> bool:

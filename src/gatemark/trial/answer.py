@@ -1,0 +1,157 @@
+"""Is a report the answer to the request? One of another trial, load or length is a fault of the engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gatemark.config.model import Campaign
+from gatemark.trial.connection_request import establish_request, use_request, validation_request
+from gatemark.trial.echo_request import echo_request
+from gatemark.trial.messages import TrialRequest
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import ConnectionFacts, TrialRecord
+from gatemark.trial.report import TrialReport
+from gatemark.trial.request import trial_request
+
+STEPS_MAX = 16
+"""Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
+
+ARRIVE_AT: Mapping[str, str] = {"forward": "right", "reverse": "left"}
+"""Where the frames of a direction arrive."""
+
+
+def step_number(order: TrialOrder, step: int) -> int:
+    """Return the engine's number of a phase of a stateful trial, counted from 0."""
+    return order.trial_number * STEPS_MAX + step % STEPS_MAX
+
+
+def one_phase_request(campaign: Campaign, order: TrialOrder) -> TrialRequest:
+    """Return the request for a trial of one phase: frames, or echo requests."""
+    request = trial_request if order.form.echo is None else echo_request
+    return request(
+        campaign,
+        order.run.cell,
+        frames_per_second=order.step.frames_per_second,
+        duration_ns=order.step.duration_ns,
+        trial_number=order.trial_number,
+        form=order.form,
+    )
+
+
+def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: int) -> TrialRequest:
+    """Return the request for an attempt at test phase 1, `rate` in connections/s."""
+    assert order.connections is not None, "a stateful trial has a number of connections"
+    return establish_request(
+        campaign,
+        order.run.cell,
+        connections=order.connections,
+        connections_per_second=rate,
+        trial_number=step_number(order, step),
+        drawn_frames=order.step.drawn_frames,
+    )
+
+
+def phase_two_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
+    """Return the request for test phase 2."""
+    assert order.connections is not None, "a stateful trial has a number of connections"
+    return use_request(
+        campaign,
+        order.run.cell,
+        connections=order.connections,
+        frames_per_second=order.step.frames_per_second,
+        duration_ns=order.step.duration_ns,
+        trial_number=step_number(order, step),
+        form=order.form,
+    )
+
+
+def validation_rate(order: TrialOrder) -> int | None:
+    """Return the rate of the validation, connections/s; None where nothing is validated."""
+    alpha = order.step.alpha
+    return None if alpha is None else max(1, int(alpha * order.step.frames_per_second))
+
+
+def validate_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
+    """Return the request for the validation."""
+    rate = validation_rate(order)
+    assert order.connections is not None and rate is not None, "connections are validated"
+    return validation_request(
+        campaign,
+        order.run.cell,
+        connections=order.connections,
+        connections_per_second=rate,
+        trial_number=step_number(order, step),
+    )
+
+
+def mismatches(request: TrialRequest, report: TrialReport) -> Iterator[str]:
+    """Yield where a report is not the answer to its request, and where its own sums differ."""
+    if report.trial_number != request["trial_number"]:
+        yield f"it is of trial {report.trial_number} of the engine, not of {request['trial_number']}"
+    loads = {way["direction"]: way["frames_per_second"] or 0 for way in request["directions"]}
+    if request.get("echo") is not None:
+        loads["reverse"] = 0
+    if [way.direction for way in report.directions] != list(loads):
+        said = ", ".join(way.direction for way in report.directions) or "no direction"
+        yield f"it is of {said}, not of {', '.join(loads)}"
+        return
+    for way in report.directions:
+        if way.frames_per_second != loads[way.direction]:
+            yield f"{way.direction}: it is of {way.frames_per_second} frames/s, not of {loads[way.direction]}"
+        if way.intended_duration_ns != request["duration_ns"]:
+            yield f"{way.direction}: it is of {way.intended_duration_ns} ns, not of {request['duration_ns']}"
+    asked = request.get("connections")
+    count, told = None if asked is None else asked["count"], report.connections
+    if (None if told is None else told.count) != count:
+        yield f"it is of {0 if told is None else told.count} connections, not of {count or 0}"
+    elif told is not None and told.established > told.count:
+        yield f"{told.established} of {told.count} connections are established"
+    yield from _differing_sums(report)
+
+
+def _differing_sums(report: TrialReport) -> Iterator[str]:
+    for way in report.directions:
+        port = report.ports.get(ARRIVE_AT[way.direction])
+        if port is not None and port.received_by_queue and sum(port.received_by_queue) != way.received:
+            yield f"{way.direction}: {way.received} frames were received, and {sum(port.received_by_queue)} by queues"
+        for name, counts in way.classes:
+            if counts.accounted != counts.offered:
+                yield f"{way.direction} {name}: of {counts.offered} frames {counts.accounted} are accounted for"
+            if sum(counts.loss.by_slice) not in (0, counts.lost):
+                yield f"{way.direction} {name}: {counts.lost} frames were lost, and {sum(counts.loss.by_slice)} by time"
+
+
+def record_mismatches(campaign: Campaign, record: TrialRecord) -> Iterator[str]:
+    """Yield where the reports of a record are not the answers to what its order asks for."""
+    order = record.order
+    is_empty = order.form.exchange is not None or record.boot is not None or record.collapse is not None
+    facts = record.connections
+    if facts is not None:
+        yield from _stateful_mismatches(campaign, record, facts)
+    elif is_empty:
+        yield from _unless_empty(record.report, order.trial_number)
+    else:
+        yield from mismatches(one_phase_request(campaign, order), record.report)
+
+
+def _stateful_mismatches(campaign: Campaign, record: TrialRecord, facts: ConnectionFacts) -> Iterator[str]:
+    order, attempts = record.order, facts.phase_one
+    for step, attempt in enumerate(attempts):
+        request = phase_one_request(campaign, order, attempt.connections_per_second, step)
+        yield from (f"phase 1: {mismatch}" for mismatch in mismatches(request, attempt.report))
+    if attempts and record.report == attempts[-1].report:
+        return
+    if facts.collapse is not None or order.step.tears_down:
+        yield from _unless_empty(record.report, step_number(order, 0))
+    elif order.step.connections is None:
+        yield from mismatches(phase_two_request(campaign, order, len(attempts)), record.report)
+    elif attempts:
+        yield from mismatches(validate_request(campaign, order, len(attempts)), record.report)
+    else:
+        request = phase_one_request(campaign, order, order.step.frames_per_second, 0)
+        yield from mismatches(request, record.report)
+
+
+def _unless_empty(report: TrialReport, number: int) -> Iterator[str]:
+    if report != TrialReport.none(number):
+        yield "nothing was counted in such a trial"
