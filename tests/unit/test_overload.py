@@ -22,6 +22,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
+from gatemark.compare.judge import why_not
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
@@ -589,6 +590,14 @@ class TestQuantities:
         assert (first.name, first.unit, first.median, first.is_headline) == ("most replies", "packets/s", 7085, True)
         assert not any(quantity.is_headline for quantity in others)
         assert {quantity.coordinates["clients"] for quantity in others} == {1, 2, 4, 8}
+
+    def test_the_most_replies_of_a_column_that_the_tester_limited_are_not_the_gateways(self) -> None:
+        """A lower column of the gateway's own is not the most that it reaches."""
+        limited = point(Column(16, 90_000, 170_000), tester_busy_percent=figure(95.0))
+        points = [point(Column(8, 60_000, 130_000)), limited, point(Column(32, 55_000, 580_000))]
+        first = next(overload_columns.result(points).own_quantities())
+        assert (first.name, first.median, first.limited_by) == ("most replies", 90_000, "tester")
+        assert why_not(first) == "the Tester was the limit"
 
     def test_memory_and_cpu_are_quantities_of_each_number_of_clients(self) -> None:
         rows = {(q.name, q.coordinates.get("clients")): q for q in run_of(*TAYGA).own_quantities()}

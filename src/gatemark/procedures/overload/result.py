@@ -276,8 +276,11 @@ class OverloadResult(RunResult):
         return self.model_copy(update={"points": points, "limited_by": "tester" if is_of_tester else self.limited_by})
 
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the highest rate of replies first, then the figures of every number of clients."""
-        best = max(self.points, key=lambda point: point.median(point.replies_per_second) or 0, default=None)
+        """Return the highest rate of replies first, then the figures of every number of clients.
+
+        Where the Tester was the limit of the column with that rate, the gateway's own is at least as high.
+        """
+        best = max(self.points, key=lambda point: _exact(point.replies_per_second), default=None)
         if best is not None:
             yield self.quantity(
                 "most replies",
