@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from tests.system.machine import nothing_compared
+
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
@@ -132,6 +134,15 @@ class KeptBed:
 def faults(counts: Counts) -> dict[str, int]:
     """Return the reasons that were counted."""
     return {reason: count for reason, count in counts.faults.items() if count}
+
+
+def valid_of(records: list[TrialRecord]) -> list[TrialRecord]:
+    """Return the trials that say something about the gateway; where there is none, each says why."""
+    valid = [record for record in records if record.verdict is not None]
+    if not valid:
+        assert records and all(record.validity.reasons for record in records)
+        nothing_compared("no valid trial")
+    return valid
 
 
 BURST_FRAMES_MAX = 800

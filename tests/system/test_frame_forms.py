@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.beds import PATIENT, QUICK, OpenBed, faults, netns_campaign, open_bed, report_of
-from tests.system.machine import nothing_compared
+from tests.system.beds import PATIENT, QUICK, OpenBed, faults, netns_campaign, open_bed, report_of, valid_of
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
@@ -81,12 +80,7 @@ def test_frame_says_where_no_checksum_is_due(tmp_path: Path, capsys: pytest.Capt
 def measured(campaign: Campaign, folder: Path) -> list[TrialRecord]:
     """Measure a campaign; return its valid trials."""
     result = measure(campaign, output=folder)
-    records = list(read_journal(ResultFolder.open(result.folder).journal_file))
-    valid = [record for record in records if record.verdict is not None]
-    if not valid:
-        assert records and all(record.validity.reasons for record in records)
-        nothing_compared("no valid trial")
-    return valid
+    return valid_of(list(read_journal(ResultFolder.open(result.folder).journal_file)))
 
 
 @pytest.mark.parametrize("inside", ["left", "right"])

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.beds import PATIENT, QUICK
-from tests.system.machine import nothing_compared
+from tests.system.beds import PATIENT, QUICK, valid_of
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
@@ -58,11 +57,7 @@ def assert_counts_agree(records: list[TrialRecord], count: int) -> None:
 
     Frames may be lost, because whatever else this machine does takes the gateway's CPU; none may be wrong.
     """
-    valid = [record for record in records if record.verdict is not None]
-    if not valid:
-        assert records and all(record.validity.reasons for record in records)
-        nothing_compared("no valid trial")
-    for record in valid:
+    for record in valid_of(records):
         facts = record.connections
         assert facts is not None
         assert facts.counted_before == 0
