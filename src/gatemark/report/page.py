@@ -91,9 +91,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_template),
     )
-    environment.filters.update(
-        count=words.format_count, time=words.format_time, duration=format_duration_ns, share=words.format_share
-    )
+    environment.filters.update(count=words.format_count, duration=format_duration_ns, share=words.format_share)
     return environment
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gatemark.config.model import Campaign
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
@@ -10,19 +10,21 @@ from gatemark.trial.echo_request import echo_request
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import TrialReport, arriving_at
 from gatemark.trial.request import trial_request
 
 STEPS_MAX = 16
 """Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
 
-ARRIVE_AT: Mapping[str, str] = {"forward": "right", "reverse": "left"}
-"""Where the frames of a direction arrive."""
-
 
 def step_number(order: TrialOrder, step: int) -> int:
     """Return the engine's number of a phase of a stateful trial, counted from 0."""
     return order.trial_number * STEPS_MAX + step % STEPS_MAX
+
+
+def _count_of(order: TrialOrder) -> int:
+    assert order.connections is not None, "a stateful trial has a number of connections"
+    return order.connections
 
 
 def one_phase_request(campaign: Campaign, order: TrialOrder) -> TrialRequest:
@@ -40,11 +42,10 @@ def one_phase_request(campaign: Campaign, order: TrialOrder) -> TrialRequest:
 
 def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: int) -> TrialRequest:
     """Return the request for an attempt at test phase 1, `rate` in connections/s."""
-    assert order.connections is not None, "a stateful trial has a number of connections"
     return establish_request(
         campaign,
         order.run.cell,
-        connections=order.connections,
+        connections=_count_of(order),
         connections_per_second=rate,
         trial_number=step_number(order, step),
         drawn_frames=order.step.drawn_frames,
@@ -53,11 +54,10 @@ def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: in
 
 def phase_two_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
     """Return the request for test phase 2."""
-    assert order.connections is not None, "a stateful trial has a number of connections"
     return use_request(
         campaign,
         order.run.cell,
-        connections=order.connections,
+        connections=_count_of(order),
         frames_per_second=order.step.frames_per_second,
         duration_ns=order.step.duration_ns,
         trial_number=step_number(order, step),
@@ -74,11 +74,11 @@ def validation_rate(order: TrialOrder) -> int | None:
 def validate_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
     """Return the request for the validation."""
     rate = validation_rate(order)
-    assert order.connections is not None and rate is not None, "connections are validated"
+    assert rate is not None, "connections are validated"
     return validation_request(
         campaign,
         order.run.cell,
-        connections=order.connections,
+        connections=_count_of(order),
         connections_per_second=rate,
         trial_number=step_number(order, step),
     )
@@ -110,10 +110,12 @@ def mismatches(request: TrialRequest, report: TrialReport) -> Iterator[str]:
 
 
 def _differing_sums(report: TrialReport) -> Iterator[str]:
+    received = {way.direction: way.received for way in report.directions}
+    for side, port in report.ports.items():
+        by_queues, direction = sum(port.received_by_queue), arriving_at(side)
+        if port.received_by_queue and by_queues != received.get(direction, 0):
+            yield f"{direction}: {received.get(direction, 0)} frames were received, and {by_queues} by queues"
     for way in report.directions:
-        port = report.ports.get(ARRIVE_AT[way.direction])
-        if port is not None and port.received_by_queue and sum(port.received_by_queue) != way.received:
-            yield f"{way.direction}: {way.received} frames were received, and {sum(port.received_by_queue)} by queues"
         for name, counts in way.classes:
             if counts.accounted != counts.offered:
                 yield f"{way.direction} {name}: of {counts.offered} frames {counts.accounted} are accounted for"

@@ -12,6 +12,11 @@ from gatemark.trial.echo import EchoFacts
 from gatemark.trial.facts import Counter, Facts, Natural
 
 
+def arriving_at(side: str) -> Literal["forward", "reverse"]:
+    """Return the direction whose frames arrive at a side."""
+    return "forward" if side == "right" else "reverse"
+
+
 class LossRun(Facts):
     """Frames lost one after the other."""
 

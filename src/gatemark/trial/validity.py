@@ -12,7 +12,7 @@ from gatemark.trial.echo import EchoForm, sums_of
 from gatemark.trial.exchange import Exchange, ExchangeFacts
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm, frames_due
-from gatemark.trial.report import ClockFacts, DirectionResult, PortFacts, TrialReport
+from gatemark.trial.report import ClockFacts, DirectionResult, PortFacts, TrialReport, arriving_at
 from gatemark.units import format_duration_ns
 
 SENDING_TIME_EXCESS_DIVISOR = 100_000
@@ -211,8 +211,8 @@ def _port_problems(side: str, port: PortFacts, arrivals: int, *, may_lose_link: 
 
 
 def _arrivals(report: TrialReport, side: str) -> int:
-    """Return the frames of the trial that arrived at a side: forward frames arrive right, reverse frames left."""
-    arriving = "forward" if side == "right" else "reverse"
+    """Return the frames of the trial that arrived at a side."""
+    arriving = arriving_at(side)
     return sum(
         counts.received + counts.faulty + counts.late + counts.duplicate
         for direction, _, counts in report.counts()
