@@ -26,7 +26,7 @@ from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.results.quantity import COLUMNS
+from gatemark.results.coordinates import MEANINGS
 from gatemark.results.search import RateResult
 from gatemark.series.run import measure_series
 from gatemark.session import measure
@@ -58,25 +58,9 @@ def sections_of(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def rows_of(text: str) -> dict[str, str]:
-    """Return the rows of the tables in a text by the keys in their first column."""
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
-    return {key: row for row in rows for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
-
-
-RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")
-
-
-def test_every_column_of_the_tidy_table_is_documented() -> None:
-    section = sections_of(RESULT_KEYS)["result.csv"]
-    columns, quantities = section.split("The quantities;")
-    assert list(rows_of(columns)) == [*COLUMNS, "case", "domain", "judgement", "burst_frames", "clients", "cores"]
-    assert set(rows_of(quantities)) == set(PROCEDURES)
-
-
-def documented_quantities() -> set[tuple[str, ...]]:
-    rows = re.findall(r"(?m)^\| `(\w+)` \| ([^|]+) \| (\S+) \| (?:(higher|lower) )?\| ", RESULT_KEYS)
-    return {(procedure, name, unit, better or "None") for procedure, name, unit, better in rows}
+def declared_figures() -> set[tuple[str, str, str, str | None]]:
+    """Every figure that the results of the procedures declare: procedure, name, unit, which way is better."""
+    return {(name, kind.name, kind.unit, kind.better) for name, row in PROCEDURES.items() for kind in row.result.kinds}
 
 
 def keys_of_json(value: Any) -> Iterator[str]:
@@ -183,9 +167,10 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
     assert result.document.status == "complete"
     assert len(result.runs) == len(plan_of(campaign).runs)
     quantities = [row.quantity for row in result.document.rows() if row.quantity.unit]
-    assert {
-        (quantity.procedure, quantity.name, quantity.unit, str(quantity.better)) for quantity in quantities
-    } <= documented_quantities()
+    assert {(quantity.procedure, quantity.name, quantity.unit, quantity.better) for quantity in quantities} <= (
+        declared_figures()
+    )
+    assert {name for quantity in quantities for name in quantity.coordinates} <= set(MEANINGS)
     for run in result.runs:
         assert run.limited_by != "tester"
         if isinstance(run, RateResult) and run.rate is not None:

@@ -20,7 +20,7 @@ PROTOCOL = ROOT / "protocol"
 
 PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "campaign-file.md": campaign.block,
-    REFERENCE / "result-keys.md": results.PAGE.block,
+    REFERENCE / "result-keys.md": results.block,
     REFERENCE / "counters.md": counters.block,
     REFERENCE / "command-line.md": commands.block,
 }

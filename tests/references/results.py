@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from tests.references.objects import Page
+from tests.references.page import table
 
 from gatemark.compare.document import ComparisonDocument
 from gatemark.procedures.registry import PROCEDURES
+from gatemark.results.coordinates import COORDINATES, MEANINGS
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
+from gatemark.results.quantity import COLUMNS
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.series.document import SeriesDocument
@@ -31,3 +34,30 @@ PAGE = Page(
     },
     heading=_heading,
 )
+
+
+def _columns() -> str:
+    always = ((name, column.unit, column.meaning) for name, column in COLUMNS.items())
+    others = ((name, *words) for name, words in MEANINGS.items() if name not in COORDINATES)
+    rows = ((f"`{name}`", unit, meaning) for name, unit, meaning in (*always, *others))
+    return table(("column", "unit", "meaning"), rows)
+
+
+def _quantities() -> str:
+    of: dict[type[RunResult], list[str]] = {}
+    for name, row in PROCEDURES.items():
+        of.setdefault(row.result, []).append(f"`{name}`")
+    rows = (
+        (", ".join(names), kind.name, kind.unit, kind.better or "", kind.source)
+        for result, names in of.items()
+        for kind in result.kinds
+    )
+    return table(("procedure", "quantity", "unit", "better", "RFC section"), rows)
+
+
+OF_CSV = {"columns of result.csv": _columns, "quantities": _quantities}
+
+
+def block(name: str) -> str:
+    """Return a block of the page."""
+    return OF_CSV[name]() if name in OF_CSV else PAGE.block(name)

@@ -82,6 +82,31 @@ DIMENSIONS = (
 COORDINATES = tuple(name for dimension in DIMENSIONS for name in dimension.names)
 """Names of all of them. A campaign may vary other things, whose names are keys of its file."""
 
+MEANINGS: Mapping[str, tuple[str, str]] = {
+    "direction": (
+        "",
+        "`forward`, `reverse` or `bidirectional`: a figure may be of one direction of a bidirectional run",
+    ),
+    "class": ("", "`foreground` or `background`, where the figure is of one of them"),
+    "frame_size_ipv4": ("octets", "frame size on the side of IPv4; empty without IPv4 on the path"),
+    "frame_size_ipv6": ("octets", "frame size on the side of IPv6; empty without IPv6 on the path"),
+    "foreground_m": ("", "foreground frames of every `foreground_n`"),
+    "foreground_n": ("", "frame i is foreground if and only if i mod n < m"),
+    "connections": ("connections", "number of connections N, stateful gateways only"),
+    "alpha": ("ratio", "rate of the validation as a share of the rate under test"),
+    "loss_tolerance": ("ratio", "highest ratio of frames undelivered that still passed; empty where none may be lost"),
+    "frame_timeout_ns": ("ns", "a correct frame that arrived later than this did not count as delivered"),
+    "load_frames_per_second": ("frames/s", "load at which it was measured, where the load is not the figure itself"),
+    "case": ("", "case of the conformity"),
+    "domain": ("", "number of the MAP domain of that case in the campaign file, from 0"),
+    "judgement": ("", "how that case was judged"),
+    "burst_frames": ("frames", "frames of each burst of bursty traffic"),
+    "clients": ("clients", "number of clients of echo requests"),
+    "drawn_frames": ("frames", "frames of each trial with repeated four-tuples"),
+    "cores": ("", "number of the gateway's cores, if the campaign file names them"),
+}
+"""Unit and meaning of each coordinate. Those that are not in `COORDINATES` are columns where some row has them."""
+
 
 def dimension(name: str) -> Dimension:
     """Return the dimension that a coordinate belongs to; one that is not in the list is written as it is."""

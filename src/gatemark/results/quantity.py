@@ -10,13 +10,26 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from gatemark.results.coordinates import COORDINATES, Coordinate, Place, ordered
+from gatemark.results.coordinates import COORDINATES, MEANINGS, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
 
 Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityKind:
+    """What a figure is, in whichever run it is measured."""
+
+    name: str
+    """Words of the RFC, such as "throughput" or "worst case latency"."""
+    unit: str
+    better: Better | None = None
+    """Whether a higher or a lower value is better; None where neither is."""
+    source: str = "none"
+    """RFC sections that define it; where none does, "none", and what it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +39,8 @@ class Quantity:
     run: int
     procedure: str
     name: str
-    """Words of the RFC, such as "throughput" or "worst case latency"."""
     unit: str
     better: Better | None
-    """Whether a higher or a lower value is better; None where neither is."""
     coordinates: Place
     """Some of `COORDINATES`, and anything else that the campaign varies."""
     values: tuple[Number | None, ...] = ()
@@ -110,10 +121,12 @@ def varying(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(name for name in names if len({row.place.get(name) for row in rows}) > 1)
 
 
-FIGURES = (
-    "median", "p1", "p99", "average", "lower_bound", "upper_bound", "resolution", "limited_by", "tester_limited_at",
-    "refused",
-)  # fmt: skip
+class CsvColumn(NamedTuple):
+    """A column of `result.csv`. A cell is empty where nothing was measured, or where the column says nothing."""
+
+    cell: Callable[[Row], object]
+    unit: str
+    meaning: str
 
 
 def _coordinate(name: str) -> Callable[[Row], object]:
@@ -124,21 +137,48 @@ def _values(row: Row) -> str:
     return " ".join("-" if value is None else str(value) for value in row.quantity.values)
 
 
-COLUMNS: Mapping[str, Callable[[Row], object]] = {
-    "campaign": attrgetter("campaign"),
-    "gateway": attrgetter("gateway"),
-    "run": attrgetter("quantity.run"),
-    "procedure": attrgetter("quantity.procedure"),
-    "quantity": attrgetter("quantity.name"),
-    "unit": attrgetter("quantity.unit"),
-    "better": attrgetter("quantity.better"),
-    **{name: _coordinate(name) for name in COORDINATES},
-    "repetitions": attrgetter("quantity.repetitions"),
-    **{name: attrgetter(f"quantity.{name}") for name in FIGURES},
-    "values": _values,
+def _figure(name: str, unit: str, meaning: str) -> CsvColumn:
+    return CsvColumn(attrgetter(f"quantity.{name}"), unit, meaning)
+
+
+COLUMNS: Mapping[str, CsvColumn] = {
+    "campaign": CsvColumn(attrgetter("campaign"), "", "name of the campaign"),
+    "gateway": CsvColumn(attrgetter("gateway"), "", "name of the gateway"),
+    "run": _figure("run", "", "number of the run, from 1"),
+    "procedure": _figure("procedure", "", "as in `result.json`"),
+    "quantity": _figure("name", "", "name of the figure, see the next table"),
+    "unit": _figure("unit", "", "unit of all figures in the row"),
+    "better": _figure("better", "", "`higher` or `lower`: whether more or less of it is better"),
+    **{name: CsvColumn(_coordinate(name), *MEANINGS[name]) for name in COORDINATES},
+    "repetitions": _figure("repetitions", "", "valid repetitions that the figure is made of"),
+    "median": _figure("median", "as `unit`", "median of the repetitions (RFC 8219 section 12)"),
+    "p1": _figure("p1", "as `unit`", "1st percentile of the repetitions (RFC 8219 section 12)"),
+    "p99": _figure("p99", "as `unit`", "99th percentile of the repetitions (RFC 8219 section 12)"),
+    "average": _figure(
+        "average",
+        "as `unit`",
+        "mean of the repetitions, where the RFC asks for it: then it is the figure, and `median` is empty",
+    ),
+    "lower_bound": _figure("lower_bound", "as `unit`", "highest that passed in every repetition"),
+    "upper_bound": _figure("upper_bound", "as `unit`", "lowest that failed in any repetition"),
+    "resolution": _figure(
+        "resolution", "as `unit`", "distance of the bounds at which a search ended, the largest of the repetitions"
+    ),
+    "limited_by": _figure(
+        "limited_by",
+        "",
+        "`gateway`, `tester`, `host` or `maximum`; a row with `tester` or `host` is not a figure of the gateway. Empty"
+        " for what was read at the gateway's host: that is no bound, whatever limited the run",
+    ),
+    "tester_limited_at": _figure(
+        "tester_limited_at", "frames/s, connections/s", "lowest load that the Tester could not offer"
+    ),
+    "refused": _figure("refused", "", "why the procedure could not be made, as a sentence; the row then has no figure"),
+    "values": CsvColumn(
+        _values, "as `unit`", "values of the repetitions, separated by spaces; `-` where one could not be measured"
+    ),
 }
-"""Columns of `result.csv`: heading, and what stands below it in each row. A cell is empty where nothing was measured or
-the column does not apply to the row."""
+"""Columns of `result.csv`, by their headings. Coordinates of other names follow where some row has them."""
 
 
 def to_csv(rows: Iterable[Row]) -> str:
@@ -146,7 +186,10 @@ def to_csv(rows: Iterable[Row]) -> str:
     out = io.StringIO()
     table = list(rows)
     others = dict.fromkeys(name for row in table for name in row.place if name not in COLUMNS)
-    columns = {**COLUMNS, **{name: _coordinate(name) for name in others}}
+    columns = {
+        **{name: column.cell for name, column in COLUMNS.items()},
+        **{name: _coordinate(name) for name in others},
+    }
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([cell(row) for cell in columns.values()] for row in table)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import computed_field
 
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import LimitedBy, OneWay, Part
-from gatemark.results.quantity import Better, Quantity, summarised
+from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
 from gatemark.results.telemetry import HostLevel
 from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary
@@ -68,6 +68,9 @@ class RunResult(Part):
 
     Loads and rates are frames/s in one direction, or connections/s where connections are established.
     """
+
+    kinds: ClassVar[tuple[QuantityKind, ...]] = ()
+    """Every figure that such a run may have; those of the gateway's host come on top."""
 
     number: int
     """Number of the run, from 1, in the order in which runs are measured."""
@@ -126,7 +129,7 @@ class RunResult(Part):
         quantities = tuple(self.own_quantities())
         if quantities or self.refused is None:
             return quantities
-        return (self.quantity(self.procedure_words, "", is_headline=True),)
+        return (self.quantity(QuantityKind(self.procedure_words, ""), is_headline=True),)
 
     def host_quantities(self) -> Iterable[Quantity]:
         """Return what the gateway's host did while frames were sent, as far as it has a unit and is of all cores."""
@@ -135,19 +138,21 @@ class RunResult(Part):
                 continue
             known = [Fraction(value) for value in level.values if value is not None]
             better: Better | None = "lower" if level.unit.startswith("%") else "higher"
-            yield self.quantity(
+            kind = QuantityKind(
                 level.name if level.phase == "measured" else f"{level.name}, {level.phase}",
                 level.unit,
+                better if level.series in ("busy", "busiest", "memory_available") else None,
+            )
+            yield self.quantity(
+                kind,
                 values=level.values,
                 summary=Summary.of(known) if len(known) == len(level.values) else None,
-                better=better if level.series in ("busy", "busiest", "memory_available") else None,
                 limited_by=None,
             )
 
     def quantity(
         self,
-        name: str,
-        unit: str,
+        kind: QuantityKind,
         *,
         values: Iterable[Number | None] = (),
         summary: Summary | None = None,
@@ -159,13 +164,13 @@ class RunResult(Part):
         return Quantity(
             run=self.number,
             procedure=self.procedure,
-            name=name,
-            unit=unit,
+            name=kind.name,
+            unit=kind.unit,
+            better=kind.better,
             coordinates={**self.coordinates(), **(where or {})},
             values=gathered,
             **{
                 "repetitions": len(gathered),
-                "better": None,
                 "limited_by": self.limited_by,
                 "refused": self.refused,
                 **summarised(summary),

@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.search import lowest_limit
 from gatemark.search.burst import BurstResult
 from gatemark.stats.summary import Number, number
 from gatemark.units import NANOSECONDS_PER_SECOND
 
+BURST = QuantityKind("back-to-back frames", "frames", "higher", "RFC 2544 section 26.4, RFC 9004 section 6.3")
+IMPLIED = QuantityKind("implied buffer time", "ns", "higher", "RFC 9004 section 6.4")
+CORRECTED = QuantityKind("corrected buffer time", "ns", "higher", "RFC 9004 section 6.4")
+
 
 class BackToBackResult(RunResult):
     """Longest bursts at line rate that passed without loss. Every figure is null unless all searches found a limit."""
 
+    kinds: ClassVar = (BURST, IMPLIED, CORRECTED)
     procedure: Literal["back_to_back"] = "back_to_back"
     bursts: tuple[BurstResult, ...] = ()
     """Searches, one for each repetition up to one that the Tester could not finish; empty if no burst was sent."""
@@ -127,21 +132,12 @@ class BackToBackResult(RunResult):
             return
         load = {"load_frames_per_second": self.line_rate}
         yield self.quantity(
-            "back-to-back frames",
-            "frames",
+            BURST,
             values=self.burst_frames,
             where=load,
             average=self.average_frames,
-            better="higher",
             resolution=self.resolution_frames,
             is_headline=True,
         )
-        for name, time_ns in (("implied", self.implied_ns), ("corrected", self.corrected_ns)):
-            yield self.quantity(
-                f"{name} buffer time",
-                "ns",
-                repetitions=len(self.bursts),
-                where=load,
-                average=time_ns,
-                better="higher",
-            )
+        for kind, time_ns in ((IMPLIED, self.implied_ns), (CORRECTED, self.corrected_ns)):
+            yield self.quantity(kind, repetitions=len(self.bursts), where=load, average=time_ns)

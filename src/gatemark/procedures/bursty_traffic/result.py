@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import LimitedBy, Part
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.search import highest_failure, limited_by, lowest_limit, lowest_pass, measured_alike
 from gatemark.search.goal import SearchResult
 from gatemark.stats.summary import Number, Summary, number
 from gatemark.units import NANOSECONDS_PER_SECOND
+
+GAP = QuantityKind("smallest gap between bursts", "ns", "lower", "RFC 2544 section 21")
 
 
 class BurstSize(Part):
@@ -74,6 +76,7 @@ class BurstSize(Part):
 class BurstyTrafficResult(RunResult):
     """Smallest gaps between bursts at line rate with which no frame is lost."""
 
+    kinds: ClassVar = (GAP,)
     procedure: Literal["bursty_traffic"] = "bursty_traffic"
     line_rate: int | None = None
     """Rate inside a burst, frames/s in one direction. Null if it is not known."""
@@ -88,12 +91,10 @@ class BurstyTrafficResult(RunResult):
         """Return the gap of each burst size; that of the largest bursts is the headline of the run."""
         for size in self.sizes:
             yield self.quantity(
-                "smallest gap between bursts",
-                "ns",
+                GAP,
                 values=size.gaps_ns,
                 summary=size.gap_ns,
                 where={"burst_frames": size.frames},
-                better="lower",
                 limited_by=self.limited_by if size.limited_by == "tester" else size.limited_by,
                 tester_limited_at=size.tester_limited_at,
                 is_headline=size.frames == max(other.frames for other in self.sizes),

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import Part
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
+
+CONFORMING = QuantityKind(
+    "cases that conform", "cases", "higher", "RFC 7599; those that are left open are not among them"
+)
+ARRIVED = QuantityKind("packets that arrived", "packets", None, "RFC 7599")
+
 
 CaseName = Literal[
     "foreign_source_port",
@@ -104,6 +110,7 @@ class CaseResult(Part):
 class ConformityResult(RunResult):
     """What a gateway drops and delivers, case by case."""
 
+    kinds: ClassVar = (CONFORMING, ARRIVED)
     procedure: Literal["conformity"] = "conformity"
     frames: int
     """Packets of each case."""
@@ -120,18 +127,15 @@ class ConformityResult(RunResult):
         if self.judged:
             conform = sum(case.judgement == "conforms" for case in self.judged)
             yield self.quantity(
-                "cases that conform",
-                "cases",
+                CONFORMING,
                 values=(conform,),
                 summary=Summary.of([Fraction(conform)]),
-                better="higher",
                 is_headline=True,
             )
         for case in self.cases:
             known = case.judgement != "no_result"
             yield self.quantity(
-                "packets that arrived",
-                "packets",
+                ARRIVED,
                 values=(case.arrived if known else None,),
                 summary=Summary.of([Fraction(case.arrived)]) if known else None,
                 where={"case": case.case, "domain": case.domain, "judgement": case.judgement},

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Part, Ratio
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 
 VALIDATED = "validated_connection_establishment_rate"
+RATE = QuantityKind("connection establishment rate", "connections/s", "higher", "RFC 9693 section 4.5")
+VALIDATED_RATE = QuantityKind(
+    "validated connection establishment rate", "connections/s", "higher", "RFC 9693 section 4.6"
+)
+TOLERANT = {
+    rate: replace(
+        rate, name=f"{rate.name} with loss tolerated", source="none: RFC 9693 section 4.5 asks for all connections"
+    )
+    for rate in (RATE, VALIDATED_RATE)
+}
 
 
 class AlphaTried(Part):
@@ -28,6 +39,7 @@ class AlphaTried(Part):
 class EstablishmentResult(RateResult):
     """Highest rate at which every new connection is established, and if validated also answered afterwards."""
 
+    kinds: ClassVar = (RATE, VALIDATED_RATE, *TOLERANT.values())
     unit = "connections/s"
     procedure: Literal["connection_establishment_rate", "validated_connection_establishment_rate"]
     alpha: Ratio | None = None
@@ -60,13 +72,12 @@ class EstablishmentResult(RateResult):
         """Return the rate."""
         if not self.repetitions:
             return
+        rate = VALIDATED_RATE if self.is_validated else RATE
         yield self.quantity(
-            f"{self.procedure.replace('_', ' ')}{' with loss tolerated' if self.is_tolerant else ''}",
-            self.unit,
+            TOLERANT[rate] if self.is_tolerant else rate,
             values=self.lower_bounds,
             summary=self.rate,
             where=self._where(),
-            better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
             resolution=self.resolution,

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import Figure
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Number, number
 from gatemark.units import NANOSECONDS_PER_SECOND
+
+RATE = QuantityKind("connection tear-down rate", "connections/s", "higher", "RFC 9693 section 4.8")
+FULL = QuantityKind("time to delete all connections", "ns", "lower", "RFC 9693 section 4.8")
+EMPTY = QuantityKind("time to delete no connection", "ns", "lower", "RFC 9693 section 4.8")
+NET = QuantityKind(
+    "time to delete the connections alone",
+    "ns",
+    "lower",
+    "RFC 9693 section 4.8; difference of the medians of the two above",
+)
 
 
 class TearDownResult(RunResult):
     """Net time of deleting all connections at once. Every figure is null without times of a full and an empty table."""
 
+    kinds: ClassVar = (RATE, FULL, EMPTY, NET)
     procedure: Literal["connection_tear_down_rate"] = "connection_tear_down_rate"
     full_ns: Figure
     """Time to delete all connections."""
@@ -57,25 +68,18 @@ class TearDownResult(RunResult):
         """Return the rate, both times and their difference."""
         rate = self.connections_per_second
         yield self.quantity(
-            "connection tear-down rate",
-            "connections/s",
+            RATE,
             repetitions=len(self.full_ns.values),
             median=rate,
-            better="higher",
             is_certain=self.reliable or rate is None,
             is_headline=True,
         )
-        for name, figure in (
-            ("time to delete all connections", self.full_ns),
-            ("time to delete no connection", self.empty_ns),
-        ):
-            yield self.quantity(name, "ns", values=figure.values, summary=figure.summary, better="lower")
+        for kind, figure in ((FULL, self.full_ns), (EMPTY, self.empty_ns)):
+            yield self.quantity(kind, values=figure.values, summary=figure.summary)
         if self.net_ns is not None:
             yield self.quantity(
-                "time to delete the connections alone",
-                "ns",
+                NET,
                 repetitions=len(self.full_ns.values),
                 median=self.net_ns,
-                better="lower",
                 is_certain=self.reliable,
             )

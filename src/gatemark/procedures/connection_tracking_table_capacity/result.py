@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import Part, Ratio
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.search import highest_failure, lowest_pass, measured_alike
 from gatemark.search.goal import Kind, SearchResult
 from gatemark.stats.summary import Summary
+
+CAPACITY = QuantityKind("connection tracking table capacity", "connections", "higher", "RFC 9693 section 4.9")
+R0, RS = (
+    QuantityKind(f"validated connection establishment rate {name}", "connections/s", "higher", "RFC 9693 section 4.9")
+    for name in ("R0", "RS")
+)
+
 
 Overflow = Literal["refused", "evicted", "untranslated", "collapsed", "other"]
 """What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
@@ -114,6 +121,7 @@ class CapacitySearch(Part):
 class CapacityResult(RunResult):
     """Most connections that a gateway holds."""
 
+    kinds: ClassVar = (CAPACITY, R0, RS)
     procedure: Literal["connection_tracking_table_capacity"] = "connection_tracking_table_capacity"
     alpha: Ratio
     """Rate of the validation as a share of the rate under test."""
@@ -166,28 +174,21 @@ class CapacityResult(RunResult):
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the capacity and the safe rates."""
         yield self.quantity(
-            "connection tracking table capacity",
-            "connections",
+            CAPACITY,
             values=[search.lower_bound for search in self.repetitions],
             summary=self.capacity,
             where={"alpha": str(self.alpha)},
-            better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
             resolution=self.resolution,
             is_headline=True,
         )
-        for name, symbol, summary in (
-            ("R0", "r0", self.r0),
-            ("RS", "rs", self.rs),
-        ):
+        for kind, symbol, summary in ((R0, "r0", self.r0), (RS, "rs", self.rs)):
             yield self.quantity(
-                f"validated connection establishment rate {name}",
-                "connections/s",
+                kind,
                 values=[getattr(search, symbol) for search in self.repetitions],
                 summary=summary,
                 where={"alpha": str(self.alpha)},
-                better="higher",
                 resolution=self.rate_resolution,
             )
 

@@ -7,12 +7,24 @@ figure is not measurable, and `values` shows in how many repetitions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from gatemark.results.part import Figure, LimitedBy, OneWay, Part, Ratio, TrafficClass
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
-from gatemark.stats.percentiles import percent_words
+from gatemark.stats.percentiles import DELAY_FIGURES, percent_words
+
+LATENCY = tuple(
+    QuantityKind(name, "ns", "lower", "RFC 8219 section 7.2") for name in ("typical latency", "worst case latency")
+)
+PDV = QuantityKind("PDV", "ns", "lower", "RFC 8219 section 7.3.1")
+IPDV = tuple(
+    QuantityKind(f"IPDV {name}", "ns", "lower", "RFC 8219 section 7.3.2") for name in ("minimum", "median", "maximum")
+)
+DELAYS = {
+    key: QuantityKind(f"delay {percent_words(key)}", "ns", "lower", "RFC 2330 section 11.3") for key in DELAY_FIGURES
+}
+NOT_OFFERED = QuantityKind("delay", "ns", "lower", "none: the one row of a load that the Tester could not offer")
 
 
 class Latency(Part):
@@ -88,19 +100,16 @@ class DelaySeries(Part):
     """Delays of the first valid repetition as an HdrHistogram: version 2, compressed, base64, in nanoseconds with three
     digits."""
 
-    def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Yield every figure with its name."""
+    def figures(self) -> Iterator[tuple[QuantityKind, Figure]]:
+        """Yield every figure."""
         if self.latency is not None:
-            yield "typical latency", self.latency.typical_ns
-            yield "worst case latency", self.latency.worst_case_ns
+            yield from zip(LATENCY, (self.latency.typical_ns, self.latency.worst_case_ns), strict=True)
         if self.pdv is not None:
-            yield "PDV", self.pdv.pdv_ns
+            yield PDV, self.pdv.pdv_ns
         if self.ipdv is not None:
-            yield "IPDV minimum", self.ipdv.minimum_ns
-            yield "IPDV median", self.ipdv.median_ns
-            yield "IPDV maximum", self.ipdv.maximum_ns
+            yield from zip(IPDV, (self.ipdv.minimum_ns, self.ipdv.median_ns, self.ipdv.maximum_ns), strict=True)
         for key, figure in self.delay_ns.items():
-            yield f"delay {percent_words(key)}", figure
+            yield DELAYS[key], figure
 
 
 class DelayPoint(Part):
@@ -127,6 +136,7 @@ class DelayPoint(Part):
 class DelayResult(RunResult):
     """Delays at one or more loads."""
 
+    kinds: ClassVar = (*LATENCY, PDV, *IPDV, *DELAYS.values(), NOT_OFFERED)
     procedure: Literal["delay"] = "delay"
     duration_ns: int
     """Sending time of the trials."""
@@ -140,23 +150,19 @@ class DelayResult(RunResult):
             load = {"load_frames_per_second": point.frames_per_second}
             if not point.series:
                 yield self.quantity(
-                    "delay",
-                    "ns",
+                    NOT_OFFERED,
                     where=load,
-                    better="lower",
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
                     is_headline=number == first,
                 )
             for series in point.series:
-                for place, (name, figure) in enumerate(series.figures()):
+                for place, (kind, figure) in enumerate(series.figures()):
                     yield self.quantity(
-                        name,
-                        "ns",
+                        kind,
                         values=figure.values,
                         summary=figure.summary,
                         where={"direction": series.direction, "class": series.class_, **load},
-                        better="lower",
                         limited_by="gateway",
                         is_headline=number == first and place == 0,
                     )

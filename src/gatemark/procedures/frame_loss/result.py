@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import OneWay, Part, TrafficClass
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
+
+LOSS_RATE = QuantityKind("frame loss rate", "%", "lower", "RFC 2544 section 26.3, RFC 8219 section 7.4")
 
 
 class ClassLoss(Part):
@@ -70,6 +72,7 @@ class LossPoint(Part):
 class FrameLossResult(RunResult):
     """Frame loss against load."""
 
+    kinds: ClassVar = (LOSS_RATE,)
     procedure: Literal["frame_loss"] = "frame_loss"
     duration_ns: int
     """Sending time of the trials."""
@@ -85,22 +88,18 @@ class FrameLossResult(RunResult):
             load = {"load_frames_per_second": point.frames_per_second}
             if not point.losses:
                 yield self.quantity(
-                    "frame loss rate",
-                    "%",
+                    LOSS_RATE,
                     where=load,
-                    better="lower",
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
                     is_headline=number == highest,
                 )
             for loss in point.losses:
                 yield self.quantity(
-                    "frame loss rate",
-                    "%",
+                    LOSS_RATE,
                     values=[float(100 * ratio) for ratio in loss.loss_ratios],
                     summary=loss.loss_percent,
                     where={"direction": loss.direction, "class": loss.class_, **load},
-                    better="lower",
                     limited_by="gateway",
                     is_headline=number == highest,
                 )

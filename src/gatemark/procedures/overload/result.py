@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import computed_field
 
 from gatemark.facts import EchoLoop
 from gatemark.results.part import Figure, LimitedBy, Part, Ratio
-from gatemark.results.quantity import Better, Quantity
+from gatemark.results.quantity import Better, Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.percentiles import percent_words
@@ -32,6 +32,30 @@ LOOP_FACTOR = 4
 
 RTT_FIGURES = ("minimum", "mean", "p50", "deviation", "p99", "p99.9", "maximum")
 """Keys of the figures of round-trip times."""
+
+
+def rtt_words(key: str) -> str:
+    """Return a key of `RTT_FIGURES` in words."""
+    return {"deviation": "standard deviation", "p50": "median"}.get(key, percent_words(key))
+
+
+def _rtt_kinds(name: str, of: str = "") -> dict[str, QuantityKind]:
+    """Return the kinds of one sort of round-trip time by their keys; a percentile is that of RFC 2330."""
+    return {
+        key: QuantityKind(
+            f"{name} {rtt_words(key)}", "ns", "lower", ("RFC 2330 section 11.3" if key.startswith("p") else "none") + of
+        )
+        for key in RTT_FIGURES
+    }
+
+
+MOST_REPLIES = QuantityKind("most replies", "packets/s", "higher", "none: the most of any number of clients")
+LOSS = QuantityKind("echo loss", "%", "lower", "none: requests without a correct reply in time")
+REQUESTS = QuantityKind("echo requests", "packets/s", None, "none: while all clients ask")
+REPLIES = QuantityKind("echo replies", "packets/s", "higher", "none: correct and in time, while all clients ask")
+RTT = _rtt_kinds("round-trip time")
+FIRST_RTT = _rtt_kinds("first round-trip time", ": of the first request to each destination")
+UNDER_WAY = QuantityKind("requests under way", "packets", None, "none: replies/s times the mean round-trip time")
 
 
 class EchoCounts(Part):
@@ -228,6 +252,7 @@ class EchoDegradation(Part):
 class OverloadResult(RunResult):
     """What more and more clients do to the gateway."""
 
+    kinds: ClassVar = (MOST_REPLIES, LOSS, REQUESTS, REPLIES, *RTT.values(), *FIRST_RTT.values(), UNDER_WAY)
     procedure: Literal["overload"] = "overload"
     mode: Literal["closed_loop", "constant_rate"]
     """When requests were sent: the next one of a slot on the reply to the last, or at constant rates."""
@@ -283,11 +308,9 @@ class OverloadResult(RunResult):
         best = max(self.points, key=lambda point: _exact(point.replies_per_second), default=None)
         if best is not None:
             yield self.quantity(
-                "most replies",
-                "packets/s",
+                MOST_REPLIES,
                 values=best.replies_per_second.values,
                 summary=best.replies_per_second.summary,
-                better="higher",
                 limited_by=best.limited_by,
                 is_headline=True,
             )
@@ -296,14 +319,12 @@ class OverloadResult(RunResult):
 
     def _of(self, point: OverloadPoint) -> Iterator[Quantity]:
         where = {"clients": point.clients, "load_frames_per_second": point.frames_per_second}
-        for name, unit, better, figure in figures_of(point):
+        for kind, figure in figures_of(point):
             yield self.quantity(
-                name,
-                unit,
+                kind,
                 values=figure.values,
                 summary=figure.summary,
                 where=where,
-                better=better,
                 limited_by=point.limited_by,
             )
 
@@ -332,25 +353,20 @@ def _beyond(value: int, least: Fraction) -> tuple[bool, Fraction]:
     return value < least, abs(value - least)
 
 
-def figures_of(point: OverloadPoint) -> Iterator[tuple[str, str, Better | None, Figure]]:
-    """Yield name, unit, which way is better, and values of each figure of a number of clients."""
-    yield "echo loss", "%", "lower", point.loss_percent
-    yield "echo requests", "packets/s", None, point.requests_per_second
-    yield "echo replies", "packets/s", "higher", point.replies_per_second
-    for kind, figures in (("round-trip time", point.rtt_ns), ("first round-trip time", point.first_rtt_ns)):
-        for key, figure in figures.items():
-            yield f"{kind} {rtt_words(key)}", "ns", "lower", figure
-    yield "requests under way", "packets", None, point.outstanding
+def figures_of(point: OverloadPoint) -> Iterator[tuple[QuantityKind, Figure]]:
+    """Yield each figure of a number of clients."""
+    yield LOSS, point.loss_percent
+    yield REQUESTS, point.requests_per_second
+    yield REPLIES, point.replies_per_second
+    for kinds, figures in ((RTT, point.rtt_ns), (FIRST_RTT, point.first_rtt_ns)):
+        yield from ((kinds[key], figure) for key, figure in figures.items())
+    yield UNDER_WAY, point.outstanding
     for sampled in point.host:
         better: Better | None = "lower" if sampled.unit.startswith("%") else None
-        yield f"{sampled.name} under echo requests", sampled.unit, better, sampled.values
+        yield QuantityKind(f"{sampled.name} under echo requests", sampled.unit, better), sampled.values
         if sampled.above_baseline is not None:
-            yield f"{sampled.name}, more in use than before", sampled.unit, "lower", sampled.above_baseline
-
-
-def rtt_words(key: str) -> str:
-    """Return a key of `RTT_FIGURES` in words."""
-    return {"deviation": "standard deviation", "p50": "median"}.get(key, percent_words(key))
+            kind = QuantityKind(f"{sampled.name}, more in use than before", sampled.unit, "lower")
+            yield kind, sampled.above_baseline
 
 
 def judged(result: OverloadResult) -> Judgement:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import Figure
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
+
+RATE = QuantityKind(
+    "frame rate with repeated four-tuples", "frames/s", "higher", "none: it is not a connection establishment rate"
+)
+EXPECTED = QuantityKind("expected connections of repeated four-tuples", "connections")
+LAST_NEW = QuantityKind("ratio of new connections at the end", "%")
+SEEN = QuantityKind("connections of repeated four-tuples", "connections", None, "none: those that the Tester saw")
+COUNTED = QuantityKind("connections counted by the gateway", "connections")
 
 
 class RepeatedFourTuplesResult(RateResult):
@@ -20,6 +28,7 @@ class RepeatedFourTuplesResult(RateResult):
     Not every frame opens a connection: it is no connection establishment rate, and it is never called one.
     """
 
+    kinds: ClassVar = (RATE, EXPECTED, LAST_NEW, SEEN, COUNTED)
     unit = "frames/s"
     is_load_of_others = False
     procedure: Literal["repeated_four_tuples"] = "repeated_four_tuples"
@@ -59,12 +68,10 @@ class RepeatedFourTuplesResult(RateResult):
             return
         where = {"drawn_frames": self.drawn_frames}
         yield self.quantity(
-            "frame rate with repeated four-tuples",
-            self.unit,
+            RATE,
             values=self.lower_bounds,
             summary=self.rate,
             where=where,
-            better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
             resolution=self.resolution,
@@ -72,16 +79,11 @@ class RepeatedFourTuplesResult(RateResult):
             is_headline=True,
         )
         expected, ratio = self.expected_established, self.final_new_ratio
-        yield self.quantity("expected connections of repeated four-tuples", "connections", median=expected, where=where)
-        yield self.quantity(
-            "ratio of new connections at the end", "%", median=None if ratio is None else 100 * ratio, where=where
-        )
-        for name, figure in (
-            ("connections of repeated four-tuples", self.established),
-            ("connections counted by the gateway", self.counted),
-        ):
+        yield self.quantity(EXPECTED, median=expected, where=where)
+        yield self.quantity(LAST_NEW, median=None if ratio is None else 100 * ratio, where=where)
+        for kind, figure in ((SEEN, self.established), (COUNTED, self.counted)):
             if figure.summary is not None:
-                yield self.quantity(name, "connections", values=figure.values, summary=figure.summary, where=where)
+                yield self.quantity(kind, values=figure.values, summary=figure.summary, where=where)
 
 
 def _left_out(count: int, frames: int) -> float:

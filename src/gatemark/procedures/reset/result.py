@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import Figure, OneWay, Part, TrafficClass
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
+
+BY_LOSS = QuantityKind("software reset time by loss", "ns", "lower", "RFC 2544 section 26.6, RFC 6201 section 4")
+BY_GAP = QuantityKind("software reset time by gap", "ns", "lower", "RFC 6201 section 4")
+
 
 BEGAN_ERROR_NS = 10_000_000
 """How exactly the start of a reset is known: the engine's message about its time takes some milliseconds to arrive, and
@@ -82,6 +86,7 @@ class ResetSeries(Part):
 class ResetResult(RunResult):
     """How long the gateway forwards nothing after a reset."""
 
+    kinds: ClassVar = (BY_LOSS, BY_GAP)
     procedure: Literal["reset"] = "reset"
     kind: Literal["software"]
     """What was reset."""
@@ -113,20 +118,16 @@ class ResetResult(RunResult):
                 "load_frames_per_second": self.frames_per_second,
             }
             yield self.quantity(
-                f"{self.kind} reset time by loss",
-                "ns",
+                BY_LOSS,
                 values=series.reset_by_loss_ns.values,
                 where=where,
                 average=series.average_ns,
-                better="lower",
                 is_headline=True,
             )
             known = None if series.average_ns is None else series.reset_by_gap_ns.summary
             yield self.quantity(
-                f"{self.kind} reset time by gap",
-                "ns",
+                BY_GAP,
                 values=series.reset_by_gap_ns.values,
                 summary=known,
                 where=where,
-                better="lower",
             )

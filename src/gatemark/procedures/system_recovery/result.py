@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.part import OneWay, Part, TrafficClass
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
+
+RECOVERY_TIME = QuantityKind("system recovery time", "ns", "lower", "RFC 2544 section 26.5, RFC 8219 section 7.6")
 
 
 class RecoverySeries(Part):
@@ -49,6 +51,7 @@ class RecoverySeries(Part):
 class SystemRecoveryResult(RunResult):
     """How long frames are still lost after an overload has ended."""
 
+    kinds: ClassVar = (RECOVERY_TIME,)
     procedure: Literal["system_recovery"] = "system_recovery"
     throughput: int | None = None
     """What the overload is a share of, frames/s: the median that the campaign found, or the load that the file names.
@@ -74,8 +77,7 @@ class SystemRecoveryResult(RunResult):
         """Return the recovery time of each direction and class."""
         for series in self.series:
             yield self.quantity(
-                "system recovery time",
-                "ns",
+                RECOVERY_TIME,
                 values=series.recovery_ns,
                 where={
                     "direction": series.direction,
@@ -83,6 +85,5 @@ class SystemRecoveryResult(RunResult):
                     "load_frames_per_second": self.overload,
                 },
                 average=series.average_ns,
-                better="lower",
                 is_headline=True,
             )

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.coordinates import Coordinate
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
+
+THROUGHPUT = QuantityKind("throughput", "frames/s", "higher", "RFC 2544 section 26.1, RFC 8219 section 7.1")
+TOLERANT = QuantityKind(
+    "rate with loss tolerated",
+    "frames/s",
+    "higher",
+    "none: `throughput.loss_tolerance` is above 0 (RFC 1242 section 3.17)",
+)
 
 
 class ThroughputResult(RateResult):
     """Highest rate at which the loss stays within the tolerance: throughput if that is 0 (RFC 1242 section 3.17)."""
 
+    kinds: ClassVar = (THROUGHPUT, TOLERANT)
     unit = "frames/s"
     procedure: Literal["throughput"] = "throughput"
 
@@ -45,12 +54,10 @@ class ThroughputResult(RateResult):
         if not self.repetitions:
             return
         yield self.quantity(
-            "rate with loss tolerated" if self.is_tolerant else "throughput",
-            self.unit,
+            TOLERANT if self.is_tolerant else THROUGHPUT,
             values=self.lower_bounds,
             summary=self.rate,
             where=self._goal_coordinates(),
-            better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
             resolution=self.resolution,
