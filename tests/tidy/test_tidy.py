@@ -62,7 +62,7 @@ ARROWS: dict[str, set[str]] = {
         "search", "technology", "tester", "trial",
     },
     "calibrate": {
-        "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results", "session",
+        "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "report", "results", "session",
         "technology", "tester", "trial", "units",
     },
 }  # fmt: skip

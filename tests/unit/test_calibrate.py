@@ -26,11 +26,12 @@ from gatemark.calibrate.model import (
     Reference,
 )
 from gatemark.calibrate.run import is_kept, reference_of
-from gatemark.calibrate.table import CalibrationDocument, Circumstances, passed, rows_of, to_markdown
+from gatemark.calibrate.table import FIGURES, CalibrationDocument, Circumstances, passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import plan_of
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.report.table import table_of
 
 PORTS = PortNames(tester_left="memif:/t/l", tester_right="memif:/t/r", gateway_left="memif:/t/l,role=server",
                   gateway_right="memif:/t/r,role=server")  # fmt: skip
@@ -279,8 +280,7 @@ def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> 
     word = Comparison(quantity="overflow", unit="", true="evicted", measured="evicted")
     check = throughput_check()
     results = [result_of(check, good, bad), result_of(check, word), result_of(check, good, kept=False)]
-    rows = rows_of(results)
-    assert [row[2:] for row in rows] == [
+    assert [*table_of("", FIGURES, rows_of(results)).rows] == [
         ("TL", "1.50 us", "1.60 us", "+0.10", "-0.20 to +0.20", "passed"),
         ("loss", "0.3333 %", "0.5000 %", "+0.1667", "0", "failed"),
         ("overflow", "evicted", "evicted", "", "", "passed"),

@@ -125,7 +125,7 @@ class TestGoingOn:
         assert [result.status for result in results] == ["passed", "reference not kept"]
         (begun.folder / "02-nothing").mkdir()
         again = StoredCalibration.open(begun.folder)
-        assert rows_of(again.results) == rows_of(results)
+        assert list(rows_of(again.results)) == list(rows_of(results))
         assert (begun.folder / "calibration.md").read_text().count("2 of 3 checks") == 1
         assert json.loads((begun.folder / "calibration.json").read_text())["passed"] is False
         calibration_ = calibration(begun.folder, evidence())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import computed_field
 
 from gatemark.calibrate.links import PortKind
 from gatemark.calibrate.model import CalibrationPart, CheckResult, Comparison, Number, SelfError
+from gatemark.report.table import Column, table_of
 from gatemark.units import format_duration_ns
-
-HEADINGS = ("check", "truth given", "quantity", "true", "measured", "error", "allowed error", "result")
 
 
 class Circumstances(CalibrationPart):
@@ -53,25 +52,46 @@ def passed(results: Sequence[CheckResult], chosen: int) -> bool:
     return len(results) == chosen and "passed" in endings and endings <= {"passed", "skipped"}
 
 
-def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
-    """Return the table's rows as texts: one for each figure, and one for each check without any."""
-    rows: list[tuple[str, ...]] = []
+class FigureRow(NamedTuple):
+    """A figure of a check, or a check without any."""
+
+    check: CheckResult
+    comparison: Comparison | None
+
+    @property
+    def outcome(self) -> str:
+        """How the figure, or else the check, ended."""
+        if self.comparison is not None:
+            return "passed" if self.comparison.passed else "failed"
+        return "measured" if self.check.status == "passed" else self.check.status
+
+
+def rows_of(results: Sequence[CheckResult]) -> Iterator[FigureRow]:
+    """Yield a row for each figure, and one for each check without any."""
     for result in results:
-        if result.status in ("reference not kept", "no result", "skipped") or not result.comparisons:
-            outcome = "measured" if result.status == "passed" else result.status
-            rows.append((result.procedure, result.truth, "", "", "", "", "", outcome))
-            continue
-        rows += [
-            (
-                result.procedure,
-                result.truth,
-                comparison.quantity,
-                *_figures(comparison),
-                "passed" if comparison.passed else "failed",
-            )
-            for comparison in result.comparisons
-        ]
-    return rows
+        if result.status in ("passed", "failed") and result.comparisons:
+            yield from (FigureRow(result, comparison) for comparison in result.comparisons)
+        else:
+            yield FigureRow(result, None)
+
+
+def _figure(heading: str, cell: Callable[[Comparison], str], *, numeric: bool = True) -> Column[FigureRow]:
+    return Column(heading, cell, numeric=numeric).of(lambda row: row.comparison)
+
+
+CHECK: tuple[Column[FigureRow], ...] = (
+    Column("check", lambda row: row.check.procedure, numeric=False),
+    Column("truth given", lambda row: row.check.truth, numeric=False),
+)
+"""What a row is about."""
+FIGURES: tuple[Column[FigureRow], ...] = (
+    _figure("quantity", lambda figure: figure.quantity, numeric=False),
+    _figure("true", lambda figure: _with_unit(figure.true, figure)),
+    _figure("measured", lambda figure: _with_unit(figure.measured, figure)),
+    _figure("error", lambda figure: "" if figure.error is None else _signed(figure.error, figure.unit)),
+    _figure("allowed error", lambda figure: "" if figure.error is None else _allowed(figure)),
+    Column("result", lambda row: row.outcome, numeric=False),
+)
 
 
 def summary_of(results: Sequence[CheckResult], chosen: int) -> str:
@@ -87,6 +107,7 @@ def to_markdown(
     results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None, *, chosen: int
 ) -> str:
     """Return the page that is written beside the results."""
+    table = table_of("", (*CHECK, *FIGURES), rows_of(results))
     lines = [
         "# Calibration",
         "",
@@ -96,9 +117,9 @@ def to_markdown(
         f"{summary_of(results, chosen)}.",
         "",
         *self_error_lines(self_error),
-        f"| {' | '.join(HEADINGS)} |",
-        f"|{'---|' * len(HEADINGS)}",
-        *(f"| {' | '.join(row)} |" for row in rows_of(results)),
+        f"| {' | '.join(column.heading for column in table.columns)} |",
+        f"|{'---|' * len(table.columns)}",
+        *(f"| {' | '.join(row)} |" for row in table.rows),
     ]
     problems = [f"- {result.name}: {_one_line(result.problem)}" for result in results if result.problem]
     skipped = [f"- {result.name}: {_one_line(result.skipped)}" for result in results if result.skipped]
@@ -124,18 +145,16 @@ def _times(results: Sequence[CheckResult], where: Circumstances) -> str:
     return f"{where.measured_at} to {last}" if last else where.measured_at
 
 
-def _figures(comparison: Comparison) -> tuple[str, str, str, str]:
-    """Return true, measured, error and allowed error with their unit."""
-    unit = "us" if comparison.unit == "ns" else comparison.unit
-    true, measured = _number(comparison.true, comparison.unit), _number(comparison.measured, comparison.unit)
-    if comparison.error is None:
-        return true, measured, "", ""
-    below, above = (
-        _number(comparison.allowed_below, comparison.unit),
-        _number(comparison.allowed_above, comparison.unit),
-    )
-    allowed = "0" if not comparison.allowed_below and not comparison.allowed_above else f"-{below} to +{above}"
-    return f"{true} {unit}", f"{measured} {unit}", _signed(comparison.error, comparison.unit), allowed
+def _with_unit(value: Number | str | None, figure: Comparison) -> str:
+    """Return a value of a figure in words; one that is no number has no unit."""
+    words = _number(value, figure.unit)
+    return words if figure.error is None else f"{words} {'us' if figure.unit == 'ns' else figure.unit}"
+
+
+def _allowed(figure: Comparison) -> str:
+    if not figure.allowed_below and not figure.allowed_above:
+        return "0"
+    return f"-{_number(figure.allowed_below, figure.unit)} to +{_number(figure.allowed_above, figure.unit)}"
 
 
 def _number(value: Number | str | None, unit: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 from rich.console import Console
@@ -16,11 +15,11 @@ from gatemark.calibrate.links import PORT_KINDS, PortKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
-from gatemark.calibrate.table import HEADINGS, rows_of, self_error_lines, summary_of
+from gatemark.calibrate.table import FIGURES, FigureRow, rows_of, self_error_lines, summary_of
 from gatemark.campaign.events import Event
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError, Interrupted
-from gatemark.report.table import Column, Table, table_of
+from gatemark.report.table import Table, table_of
 from gatemark.report.terminal import print_table
 from gatemark.tester import stop_signals
 
@@ -153,11 +152,10 @@ def _print_list(checks: list[Check], *, as_json: bool) -> None:
 
 def results_table(results: Sequence[CheckResult]) -> Table:
     """Return a row for each figure, and one for each check without any, below what the check is about."""
-    rows: list[tuple[str, ...] | str] = []
-    for (check, truth), members in groupby(rows_of(results), key=itemgetter(0, 1)):
-        rows += [f"{check}: {truth}", *members]
-    headings = [*enumerate(HEADINGS)][2:]
-    return table_of("", (Column(words, itemgetter(at), numeric=at in range(3, 7)) for at, words in headings), rows)
+    rows: list[FigureRow | str] = []
+    for check, members in groupby(rows_of(results), key=lambda row: f"{row.check.procedure}: {row.check.truth}"):
+        rows += [check, *members]
+    return table_of("", FIGURES, rows)
 
 
 def _print_results(results: list[CheckResult], self_error: SelfError | None, folder: Path) -> None:

@@ -50,6 +50,7 @@ def _columns(part: ReportPart) -> Iterator[Column[_Row]]:
     yield _of_trial("run", lambda trial: str(trial.run))
     yield _of_trial("rep.", lambda trial: str(trial.repetition))
     yield _of_trial("purpose", _purpose, numeric=False)
+    yield _of_trial("outcome", lambda trial: MARKS.get(trial.outcome, CANCELLED), numeric=False)
     if part.is_stateful:
         yield _of_trial("phase", lambda trial: trial.phase, numeric=False)
         yield _of_trial("connec-\ntions", lambda trial: format_count(trial.connections))
@@ -65,7 +66,6 @@ def _columns(part: ReportPart) -> Iterator[Column[_Row]]:
         yield _of_direction("too late", lambda way: format_count(way.late))
     yield _of_direction("dupl.", lambda way: format_count(way.duplicate))
     yield _of_direction("late max.", lambda way: format_time(way.lateness_max_ns))
-    yield _of_trial("outcome", lambda trial: MARKS.get(trial.outcome, CANCELLED), numeric=False)
 
 
 def _purpose(trial: TrialRow) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from gatemark.report.page import fill
-from gatemark.report.table import Plot
-from gatemark.report.words import technology_words
+from gatemark.report.table import Column, Plot, Section, table_of
+from gatemark.report.words import format_count, technology_words
 from gatemark.results.document import ResultDocument
 from gatemark.series.degradation import degradation_section
 from gatemark.series.document import SeriesColumn, SeriesDocument
@@ -48,12 +53,35 @@ def render_series(
         degradation=degradation_section(document),
         plots=tuple(plots),
         waiting=tuple(waiting),
+        columns=_columns(document, results),
         words=OUTCOMES,
-        results=results,
         claims=tuple(claims),
         deviations=tuple(_deviations(document, results)),
         text=text,
     )
+
+
+def _columns(document: SeriesDocument, results: Mapping[int, ResultDocument]) -> Section:
+    """Return the table of the columns, each with a link to its report if it has one."""
+    link = Markup('<a href="{}/report.html">{}</a>')
+
+    def report(column: SeriesColumn) -> str:
+        return link.format(quote(column.folder), column.folder) if column.number in results else ""
+
+    columns: tuple[Column[SeriesColumn], ...] = (
+        Column("column", lambda column: str(column.number), names=True),
+        Column("title", lambda column: column.title, numeric=False),
+        Column("sets", lambda column: "\n".join(starmap(_setting, column.settings.items())), numeric=False),
+        Column("outcome", lambda column: OUTCOMES[column.outcome], numeric=False),
+        Column("trials", lambda column: format_count(column.trials)),
+        Column("invalid", lambda column: format_count(column.invalid_trials)),
+        Column("report", report, numeric=False),
+    )
+    return Section(title="", tables=(table_of("", columns, document.columns),))
+
+
+def _setting(key: str, value: object) -> str:
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def _deviations(document: SeriesDocument, results: Mapping[int, ResultDocument]) -> list[str]:
