@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from gatemark.technology import Family
 
+CHECKSUMS = "SHA256SUMS"
+"""Name of the list of checksums that every archive has. The folder of a campaign has it only if it was unpacked."""
+
 
 class Facts(BaseModel):
     """A frozen group of facts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -46,6 +46,7 @@ from gatemark.results.provenance import (
     Session,
     changes,
     engine_facts,
+    machine_changes,
     port_fact,
 )
 from gatemark.results.quantity import to_csv
@@ -160,11 +161,13 @@ def resume_campaign(
 ) -> CampaignResult:
     """Go on with an interrupted campaign: its trials are replayed from the journal, the missing ones are made.
 
-    Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports are not what they were.
-    So is a folder that another user made, unless `trust_commands` says so: it says which commands run here.
+    Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports are not what they were. So is a
+    stranger's folder, unless `trust_commands` says otherwise, before anything in it is opened for writing.
     """
     opened = ResultFolder.open(Path(folder))
     used = equipment or own_equipment()
+    if not trust_commands:
+        check_origin(opened)
     with stop_signals(resume_hint=str(folder)), opened.locked():
         if opened.has("result.json") and read_document(opened).status == "complete":
             write_report([part_of(opened)], opened.report_file)
@@ -173,8 +176,7 @@ def resume_campaign(
         _same_files(opened)
         file = Path(stored.pop("file", None) or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
-        if loaded.bed.commands_run is not None and not trust_commands:
-            check_owner(opened)
+        _same_machine(opened)
         _same_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
         if stored != resolved(complete):
@@ -427,12 +429,7 @@ def _start_provenance(
         sampling=gateway.sampling,
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
-        raise ResultError(
-            what="machine, engine, ports or the gateway's host are not those of the trials in this folder: "
-            + "; ".join(differing),
-            where=str(folder.path),
-            fix="restore the earlier ones, or measure with these into a new folder",
-        )
+        raise _other_equipment(folder, differing)
     record = Provenance(
         seed=tester.campaign.seed,
         campaign_sha256=_digest(folder),
@@ -497,16 +494,39 @@ def _recipe_digest(campaign: CampaignFile) -> str | None:
     return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
 
 
-def check_owner(folder: ResultFolder) -> None:
-    """Raise ResultError if another user made the folder or may have written to it."""
+def check_origin(folder: ResultFolder) -> None:
+    """Raise ResultError if a folder is a stranger's: it came from another user, another machine or an archive."""
     strangers = folder.written_by_others()
     if strangers:
-        raise ResultError(
-            what=f"another user made it or can write to it ({', '.join(strangers)}), and its campaign and recipe say"
-            " which commands run on this machine",
-            where=str(folder.path),
-            fix="read campaign.toml and its recipe; if you trust the commands, add --trust-commands",
-        )
+        origin = f"another user made it or can write to it ({', '.join(strangers)})"
+    elif folder.is_unpacked:
+        origin = "it was unpacked from an archive"
+    elif not folder.was_made_here:
+        origin = "it was made on another machine"
+    else:
+        return
+    raise ResultError(
+        what=f"{origin}, and it says which ports are opened and which commands run on this machine",
+        where=str(folder.path),
+        fix="read campaign.toml and its recipe; if you trust them, add --trust-commands",
+    )
+
+
+def _same_machine(folder: ResultFolder) -> None:
+    """Raise ResultError if this machine is not that of the first session: before any command of the folder runs."""
+    before = provenance_of(folder)
+    differing = () if before is None else machine_changes(before.sessions[0].machine, this_machine.machine_facts())
+    if differing:
+        raise _other_equipment(folder, differing)
+
+
+def _other_equipment(folder: ResultFolder, differing: Iterable[str]) -> ResultError:
+    return ResultError(
+        what="machine, engine, ports or the gateway's host are not those of the trials in this folder: "
+        + "; ".join(differing),
+        where=str(folder.path),
+        fix="restore the earlier ones, or measure with these into a new folder",
+    )
 
 
 def _same_files(folder: ResultFolder) -> None:

@@ -1,6 +1,6 @@
 /* Preloaded before the C library: the n-th call that changes a file below a folder fails, once or from then on.
  *
- * Counted are open for writing, write, fsync, ftruncate, rename, unlink, mkdir and rmdir.
+ * Counted are open for writing, write, fsync, ftruncate, rename, unlink, mkdir and rmdir, also relative to a folder.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,6 +68,39 @@ int open64(const char *path, int flags, ...) {
   return open_checked(REAL(open64), path, flags, mode);
 }
 
+static const char *path_at(int at, const char *name) {
+  static char path[4096];
+  char link[64], below[2048];
+  if (name == NULL || name[0] == '/' || at == AT_FDCWD) return name;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+  const ssize_t length = readlink(link, below, sizeof below - 1);
+  if (length < 0) return NULL;
+  below[length] = 0;
+  snprintf(path, sizeof path, "%s/%.1024s", below, name);
+  return path;
+}
+
+static int openat_checked(int (*real)(int, const char *, int, ...), int at, const char *name, int flags, mode_t mode) {
+  if ((flags & O_ACCMODE) != O_RDONLY && fails("openat", path_at(at, name))) return -1;
+  return real(at, name, flags, mode);
+}
+
+int openat(int at, const char *name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = va_arg(rest, mode_t);
+  va_end(rest);
+  return openat_checked(REAL(openat), at, name, flags, mode);
+}
+
+int openat64(int at, const char *name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = va_arg(rest, mode_t);
+  va_end(rest);
+  return openat_checked(REAL(openat64), at, name, flags, mode);
+}
+
 ssize_t write(int file, const void *octets, size_t count) {
   if (!fails_on("write", file)) return REAL(write)(file, octets, count);
   const int number = errno;
@@ -83,3 +116,12 @@ int rename(const char *from, const char *to) { return fails("rename", to) ? -1 :
 int unlink(const char *path) { return fails("unlink", path) ? -1 : REAL(unlink)(path); }
 int mkdir(const char *path, mode_t mode) { return fails("mkdir", path) ? -1 : REAL(mkdir)(path, mode); }
 int rmdir(const char *path) { return fails("rmdir", path) ? -1 : REAL(rmdir)(path); }
+int renameat(int from_at, const char *from, int to_at, const char *to) {
+  return fails("renameat", path_at(to_at, to)) ? -1 : REAL(renameat)(from_at, from, to_at, to);
+}
+int unlinkat(int at, const char *name, int flags) {
+  return fails("unlinkat", path_at(at, name)) ? -1 : REAL(unlinkat)(at, name, flags);
+}
+int mkdirat(int at, const char *name, mode_t mode) {
+  return fails("mkdirat", path_at(at, name)) ? -1 : REAL(mkdirat)(at, name, mode);
+}

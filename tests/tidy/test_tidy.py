@@ -18,6 +18,7 @@ FUNCTION_LINES_MAX = 70
 ARROWS: dict[str, set[str]] = {
     "units": set(),
     "errors": set(),
+    "files": set(),
     "technology": set(),
     "bed_kinds": set(),
     "facts": {"technology"},
@@ -28,21 +29,21 @@ ARROWS: dict[str, set[str]] = {
     "programs": {"errors"},
     "config": {"bed_kinds", "embedded_ipv4", "errors", "map_domains", "technology", "units"},
     "trial": {"config", "errors", "facts", "search", "technology", "units"},
-    "results": {"bed_kinds", "errors", "facts", "search", "stats", "technology", "units"},
+    "results": {"bed_kinds", "errors", "facts", "files", "search", "stats", "technology", "units"},
     "report": {"results", "stats", "technology", "trial", "units"},
     "packets": set(),
     "procedures": {
         "config", "embedded_ipv4", "errors", "facts", "map_domains", "packets", "report", "results", "search",
         "stats", "technology", "trial", "units",
     },
-    "engine": {"errors", "programs", "units"},
-    "kernels": {"errors"},
+    "engine": {"errors", "files", "programs", "units"},
+    "kernels": {"errors", "files"},
     "findings": {"errors"},
-    "dut": {"bed_kinds", "config", "errors", "facts", "kernels", "map_domains", "technology"},
+    "dut": {"bed_kinds", "config", "errors", "facts", "files", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "config", "dut", "embedded_ipv4", "engine.client", "errors", "map_domains", "procedures", "results", "search",
-        "technology", "trial", "units",
+        "config", "dut", "embedded_ipv4", "engine.client", "errors", "files", "map_domains", "procedures", "results",
+        "search", "technology", "trial", "units",
     },
     "series": {
         "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "technology", "tester",
@@ -51,15 +52,15 @@ ARROWS: dict[str, set[str]] = {
     "compare": {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
     },
-    "laboratory": {"campaign", "config", "errors", "results", "series", "session"},
+    "laboratory": {"campaign", "config", "errors", "files", "results", "series", "session"},
     "archive": {
         "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "results", "series",
         "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
-        "campaign", "config", "dut", "errors", "facts", "procedures.loads", "results.ceiling", "results.this_machine",
-        "search", "technology", "tester", "trial",
+        "campaign", "config", "dut", "errors", "facts", "files", "procedures.loads", "results.ceiling",
+        "results.this_machine", "search", "technology", "tester", "trial",
     },
     "calibrate": {
         "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "report", "results", "session",

@@ -309,14 +309,14 @@ def test_a_setting_that_the_kernel_lacks_is_named(sysctl: Path) -> None:
 def test_on_a_full_disk_nothing_is_set_and_everything_is_written_back(
     sysctl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_path: Path, _target: Path) -> NoReturn:
+    def full(*_: object, **__: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with naming.claimed() as first, naming.claimed() as second:
         machine.hold(first, {SETTING: "1000"})
         noted = machine.STATE_FILE.read_text()
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "replace", full)
+            patch.setattr(os, "replace", full)
             with pytest.raises(TestBedError, match="No space left on device"):
                 machine.hold(second, {SETTING: "1000", "net.other": "5"})
             assert machine.STATE_FILE.read_text() == noted

@@ -111,7 +111,7 @@ def test_each_campaign_and_each_column_is_a_job(laboratory: Path, tmp_path: Path
     assert [job.name for job in jobs] == ["c", "s-01-octets_64", "s-02-octets_512", "out-report"]
     assert [job.measures for job in jobs] == [True, True, True, False]
     for job in jobs[:-1]:
-        assert job.commands[0][-2:] == ("--resume", str(job.folder))
+        assert job.commands[0][-3:] == ("--resume", str(job.folder), "--trust-commands")
         assert (job.folder / "campaign.toml").exists()
     assert [command[-2:] for command in jobs[-1].commands] == [
         ("report", str(output / "c")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import dpkt
@@ -44,13 +45,29 @@ def test_a_full_disk_is_one_error_that_names_the_way_on(tmp_path: Path) -> None:
     assert caught.value.exit_status == 3
 
 
-def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ResultFolder.create(tmp_path / "new")
     folder.write_text("result.json", "old")
-    (folder.path / ".result.json.new").mkdir()  # the temporary file cannot be made
-    with pytest.raises(ResultError):
+    before = sorted(folder.path.iterdir())
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(ResultError, match="Input/output error"):
         folder.write_text("result.json", "new")
     assert folder.read_text("result.json") == "old"
+    assert sorted(folder.path.iterdir()) == before
+
+
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    folder = ResultFolder.create(tmp_path / "new")
+    (tmp_path / "mine").write_text("mine")
+    (folder.path / "report.html").symlink_to(tmp_path / "mine")
+    with pytest.raises(ResultError, match=r"report\.html is a link") as raised:
+        folder.write_text("report.html", "theirs")
+    assert "remove it" in raised.value.fix
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_bad_frames_become_one_pcap_per_side_and_reason(tmp_path: Path) -> None:

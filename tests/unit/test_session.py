@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.simulated.engine import SimulatedDevice
@@ -177,6 +178,51 @@ def test_a_folder_that_everybody_may_write_to_is_not_trusted(write_campaign: Wri
         resume_campaign(folder, equipment=simulated_equipment(DEVICE))
     (folder / "campaign.toml").chmod(0o644)
     assert resume_campaign(folder, equipment=simulated_equipment(DEVICE)).document.status == "complete"
+
+
+def never_entered(*_: object) -> Any:
+    raise AssertionError("the test bed is entered")
+
+
+def lied_about(folder: Path) -> None:
+    origin = json.loads((folder / ".origin").read_text())
+    (folder / ".origin").write_text(json.dumps(origin | {"host_name": "elsewhere"}))
+
+
+@pytest.mark.parametrize(
+    ("comes", "words"),
+    [
+        (lied_about, "made on another machine"),
+        (lambda folder: (folder / ".origin").unlink(), "made on another machine"),
+        (lambda folder: (folder / "SHA256SUMS").touch(), "unpacked from an archive"),
+        (lambda folder: folder.chmod(0o777), "can write to it"),
+    ],
+    ids=["other machine", "without origin", "archive", "everybody's"],
+)
+def test_a_strangers_folder_is_neither_locked_nor_entered(
+    write_campaign: WriteCampaign, tmp_path: Path, comes: Callable[[Path], object], words: str
+) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    (folder / ".lock").unlink()
+    comes(folder)
+    with pytest.raises(ResultError, match=words) as raised:
+        resume_campaign(folder, equipment=replace(simulated_equipment(DEVICE), open_testbed=never_entered))
+    assert "--trust-commands" in raised.value.fix
+    assert not (folder / ".lock").exists()
+    trusted = resume_campaign(folder, equipment=simulated_equipment(DEVICE), trust_commands=True)
+    assert trusted.document.status == "complete"
+
+
+def test_a_folder_measured_on_another_machine_is_refused_before_its_test_bed_is_entered(
+    write_campaign: WriteCampaign, tmp_path: Path
+) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    provenance = json.loads((folder / "provenance.json").read_text())
+    provenance["sessions"][0]["machine"]["host_name"] = "elsewhere"
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    equipment = replace(simulated_equipment(DEVICE), open_testbed=never_entered)
+    with pytest.raises(ResultError, match=r"machine\.host_name was elsewhere"):
+        resume_campaign(folder, equipment=equipment, trust_commands=True)
 
 
 def test_a_complete_campaign_is_not_measured_again(write_campaign: WriteCampaign, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from gatemark.errors import ConfigError
+from gatemark.facts import CHECKSUMS
 
-CHECKSUMS = "SHA256SUMS"
 OWN_FOLDER = "archive"
 """Folder with what is not of the result folder."""
 DESCRIPTION = f"{OWN_FOLDER}/archive.json"

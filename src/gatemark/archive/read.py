@@ -18,7 +18,6 @@ from typing import IO
 from pydantic import ValidationError
 
 from gatemark.archive.layout import (
-    CHECKSUMS,
     DESCRIPTION,
     INPUTS,
     Description,
@@ -27,6 +26,7 @@ from gatemark.archive.layout import (
     read_checksums,
 )
 from gatemark.errors import ConfigError, Problem, ResultError
+from gatemark.facts import CHECKSUMS
 from gatemark.results.store import ResultFolder
 
 EXPANSION_MAX = 200

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gatemark.archive.layout import CHECKSUMS
 from gatemark.archive.read import Unpacked, unpacked
 from gatemark.archive.recompute import (
     ADDED,
@@ -21,6 +20,7 @@ from gatemark.archive.recompute import (
     result_of,
 )
 from gatemark.errors import GatemarkError
+from gatemark.facts import CHECKSUMS
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
 from gatemark.results.store import ResultFolder

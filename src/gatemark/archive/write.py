@@ -16,7 +16,6 @@ from typing import IO, Any, Literal
 
 from gatemark.archive.inputs import InputText, inputs_of, kept_inputs
 from gatemark.archive.layout import (
-    CHECKSUMS,
     DESCRIPTION,
     FORMAT,
     INPUTS,
@@ -31,6 +30,7 @@ from gatemark.archive.read import unpack
 from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.config.load import document_of_text
 from gatemark.errors import ConfigError, ResultError
+from gatemark.facts import CHECKSUMS
 from gatemark.results.new_file import new_file
 from gatemark.results.store import ResultFolder, file_name
 from gatemark.results.this_machine import gatemark_version

@@ -21,7 +21,7 @@ import google_crc32c
 from pydantic import ValidationError
 
 from gatemark.errors import ResultError
-from gatemark.results.store import sync_folder
+from gatemark.files import open_to_append, open_to_read, opened_folder
 from gatemark.trial.record import TrialRecord
 
 
@@ -42,9 +42,10 @@ class Journal:
         self.records: Iterator[TrialRecord] = islice(self._reader, lines)
         """What was in the file when it was opened, in order; each is read when it is taken."""
         try:
-            self._file = path.open("ab", buffering=0)
+            self._file = open_to_append(path)
             self._file.truncate(whole_bytes)
-            sync_folder(path.parent)
+            with opened_folder(path.parent) as folder:
+                os.fsync(folder)
         except OSError as error:
             raise _disk_error(path, error) from error
         self._bytes = whole_bytes
@@ -104,7 +105,7 @@ def _check(content: bytes) -> bytes:
 def _whole_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield every line but a torn one at the end."""
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             yield from (line for line in file if line.endswith(b"\n"))
     except OSError as error:
         raise ResultError(

@@ -17,6 +17,7 @@ from typing import Any
 from gatemark.dut import naming
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.errors import TestBedError
+from gatemark.files import replace_files
 
 STATE_FILE = naming.ROOT_FOLDER / "settings.json"
 """By setting: `before`, `value`, and the names of the test beds that are its `holders`. It is written before a setting
@@ -162,15 +163,10 @@ def _read_state() -> State:
 
 
 def _write_state(state: State) -> None:
-    temporary = STATE_FILE.with_name(f".{STATE_FILE.name}.new")
     try:
         if not state:
             return STATE_FILE.unlink(missing_ok=True)
-        try:
-            temporary.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(STATE_FILE)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_files(STATE_FILE.parent, {STATE_FILE.name: (json.dumps(state, indent=2) + "\n").encode()})
     except OSError as error:
         problem = naming.cannot_keep(STATE_FILE, error).problems[0]
         raise _NoRoomError(what=problem.what, where=problem.where, fix=problem.fix) from None

@@ -18,6 +18,7 @@ from typing import IO
 
 from gatemark.engine.client import EngineClient
 from gatemark.errors import EngineError, ResultError
+from gatemark.files import open_to_append
 from gatemark.programs import find_program
 
 CLOSE_S = 5.0
@@ -138,7 +139,7 @@ class EngineProcess:
 
 def _open_log(log: Path | None) -> IO[bytes]:
     try:
-        return log.open("ab") if log is not None else tempfile.TemporaryFile()
+        return open_to_append(log) if log is not None else tempfile.TemporaryFile()
     except OSError as error:
         raise ResultError(
             what=f"the engine's log cannot be written ({error.strerror or error})",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gatemark.errors import ConfigError, TestBedError
+from gatemark.files import open_lock
 from gatemark.kernels.packages import Offer, PackageSource
 from gatemark.kernels.start import check_start
 from gatemark.kernels.store import (
@@ -212,20 +213,18 @@ def _require(folder: Path) -> None:
 def _locked(folder: Path, tell: Tell) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_lock(folder / "lock")
     except OSError as error:
         raise TestBedError(
             what=f"cannot be written ({error.strerror})", where=str(folder), fix="set XDG_CACHE_HOME to another folder"
         ) from None
-    try:
+    with lock:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             tell("another gatemark builds a kernel: waiting for it", 0, 0)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
 
 
 def _make(tree: Path, *words: str) -> list[str]:

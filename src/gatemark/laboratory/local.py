@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from gatemark.errors import Interrupted
+from gatemark.files import open_to_append
 from gatemark.laboratory.jobs import Job
 
 INTERRUPTED = Interrupted.exit_status
@@ -30,7 +31,7 @@ def run_jobs(jobs: Sequence[Job], on_job: Callable[[Job, int | None], None]) -> 
 def _run(job: Job) -> int:
     """Return the first exit status that is not 0, or 0."""
     first = 0
-    with job.log.open("ab") as log:
+    with open_to_append(job.log) as log:
         for command in job.commands:
             status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False).returncode
             first = first or status

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from gatemark.errors import ConfigError, ResultError
-from gatemark.results.store import sync_folder
+from gatemark.files import opened_folder, replace_files
 
 
 @contextlib.contextmanager
@@ -33,7 +33,8 @@ def new_file(path: Path, *, where: str) -> Iterator[IO[bytes]]:
                 os.link(source, path, src_dir_fd=file.fileno(), follow_symlinks=True)
             except FileExistsError:
                 raise exists from None
-            sync_folder(path.parent)
+            with opened_folder(path.parent) as at:
+                os.fsync(at)
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         fix = "name a file in a folder that you may write to, on a disk with room"
@@ -57,26 +58,15 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Files of these names are replaced. Raises ResultError if they cannot be written.
     """
-    hidden = {name: folder / f".{name}.{os.getpid()}.new" for name in files}
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            with hidden[name].open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        for name, path in hidden.items():
-            path.replace(folder / name)
-        sync_folder(folder)
+        replace_files(folder, files)
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         fix = "name a folder that you may write to, on a disk with room"
         raise ResultError(what=what, where=str(folder), fix=fix) from error
     finally:
-        for path in hidden.values():
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
         if is_new:
             with contextlib.suppress(OSError):  # it stays if it holds what was written
                 folder.rmdir()

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 import re
@@ -28,13 +29,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from gatemark.errors import ResultError
+from gatemark.facts import CHECKSUMS
+from gatemark.files import NotAFileError, open_lock, open_to_read, replace_files
+from gatemark.results import this_machine
 
 D = TypeVar("D", bound=BaseModel)
+
+BAD_FRAMES, TELEMETRY = "bad-frames", "telemetry"
+ORIGIN = ".origin"
+"""Names of the machine on which a folder was made. It is not archived."""
 
 
 @contextlib.contextmanager
@@ -46,19 +54,12 @@ def writing(where: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what = "the disk is full; the trials measured so far are kept in trials.jsonl"
             fix = f"free some space, then continue with: gatemark run --resume {where}"
+        elif isinstance(error, NotAFileError):
+            what, fix = f"not written: {error.strerror}", "look who put it there, and remove it"
         else:
             what = f"cannot write: {error.strerror or error}"
             fix = "choose a folder that you may write to with --output"
         raise ResultError(what=what, where=str(where), fix=fix) from error
-
-
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk: those of new and renamed files are not with their content."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,9 @@ class ResultFolder:
             )
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        return cls(path=path)
+        folder = cls(path=path)
+        folder.write_json(ORIGIN, this_machine.names())
+        return folder
 
     @classmethod
     def open(cls, path: Path) -> ResultFolder:
@@ -105,7 +108,7 @@ class ResultFolder:
 
     def discard(self) -> None:
         """Remove a folder in which nothing was measured; it stays if it holds files that are not gatemark's."""
-        for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock"):
+        for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock", ORIGIN):
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -113,9 +116,23 @@ class ResultFolder:
 
     def written_by_others(self) -> list[str]:
         """Return the names of what another user owns or everybody may write to; "." is the folder itself."""
-        names = [".", *sorted(entry.name for entry in self.path.iterdir() if entry.is_file())]
-        facts_of = [(name, (self.path / name).stat()) for name in names]
-        return [name for name, facts in facts_of if facts.st_uid != os.geteuid() or facts.st_mode & stat.S_IWOTH]
+        names = [".", *sorted(entry.name for entry in self.path.iterdir())]
+        facts_of = [(name, (self.path / name).lstat()) for name in names]
+        return [
+            name
+            for name, facts in facts_of
+            if facts.st_uid != os.geteuid() or (facts.st_mode & stat.S_IWOTH and not stat.S_ISLNK(facts.st_mode))
+        ]
+
+    @property
+    def was_made_here(self) -> bool:
+        """Whether it says that it was made on this machine."""
+        return self.has(ORIGIN) and self.read_json(ORIGIN) == this_machine.names()
+
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether it has the list of checksums of an archive."""
+        return os.path.lexists(self.path / CHECKSUMS)
 
     @property
     def campaign_file(self) -> Path:
@@ -139,21 +156,9 @@ class ResultFolder:
 
     def write_text(self, name: str, text: str) -> Path:
         """Replace one file with new text; the old one stays intact if the disk is full."""
-        target = self.path / name
-        temporary = target.with_name(f".{target.name}.new")
         with writing(self.path):
-            try:
-                with temporary.open("w", encoding="utf-8") as file:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(target)
-                sync_folder(self.path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    temporary.unlink(missing_ok=True)
-                raise
-        return target
+            replace_files(self.path, {name: text.encode()})
+        return self.path / name
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> Path:
         """Replace one JSON file."""
@@ -162,7 +167,8 @@ class ResultFolder:
     def read_text(self, name: str) -> str:
         """Text of one file of the folder; its absence is a ResultError."""
         try:
-            return (self.path / name).read_text(encoding="utf-8")
+            with open_to_read(self.path / name) as file:
+                return file.read().decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ResultError(
                 what=f"cannot read {name}: {error}",
@@ -209,7 +215,7 @@ class ResultFolder:
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process: a second run that writes to it is refused."""
         with writing(self.path):
-            lock: IO[str] = (self.path / ".lock").open("w", encoding="utf-8")
+            lock = open_lock(self.path / ".lock")
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,31 +234,27 @@ class ResultFolder:
         """Write kept frames as pcap, one file per side and reason: trial-000012-right-hop_limit.pcap."""
         import dpkt  # imported where needed: most trials keep no frame
 
-        written: list[Path] = []
+        files: dict[str, bytes] = {}
+        for (side, reason), frames in sorted(kept.items()):
+            file = io.BytesIO()
+            pcap = dpkt.pcap.Writer(file, snaplen=65535)
+            for number, octets in enumerate(frames):
+                pcap.writepkt(octets, ts=number * 1e-6)
+            files[f"trial-{trial_number:06d}-{side}-{file_name(reason)}.pcap"] = file.getvalue()
         with writing(self.path):
-            for (side, reason), frames in sorted(kept.items()):
-                folder = self.path / "bad-frames"
-                folder.mkdir(exist_ok=True)
-                target = folder / f"trial-{trial_number:06d}-{side}-{file_name(reason)}.pcap"
-                with target.open("wb") as file:
-                    pcap = dpkt.pcap.Writer(file, snaplen=65535)
-                    for number, octets in enumerate(frames):
-                        pcap.writepkt(octets, ts=number * 1e-6)
-                written.append(target)
-        return written
+            replace_files(self.path, files, below=BAD_FRAMES)
+        return [self.path / BAD_FRAMES / name for name in files]
 
     def write_samples(self, trial_number: int, text: str) -> Path:
         """Write the samples of the gateway's host in a trial: telemetry/trial-000012.csv."""
-        target = self.path / samples_name(trial_number)
         with writing(self.path):
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        return target
+            replace_files(self.path, {f"trial-{trial_number:06d}.csv": text.encode()}, below=TELEMETRY)
+        return self.path / samples_name(trial_number)
 
 
 def samples_name(trial_number: int) -> str:
     """Return the name of the file with the samples of a trial."""
-    return f"telemetry/trial-{trial_number:06d}.csv"
+    return f"{TELEMETRY}/trial-{trial_number:06d}.csv"
 
 
 def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:

@@ -63,6 +63,11 @@ def machine_facts() -> MachineFacts:
     )
 
 
+def names() -> dict[str, str | None]:
+    """Return what a machine is told apart by."""
+    return {"host_name": socket.gethostname(), "identity": _identity()}
+
+
 def software_facts() -> SoftwareFacts:
     """Versions of gatemark, Python and the packages that numbers depend on."""
     packages: dict[str, str] = {}

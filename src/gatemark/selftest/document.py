@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from gatemark.dut.port_name import parse_port
 from gatemark.errors import ResultError
 from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
+from gatemark.files import replace_files
 from gatemark.results.this_machine import machine_facts
 
 if TYPE_CHECKING:
@@ -129,11 +130,9 @@ def load_self_test(port_kind: str) -> SelfTest | None:
 def store_self_test(document: SelfTest) -> Path:
     """Keep a self-test in place of the one before; raise ResultError if that cannot be written."""
     path = self_test_file(document.port_kind)
-    beside = path.with_suffix(".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(document.to_text(), encoding="utf-8")
-        beside.replace(path)
+        replace_files(path.parent, {path.name: document.to_text().encode()})
     except OSError as error:
         raise ResultError(
             what=f"cannot write: {error.strerror or error}",

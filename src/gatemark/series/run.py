@@ -45,7 +45,7 @@ from gatemark.session import (
     CampaignResult,
     PlanCallback,
     begin,
-    check_owner,
+    check_origin,
     measure,
     open_result,
     own_equipment,
@@ -146,9 +146,11 @@ def resume_series(
     """Go on with an interrupted series; at most one trial of the column under way is made again.
 
     Columns that failed are tried again; those at which the gateway collapsed are results. Refused with a ResultError if
-    file, machine or engine are not what they were, or if another user made the folder and `trust_commands` is not set.
+    file, machine or engine are not what they were, or if the folder is a stranger's and `trust_commands` is not set.
     """
     opened, used = SeriesFolder.open(Path(folder)), equipment or own_equipment()
+    if not trust_commands:
+        check_origin(opened.files)
     with stop_signals(resume_hint=str(folder)), opened.files.locked():
         before = opened.read()
         text = opened.files.read_text(SERIES_FILE)
@@ -159,9 +161,6 @@ def resume_series(
                 fix="undo the change, or measure the new series into a new folder",
             )
         series = series_of_text(text, Path(before.file))
-        runs_commands = any(column.campaign.bed.commands_run is not None for column in series.columns)
-        if runs_commands and not trust_commands:
-            check_owner(opened.files)
         if not all(column.outcome in ENDED for column in joined(before, opened.results(before), {}).columns):
             _same_machine(opened, before, used)
         complete = _checked(series, used)
