@@ -22,12 +22,10 @@ from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.cpu_visitors import watch_visitors
-from gatemark.dut.isolation import isolate
+from gatemark.dut.isolation import isolate, port_problems
 from gatemark.dut.port_name import NET_FOLDER, parse_port
-from gatemark.dut.ports import port_problems
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
-from gatemark.dut.uplinks import read_uplinks
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.findings import Finding, failed
@@ -332,9 +330,9 @@ def check_ports(campaign: CampaignFile | None) -> Iterator[Finding]:
         elif not bad:
             yield Finding(check=check, status="ok", observed=f"{side.port} can be opened")
     if not problems:
-        with isolate(ports, read_uplinks) as dropped:
+        with isolate(ports) as dropped:
             names = ", ".join(dropped.interfaces)
-        observed = f"during a measurement, traffic that arrives at {names} does not reach this machine's bridges and IP"
+        observed = f"during a measurement, traffic that arrives at {names} does not reach this machine's IP"
         yield Finding(
             check="isolation", status="ok", observed=observed if names else "this machine forwards nothing from there"
         )

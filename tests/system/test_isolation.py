@@ -127,13 +127,16 @@ def host() -> Iterator[Host]:
         yield opened
 
 
-def campaign(folder: Path, left: str, right: str) -> Path:
+def campaign(folder: Path, left: str, right: str, *, kind: str = "ports") -> Path:
     file = folder / "campaign.toml"
+    sides: dict[str, dict[str, Any]] = {"left": {"port": left}, "right": {"port": right}}
+    if kind == "ports":
+        for side, network in (("left", "198.18"), ("right", "198.19")):
+            sides[side]["ipv4"] = {"address": f"{network}.0.2", "gateway": f"{network}.0.1"}
     document = {
         "gateway": {"technology": "router44"},
-        "testbed": {"kind": "ports"},
-        "left": {"port": left, "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
-        "right": {"port": right, "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "testbed": {"kind": kind},
+        **sides,
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
         "trial": {"duration": "200ms", "settle": "0s", "learn": "100ms", "drain": "100ms", "rest": "0s"},
         "validity": {"retries": 3, "lateness_max": "5s"},
@@ -306,6 +309,54 @@ def test_a_port_that_leads_to_a_default_route_is_refused(
         run("ip", "-n", host.gateway, "link", "delete", "gm-br", check=False)
         run("ip", "-n", host.name, "nexthop", "flush", check=False)
         run(*host.inside, "sysctl", "-qw", "net.ipv4.nexthop_compat_mode=1")
+
+
+IN_USE: dict[str, tuple[str, str]] = {
+    "the uplink": ("gm-up", "carries the default route"),
+    "an interface with an address": ("gm-used", "has the address 203.0.113.1/24"),
+    "a port of a bridge": ("gm-slave", "is a port of a bridge"),
+}
+
+
+@pytest.fixture(scope="module")
+def used(host: Host) -> Iterator[Host]:
+    """The machine with an interface that has an address, whose other end is in a bridge."""
+    for words in (
+        "link add name gm-used type veth peer name gm-slave",
+        "address add 203.0.113.1/24 dev gm-used",
+        "link add name gm-usedbr type bridge",
+        "link set gm-slave master gm-usedbr",
+    ):
+        run("ip", "-n", host.name, *words.split())
+    yield host
+    for interface in ("gm-used", "gm-usedbr"):
+        run("ip", "-n", host.name, "link", "delete", interface)
+
+
+@pytest.mark.parametrize("kind", ["ports", "loopback"])
+@pytest.mark.parametrize("port", ["af_packet:{}", "af_xdp:{}", "vdev:net_af_packet0,iface={}"])
+@pytest.mark.parametrize(("interface", "words"), IN_USE.values(), ids=IN_USE)
+def test_no_test_bed_sends_through_an_interface_that_others_use(
+    used: Host, tmp_path: Path, kind: str, port: str, interface: str, words: str
+) -> None:
+    before = used.left_by_default_route()
+    file = campaign(tmp_path, port.format(interface), "af_packet:gm-right", kind=kind)
+    commands: tuple[tuple[str | Path, ...], ...] = (
+        ("run", file, "--output", tmp_path / "result"),
+        ("trial", file, "--rate", "1k"),
+    )
+    for command in commands:
+        ended = gatemark(*command, prefix=used.inside)
+        assert ended.status == 2
+        assert f"left.port: {interface} {words}" in ended.words
+    assert used.left_by_default_route() == before
+
+
+def test_the_self_test_of_a_campaign_asks_the_same(used: Host, tmp_path: Path) -> None:
+    file = campaign(tmp_path, "af_packet:gm-used", "af_packet:gm-right")
+    ended = gatemark("selftest", file, "--quick", prefix=used.inside)
+    assert ended.status == 2
+    assert "gm-used has the address" in ended.words
 
 
 @pytest.mark.parametrize("port", ["af_packet:gm-{}", "af_packet:gm-m{}", "af_xdp:gm-{}"])

@@ -6,7 +6,7 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.dut import isolation, port_name, ports
+from gatemark.dut import isolation, port_name
 from gatemark.dut.base import Abilities
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.open import open_testbed
@@ -65,9 +65,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if device is not None:
             (tmp_path / "devices" / device).mkdir(parents=True)
             (net / name / "device").symlink_to(tmp_path / "devices" / device)
-    for module in (port_name, ports):
+    for module in (port_name, isolation):
         monkeypatch.setattr(module, "NET_FOLDER", net)
-    monkeypatch.setattr(ports, "read_uplinks", lambda: UPLINK)
+    monkeypatch.setattr(isolation, "read_uplinks", lambda: UPLINK)
     monkeypatch.setattr(isolation, "forwards", lambda _interface: False)
     return net
 
@@ -100,20 +100,20 @@ def test_the_guard_knows_the_interfaces_behind_every_kind_of_port(
     machine: Path, port: str, interfaces: tuple[str, ...]
 ) -> None:
     assert parse_port(port).interfaces == interfaces
-    result = ports.port_problems({"left.port": port})
+    result = isolation.port_problems({"left.port": port})
     refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in result)
     assert refused == ("eth0" in interfaces), result
 
 
 def test_missing_interface_is_named() -> None:
-    result = ports.port_problems({"left.port": "af_packet:nosuch0"})
+    result = isolation.port_problems({"left.port": "af_packet:nosuch0"})
     assert any("no interface nosuch0" in problem.what for problem in result)
 
 
 @pytest.mark.parametrize("port", ["ring", "memif:/run/left.sock", "null"])
 def test_a_port_without_interface_needs_neither_root_nor_routes(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "read_uplinks", lambda: pytest.fail("routes are not asked for"))
-    assert ports.port_problems({"left.port": port}) == []
+    monkeypatch.setattr(isolation, "read_uplinks", lambda: pytest.fail("routes are not asked for"))
+    assert isolation.port_problems({"left.port": port}) == []
 
 
 @pytest.mark.parametrize(("forwarding", "problems"), [(True, 1), (False, 0)])
@@ -129,10 +129,10 @@ def test_where_frames_cannot_be_dropped_the_machine_must_not_forward(
     monkeypatch.setattr(isolation, "forwards", lambda interface: forwarding and interface == "eth1")
     isolated = {"left.port": "af_packet:eth1", "right.port": "memif:/run/right.sock"}
     if problems == 0:
-        assert isolation.isolate(isolated, lambda: UPLINK).interfaces == ()
+        assert isolation.isolate(isolated).interfaces == ()
         return
     with pytest.raises(ConfigError, match="cannot drop them") as caught:
-        isolation.isolate(isolated, lambda: UPLINK)
+        isolation.isolate(isolated)
     assert [problem.where for problem in caught.value.problems] == ["left.port"]
 
 

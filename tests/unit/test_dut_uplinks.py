@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from gatemark.dut.uplinks import HIDDEN, Link, Namespace, NamespaceKey, Uplinks, default_routes, read_uplinks
+from gatemark.dut.isolation import wire_problems
+from gatemark.dut.port_name import PortName
+from gatemark.dut.uplinks import (
+    HIDDEN,
+    Link,
+    Namespace,
+    NamespaceKey,
+    Uplinks,
+    default_routes,
+    given_addresses,
+    read_uplinks,
+)
 from gatemark.errors import TestBedError
 
 OWN: NamespaceKey = (4, 1)
@@ -108,6 +119,36 @@ def test_a_wire_of_its_own_leads_nowhere() -> None:
     }
     assert uplinks(links).way_out("port") is None
     assert "carries the default route" in (uplinks(links).way_out("uplink.5") or "")
+
+
+def test_an_address_or_a_bridge_shows_that_others_use_the_interface() -> None:
+    links = {
+        1: Link(name="free"),
+        2: Link(name="used"),
+        3: Link(name="bridged", master=4),
+        4: Link(name="br0", kind="bridge"),
+    }
+    known = Uplinks(OWN, {OWN: Namespace(links=links, addresses={2: ("192.0.2.1/24", "2001:db8::1/64")})}.get)
+    ports = {name: PortName(kind="af_packet", target=name) for name in ("free", "used", "bridged")}
+    said = {name: [problem.what for problem in wire_problems(port, "left.port", known)] for name, port in ports.items()}
+    assert said == {
+        "free": [],
+        "used": ["used has the address 192.0.2.1/24, so it is in use"],
+        "bridged": ["bridged is a port of a bridge, bond or team"],
+    }
+
+
+class Address(dict):  # type: ignore[type-arg]
+    """An address as pyroute2 gives it."""
+
+    def get_attr(self, name: str) -> object:
+        return self["attrs"].get(name)
+
+
+def test_an_address_that_every_link_has_is_nobodys() -> None:
+    told = [("fe80::1", 64, 1), ("192.0.2.1", 24, 2), ("2001:db8::1", 64, 2), ("169.254.0.5", 16, 3)]
+    messages = [Address(index=index, prefixlen=length, attrs={"IFA_ADDRESS": text}) for text, length, index in told]
+    assert given_addresses(messages) == {2: ("192.0.2.1/24", "2001:db8::1/64"), 3: ("169.254.0.5/16",)}
 
 
 class Route(dict):  # type: ignore[type-arg]

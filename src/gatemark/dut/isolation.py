@@ -1,17 +1,20 @@
 """Test traffic stays on the test network (RFC 8219 section 13, RFC 6815).
 
-Two ways lead out of it. A port's wire may be that of a default route (`uplinks`). And the machine that measures may
-forward: what arrives at its interfaces is therefore dropped (`ingress`); where that cannot be, it must not forward.
+Two ways lead out of it. A port's wire may be that of a default route, or one that this machine uses (`uplinks`). And
+the machine that measures may forward: what arrives at its interfaces is therefore dropped (`ingress`); where that
+cannot be, it must not forward. `guard_ports` is the one place where every test bed asks.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gatemark.dut.ingress import IngressDrop, reason
-from gatemark.dut.port_name import PortName, parse_port
-from gatemark.dut.uplinks import Uplinks
+from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, PortName, parse_port
+from gatemark.dut.uplinks import Uplinks, read_uplinks
 from gatemark.errors import ConfigError, Problem
 
 SYSCTL_FOLDER = Path("/proc/sys/net")
@@ -21,11 +24,56 @@ STOP_FORWARDING = (
 )
 
 
+ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
+"""Kinds of port that an ordinary user cannot open."""
+
+
+def port_problems(ports: Mapping[str, str]) -> list[Problem]:
+    """Check ports, by where they are named: they exist, this user may open them, nobody else uses them.
+
+    Raises TestBedError if the kernel does not tell its routes.
+    """
+    uplinks = functools.cache(read_uplinks)
+    problems = []
+    for where, text in ports.items():
+        port = parse_port(text)
+        if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
+            what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
+            problems.append(Problem(what=what, where=where, fix="run as root; ring ports need no root"))
+        if port.interface is not None and not (NET_FOLDER / port.interface).exists():
+            known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
+            fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
+            problems.append(Problem(what=f"there is no interface {port.interface}", where=where, fix=fix))
+        elif port.interfaces:
+            problems += wire_problems(port, where, uplinks())
+    return problems or sending_problems(ports, uplinks)
+
+
+def guard_ports(ports: Mapping[str, str]) -> IngressDrop:
+    """Check ports, by where they are named, and keep what arrives at them out of this machine's kernel until closed.
+
+    For every kind of test bed that opens ports which it did not make. Raises ConfigError with all that is wrong.
+    """
+    problems = port_problems(ports)
+    if problems:
+        raise ConfigError(problems=problems)
+    return isolate(ports)
+
+
 def wire_problems(port: PortName, where: str, uplinks: Uplinks) -> list[Problem]:
-    """Say which interfaces of a port lead to a default route."""
+    """Say which interfaces of a port lead to a default route, or are in use."""
     fix = "test traffic must not reach a production network (RFC 6815): use another port"
-    ways = [(interface, uplinks.way_out(interface)) for interface in port.interfaces]
-    return [Problem(what=f"{interface} {way}", where=where, fix=fix) for interface, way in ways if way is not None]
+    problems = []
+    for interface in port.interfaces:
+        if (way := uplinks.way_out(interface)) is not None:
+            problems.append(Problem(what=f"{interface} {way}", where=where, fix=fix))
+        elif uplinks.is_port(interface):
+            what, release = "is a port of a bridge, bond or team", f"ip link set {interface} nomaster"
+            problems.append(Problem(what=f"{interface} {what}", where=where, fix=f"{fix}, or take it out: {release}"))
+        elif addresses := uplinks.addresses(interface):
+            what, release = f"has the address {addresses[0]}, so it is in use", f"ip address flush dev {interface}"
+            problems.append(Problem(what=f"{interface} {what}", where=where, fix=f"{fix}, or free it: {release}"))
+    return problems
 
 
 def sending_problems(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -> list[Problem]:
@@ -47,8 +95,8 @@ def sending_problems(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -
     return problems
 
 
-def isolate(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -> IngressDrop:
-    """Keep what arrives at the ports out of this machine's bridges and IP until the result is closed.
+def isolate(ports: Mapping[str, str]) -> IngressDrop:
+    """Keep what arrives at the ports out of this machine's IP until the result is closed.
 
     `ports` by where they are named. Raises ConfigError where frames cannot be dropped and the machine may forward them.
     """
@@ -60,10 +108,10 @@ def isolate(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -> Ingress
             Problem(
                 what=f"this machine may forward frames from {interface}; gatemark cannot drop them: {reason(error)}",
                 where=where,
-                fix=f"{STOP_FORWARDING}; take the interface out of its bridge",
+                fix=STOP_FORWARDING,
             )
             for interface, where in interfaces.items()
-            if forwards(interface) or uplinks().is_port(interface)
+            if forwards(interface)
         ]
         if problems:
             raise ConfigError(problems=problems) from error

@@ -6,16 +6,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.dut.base import GatewayDescription, Unwatched
+from gatemark.dut.ingress import IngressDrop
+from gatemark.dut.isolation import guard_ports
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
 
 class LoopbackTestBed(Unwatched):
-    """Ports such as `ring`, `null` or `memif` that need no gateway. Makes nothing, so it removes nothing."""
+    """Ports that need no gateway: `ring`, `null` or `memif`, or two cards and a cable."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
+        self._ingress = IngressDrop(())
 
     @property
     def ports(self) -> dict[str, str]:
@@ -43,13 +46,20 @@ class LoopbackTestBed(Unwatched):
         return GatewayDescription(name="none (loop-back)", version="", configuration=f"ports {ports}")
 
     def close(self) -> None:
-        """Nothing was made."""
+        """Let frames into this machine's kernel again."""
+        self._ingress.close()
 
     def __enter__(self) -> Self:
-        """Nothing is made."""
+        """Check the ports and keep what arrives at them out of this machine's kernel.
+
+        Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
+        """
+        self._ingress = guard_ports(
+            {f"{self._campaign.source}: {side}.port": text for side, text in self.ports.items()}
+        )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is removed."""
+        self.close()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,40 +11,15 @@ from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.host_description import read_host_description
 from gatemark.dut.ingress import IngressDrop
-from gatemark.dut.isolation import isolate, sending_problems, wire_problems
-from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, parse_port
+from gatemark.dut.isolation import guard_ports
+from gatemark.dut.port_name import KERNEL_PORT_KINDS, parse_port
 from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
-from gatemark.dut.uplinks import read_uplinks
-from gatemark.errors import ConfigError, Problem, TestBedError
+from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
-
-ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
-"""Kinds of port that an ordinary user cannot open."""
-
-
-def port_problems(ports: Mapping[str, str]) -> list[Problem]:
-    """Check ports, by where they are named: they exist, this user may open them, test traffic stays between them.
-
-    Raises TestBedError if the kernel does not tell its routes.
-    """
-    uplinks = functools.cache(read_uplinks)
-    problems = []
-    for where, text in ports.items():
-        port = parse_port(text)
-        if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
-            what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
-            problems.append(Problem(what=what, where=where, fix='run as root, or use testbed.kind = "loopback"'))
-        if port.interface is not None and not (NET_FOLDER / port.interface).exists():
-            known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
-            fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
-            problems.append(Problem(what=f"there is no interface {port.interface}", where=where, fix=fix))
-        elif port.interfaces:
-            problems += wire_problems(port, where, uplinks())
-    return problems or sending_problems(ports, uplinks)
 
 
 class PortsTestBed:
@@ -146,10 +118,7 @@ class PortsTestBed:
         Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
         """
         ports = {f"{self._campaign.source}: {side}.port": text for side, text in self.ports.items()}
-        problems = port_problems(ports)
-        if problems:
-            raise ConfigError(problems=problems)
-        self._ingress = isolate(ports, read_uplinks)
+        self._ingress = guard_ports(ports)
         try:
             if self._commands.boot == "never":
                 self.control.set_up()

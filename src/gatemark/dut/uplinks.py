@@ -16,7 +16,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ class Namespace:
     links: dict[int, Link]
     default_routes: dict[int, str] = field(default_factory=dict)
     """As `ip route` prints it."""
+    addresses: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """IP addresses of each, without those that an interface gives itself (IPv6 link-local)."""
 
 
 HIDDEN: NamespaceKey = (0, 0)
@@ -90,6 +92,11 @@ class Uplinks:
     def is_port(self, interface: str) -> bool:
         """Whether the interface is a port of a bridge, bond or team, which takes the frames that arrive."""
         return any(link.name == interface and link.master is not None for link in self._own_namespace().links.values())
+
+    def addresses(self, interface: str) -> tuple[str, ...]:
+        """Return the addresses that somebody gave the interface."""
+        own = self._own_namespace()
+        return next((own.addresses.get(index, ()) for index, link in own.links.items() if link.name == interface), ())
 
     def far_end(self, interface: str) -> str | None:
         """Return the other end of a veth if it lies in this namespace as well; None else."""
@@ -207,13 +214,28 @@ def _read_here(files: dict[NamespaceKey, Path]) -> Namespace:
             routers = {index for index, link in links.items() if link.kind == "vrf"}  # a routing table, no wire
             for index, link in links.items():
                 links[index] = replace(link, master=None if link.master in routers else link.master)
-            return Namespace(links=links, default_routes=default_routes(netlink.get_routes(), links))
+            return Namespace(
+                links=links,
+                default_routes=default_routes(netlink.get_routes(), links),
+                addresses=given_addresses(netlink.get_addr()),
+            )
     except (NetlinkError, OSError) as error:
         raise TestBedError(
             what=f"the kernel does not list interfaces and routes: {error}",
             where="guard of the default route",
             fix="without them test traffic might reach a production network (RFC 6815): allow netlink sockets",
         ) from error
+
+
+def given_addresses(messages: Iterable[Any]) -> dict[int, tuple[str, ...]]:
+    """Return the addresses of interfaces by their numbers, but those that IPv6 gives each link (RFC 4291)."""
+    addresses: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for message in messages:
+        address = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
+        own = address is None or (ip_address(address).version == 6 and ip_address(address).is_link_local)
+        if not own:
+            addresses[message["index"]] += (f"{address}/{message['prefixlen']}",)
+    return dict(addresses)
 
 
 def _link(netlink: Any, message: Any, numbers: dict[int, NamespaceKey]) -> Link:
