@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from gatemark.dut import uplinks as uplinks_module
 from gatemark.dut.isolation import wire_problems
 from gatemark.dut.port_name import PortName
 from gatemark.dut.uplinks import (
@@ -204,3 +207,12 @@ def test_routes_that_the_kernel_does_not_tell_are_an_error(monkeypatch: pytest.M
     monkeypatch.setattr("pyroute2.IPRoute", refuse)
     with pytest.raises(TestBedError, match=r"does not list|does not name"):
         read_uplinks()
+
+
+def test_the_file_of_a_namespace_that_is_just_made_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ip netns add` makes an ordinary file first, and mounts the namespace on it a moment later."""
+    (tmp_path / "just-made").touch()
+    monkeypatch.setattr(uplinks_module, "NAMESPACE_PLACES", ((str(tmp_path), "*"),))
+    assert read_uplinks().way_out("nosuch0") is None

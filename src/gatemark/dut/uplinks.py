@@ -95,8 +95,8 @@ class Uplinks:
 
     def addresses(self, interface: str) -> tuple[str, ...]:
         """Return the addresses that somebody gave the interface."""
-        own = self._own_namespace()
-        return next((own.addresses.get(index, ()) for index, link in own.links.items() if link.name == interface), ())
+        here = self._own_namespace()
+        return next((here.addresses.get(index, ()) for index, link in here.links.items() if link.name == interface), ())
 
     def far_end(self, interface: str) -> str | None:
         """Return the other end of a veth if it lies in this namespace as well; None else."""
@@ -232,8 +232,8 @@ def given_addresses(messages: Iterable[Any]) -> dict[int, tuple[str, ...]]:
     addresses: dict[int, tuple[str, ...]] = defaultdict(tuple)
     for message in messages:
         address = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
-        own = address is None or (ip_address(address).version == 6 and ip_address(address).is_link_local)
-        if not own:
+        is_own = address is None or (ip_address(address).version == 6 and ip_address(address).is_link_local)
+        if not is_own:
             addresses[message["index"]] += (f"{address}/{message['prefixlen']}",)
     return dict(addresses)
 
@@ -315,10 +315,15 @@ def _hops(message: Any) -> Iterator[tuple[int, str]]:
 
 
 def _namespace_numbers(netlink: Any, files: dict[NamespaceKey, Path]) -> dict[int, NamespaceKey]:
-    """Return the namespaces that can be found, by the numbers that the calling thread's namespace has for them."""
+    """Return the namespaces that can be found, by the numbers that the calling thread's namespace has for them.
+
+    A file that is not one yet, or no more, is left out: what leads there then counts as hidden.
+    """
+    from pyroute2.netlink.exceptions import NetlinkError
+
     numbers = {}
     for key, file in files.items():
-        with contextlib.suppress(OSError), file.open("rb") as opened:
+        with contextlib.suppress(OSError, NetlinkError), file.open("rb") as opened:
             number = netlink.get_netnsid(fd=opened.fileno())["nsid"]
             if number != _NO_NUMBER:
                 numbers[number] = key
