@@ -20,6 +20,7 @@ learn = "200ms"
 drain = "300ms"
 rest = "0s"
 [validity]
+retries = 20
 lateness_max = "5s"
 [frame_loss]
 rates = ["5k"]
@@ -141,7 +142,7 @@ def test_every_frame_that_an_overloaded_veth_loses_is_counted_once(tmp_path: Pat
     """Offered as fast as the Tester can, which is less than asked for: such trials are invalid, not their counts."""
     file, output = tmp_path / "overload.toml", tmp_path / "result"
     sides = "".join(f'[{side}]\nport = "{kind}"\nmtu = 1500\n' for side in ("left", "right"))
-    overload = TRIAL.replace('"5k"', '"2M", "1M"').replace("[validity]", "[validity]\nretries = 0\nsuspect_retries = 0")
+    overload = TRIAL.replace('"5k"', '"2M", "1M"').replace("retries = 20", "retries = 0\nsuspect_retries = 0")
     file.write_text(OVERLOADED + sides + overload)
     gatemark("run", file, "--output", output, "--json")
     trials = read_journal(output / "trials.jsonl")

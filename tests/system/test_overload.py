@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.system.beds import PATIENT
 from tests.system.machine import missing, nothing_compared
 
 from gatemark.calibrate.base import campaign_of, gateway_of
@@ -50,7 +51,6 @@ UNKEPT_NS = 500_000
 is one in which the Tester was that late: in a closed loop, what it loses is missing from the rate."""
 HOSTS = {"offset": 2, "mode": "increasing"}
 TIMES = {"settle": "0s", "learn": "100ms", "drain": "100ms", "rest": "100ms"}
-PATIENT = {"retries": 20, "lateness_max": "5s"}
 """Counts do not depend on when a request was sent."""
 
 

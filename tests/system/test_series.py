@@ -68,6 +68,7 @@ learn = "50ms"
 drain = "50ms"
 rest = "0s"
 [validity]
+retries = 20
 lateness_max = "5s"
 [connections]
 rate = "1k"

@@ -210,6 +210,7 @@ gateway_mac = "02:00:00:00:01:01"
 [traffic]
 frame_sizes = {{family = "ipv4", octets = [64]}}
 [validity]
+retries = 20
 lateness_max = "5s"
 [trial]
 duration = "100ms"

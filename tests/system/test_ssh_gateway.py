@@ -104,6 +104,7 @@ drain = "200ms"
 rest = "0s"
 
 [validity]
+retries = 20
 lateness_max = "5s"
 
 [connections]

@@ -37,6 +37,7 @@ learn = "10ms"
 drain = "10ms"
 rest = "10ms"
 [validity]
+retries = 20
 lateness_max = "1s"
 [frame_loss]
 rates = [1000, 2000]

@@ -347,6 +347,7 @@ learn = "100ms"
 drain = "200ms"
 rest = "0s"
 [validity]
+retries = 20
 lateness_max = "5s"
 [frame_loss]
 rates = [1000, 2000]
