@@ -357,7 +357,9 @@ class _Session:
 def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *, report: bool) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and, if asked for, the report."""
     record = session.record
-    ended = record.sessions[-1].model_copy(update={"finished_at": this_machine.now_iso()})
+    log = hashlib.sha256(folder.engine_log.read_bytes()).hexdigest() if folder.has(folder.engine_log.name) else None
+    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": log}
+    ended = record.sessions[-1].model_copy(update=end)
     folder.write_text(
         "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
     )
@@ -464,13 +466,18 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
         )
 
 
-def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
-    """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
+def kept_frames(record: TrialRecord) -> dict[tuple[str, str], list[bytes]]:
+    """Return the bad frames that a trial kept, by the side where they arrived and the reason."""
     kept: dict[tuple[str, str], list[bytes]] = {}
     for report in record.reports():
         for frame in report.kept_frames:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
-    if kept:
+    return kept
+
+
+def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
+    """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
+    if kept := kept_frames(record):
         folder.write_bad_frames(record.order.trial_number, kept)
 
 

@@ -122,11 +122,20 @@ def report_of(part: ReportPart) -> CampaignReport:
     )
 
 
+def reports_of(parts: Sequence[ReportPart]) -> list[CampaignReport]:
+    """Return what a page says of one or several campaigns, stateful gateways first."""
+    return [report_of(part) for part in sorted(parts, key=lambda part: not part.is_stateful)]
+
+
+def page_of(reports: Sequence[CampaignReport]) -> str:
+    """Return report.html of one or several campaigns."""
+    return render(reports, title=reports[0].part.document.name if len(reports) == 1 else "Gateways compared")
+
+
 def write_report(parts: Sequence[ReportPart], target: Path, *, plots: Path | None = None) -> Path:
-    """Write report.html of one or several campaigns, stateful gateways first, and its plots as files into a folder."""
-    title = parts[0].document.name if len(parts) == 1 else "Gateways compared"
-    reports = [report_of(part) for part in sorted(parts, key=lambda part: not part.is_stateful)]
-    page = ResultFolder(path=target.parent).write_text(target.name, render(reports, title=title))
+    """Write report.html of one or several campaigns, and its plots as files into a folder."""
+    reports = reports_of(parts)
+    page = ResultFolder(path=target.parent).write_text(target.name, page_of(reports))
     if plots is not None:
         write_files(plots, plot_files(plots_of(reports)))
     return page

@@ -22,7 +22,7 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.archive import read
 from gatemark.archive.again import measure_again
 from gatemark.archive.inputs import renamed
-from gatemark.archive.layout import is_safe
+from gatemark.archive.layout import checksums_text, is_safe
 from gatemark.archive.verify import Verification, verify_archive
 from gatemark.archive.write import write_archive
 from gatemark.campaign.events import Event, TrialFinished
@@ -30,6 +30,7 @@ from gatemark.campaign.journal import line_of
 from gatemark.cli.main import main
 from gatemark.dut.recipe import recipe_text
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
+from gatemark.facts import CHECKSUMS
 from gatemark.results.new_file import new_file
 from gatemark.series.run import SeriesResult, measure_series
 from gatemark.session import CampaignResult, measure, resume_campaign
@@ -127,7 +128,9 @@ def test_an_unpacked_archive_gives_the_same_archive(tmp_path: Path) -> None:
 def test_results_follow_from_the_journal(text: str, recipe: str, tmp_path: Path) -> None:
     archive = write_archive(measured(tmp_path, text, recipe).folder)
     verification = verify_archive(archive.path)
-    assert outcomes(verification) == {"checksums": "holds", "campaign": "holds", "result": "holds"}
+    assert outcomes(verification) == dict.fromkeys(
+        ("checksums", "campaign", "result", "files", "report", "all"), "holds"
+    )
     assert verification.holds and verification.sha256 == archive.sha256
     assert "measured by gatemark" in verification.made_by[0] and "SHA-256 simulated" in verification.made_by[0]
 
@@ -155,7 +158,10 @@ def test_a_series_is_verified_with_all_its_columns(tmp_path: Path) -> None:
     measure_series(file, output=tmp_path / "series", equipment=equipment())
     verification = verify_archive(write_archive(tmp_path / "series").path)
     assert verification.holds and verification.kind == "series"
-    assert [finding.what for finding in verification.findings] == ["checksums", *["campaign", "result"] * 2, "series"]
+    of_column = ["campaign", "result", "files", "report"]
+    assert [finding.what for finding in verification.findings] == [
+        "checksums", *of_column, *of_column, "series", "report", "all"
+    ]  # fmt: skip
     document = json.loads((tmp_path / "series" / "series.json").read_text())
     document["metrics"][0]["figures"][0]["median"] += 1
     (tmp_path / "series" / "series.json").write_text(json.dumps(document), encoding="utf-8")
@@ -206,6 +212,120 @@ def test_what_does_not_follow_is_told(alter: Callable[[Path], None], said: str, 
     assert result.outcome in ("differs", "unknown") and said in result.words
     assert not verification.holds
     assert main(["archive", "--verify", str(tmp_path / "router.tar.gz")]) == 1
+
+
+def other_page(folder: Path) -> None:
+    (folder / "report.html").write_text("<p>Throughput: 999,999,999 frames/s</p>", encoding="utf-8")
+
+
+def other_log(folder: Path) -> None:
+    (folder / "engine.log").write_text("all is well\n", encoding="utf-8")
+
+
+def another_file(folder: Path) -> None:
+    (folder / "gatemark-says.html").write_text("<p>anything</p>", encoding="utf-8")
+
+
+def unknown_samples(folder: Path) -> None:
+    (folder / "telemetry").mkdir(exist_ok=True)
+    (folder / "telemetry" / "trial-999999.csv").write_text("number,phase,at_s\n1,x,0\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("alter", "what", "outcome", "names"),
+    [
+        (other_page, "report", "unknown", "report.html"),
+        (other_log, "files", "differs", "engine.log"),
+        (another_file, "all", "unknown", "gatemark-says.html"),
+        (unknown_samples, "all", "unknown", "telemetry/trial-999999.csv"),
+    ],
+)
+def test_only_what_was_made_again_is_called_verified(
+    alter: Callable[[Path], None],
+    what: str,
+    outcome: str,
+    names: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = measured(tmp_path).folder
+    alter(folder)
+    archive = write_archive(folder).path
+    verification = verify_archive(archive)
+    assert outcomes(verification)[what] == outcome
+    assert names in verification.findings[-1].words, "what was not verified is named"
+    assert main(["archive", "--verify", str(archive)]) == 1
+    assert capsys.readouterr().out.endswith("\nnot verified\n")
+
+
+def repacked(archive: Path, target: Path, edit: Callable[[dict[str, bytes]], None]) -> Path:
+    """Change the files of an archive, and its checksums with them, as a stranger would."""
+    with tarfile.open(archive) as tar:
+        files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    top = next(iter(files)).partition("/")[0]
+    inside = {name.partition("/")[2]: octets for name, octets in files.items()}
+    del inside[CHECKSUMS]
+    edit(inside)
+    digests = {name: hashlib.sha256(octets).hexdigest() for name, octets in inside.items()}
+    inside[CHECKSUMS] = checksums_text(digests).encode()
+    with tarfile.open(target, "w:gz") as tar:
+        for name, octets in inside.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(octets)
+            tar.addfile(member, io.BytesIO(octets))
+    return target
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "{folder}/fifo", "/etc/hostname", "../../mine.toml", "linux-router6"])
+def test_no_file_is_opened_that_is_not_packed(path: str, tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+    os.mkfifo(tmp_path / "fifo")
+    named = path.format(folder=tmp_path)
+
+    def edit(files: dict[str, bytes]) -> None:
+        text = files["campaign.toml"].decode()
+        assert '"linux-router4"' in text
+        files["campaign.toml"] = text.replace('"linux-router4"', f'"{named}"').encode()
+        provenance = json.loads(files["provenance.json"])
+        provenance["campaign_sha256"] = hashlib.sha256(files["campaign.toml"]).hexdigest()
+        files["provenance.json"] = json.dumps(provenance).encode()
+
+    other = repacked(archive, tmp_path / "other.tar.gz", edit)
+    assert outcomes(verify_archive(other))["campaign"] == "unknown"
+    with pytest.raises(ResultError, match="which is not in the archive"):
+        measure_again(other, output=tmp_path / "again", trust_commands=True, equipment=equipment())
+
+
+def test_an_archive_without_the_recipe_that_was_measured_is_not_verified(tmp_path: Path) -> None:
+    def edit(files: dict[str, bytes]) -> None:
+        description = json.loads(files["archive/archive.json"])
+        files["archive/archive.json"] = json.dumps(description | {"inputs": []}).encode()
+        for name in [name for name in files if name.startswith("archive/inputs/")]:
+            del files[name]
+
+    other = repacked(write_archive(measured(tmp_path).folder).path, tmp_path / "other.tar.gz", edit)
+    findings = {finding.what: finding for finding in verify_archive(other).findings}
+    assert findings["campaign"].outcome == "unknown" and "not in the archive" in findings["campaign"].words
+
+
+def test_the_columns_of_a_series_lie_in_its_archive(tmp_path: Path) -> None:
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+    series = measure_series(file, output=tmp_path / "mine", equipment=equipment())
+    mine = series.folder / series.document.columns[0].folder
+    archive = write_archive(tmp_path / "mine").path
+    with (mine / "trials.jsonl").open("ab") as journal:
+        journal.write(b'{"order": just being written')
+    before = (mine / "trials.jsonl").read_bytes()
+
+    def edit(files: dict[str, bytes]) -> None:
+        document = json.loads(files["series.json"])
+        document["columns"][0]["folder"] = f"../../../../../../../..{mine}"
+        files["series.json"] = json.dumps(document).encode()
+
+    with pytest.raises(ResultError, match=r"series\.json is damaged at columns\.0\.folder"):
+        verify_archive(repacked(archive, tmp_path / "other.tar.gz", edit))
+    assert (mine / "trials.jsonl").read_bytes() == before
 
 
 def test_another_recipe_than_the_one_measured_is_refused_and_nothing_written(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gatemark.archive.inputs import is_here, kept_inputs, renamed
+from gatemark.archive.inputs import as_packed, is_here, kept_inputs, renamed
 from gatemark.archive.read import Unpacked, unpacked
 from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.campaign.columns import series_of_text
@@ -80,7 +80,7 @@ def _checked(content: Unpacked) -> tuple[str, dict[str, Any], dict[str, Any]]:
     check_inputs(content)
     text, source = _campaign_file(content)
     document = document_of_text(text, path=Path(source or content.path))  # it has a name in any case
-    return text, document, renamed(document, lambda kind, name: str(content.inputs.get((kind, name), name)))
+    return text, document, as_packed(document, content.inputs, str(content.archive))
 
 
 def _check_one(content: Unpacked) -> None:

@@ -56,6 +56,24 @@ def _renamed_columns(table: Any, rename: Rename, path: str = "") -> Any:
     return [renamed(value, rename, path) for value in table] if isinstance(table, list) else table
 
 
+def as_packed(document: Any, inputs: Mapping[tuple[InputKind, str], Path], where: str) -> Any:
+    """Return the document of a campaign file that names its files where they are unpacked, and no other file.
+
+    Raises ResultError if it names one that is not in the archive.
+    """
+
+    def packed(kind: InputKind, name: str) -> str:
+        if (kind, name) not in inputs:
+            what, fix = (
+                f"names the {kind} {name!a}, which is not in the archive",
+                "archive it again where it was measured",
+            )
+            raise ResultError(what=what, where=where, fix=fix)
+        return str(inputs[kind, name])
+
+    return renamed(document, packed)
+
+
 def inputs_of(document: Mapping[str, Any], folder: Path, taken: set[str]) -> tuple[InputText, ...]:
     """Return the files that the document of a campaign file in `folder` names, each once, in its order.
 

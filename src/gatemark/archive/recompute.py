@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from gatemark.archive.inputs import renamed, sha256
+from gatemark.archive.inputs import as_packed, sha256
 from gatemark.archive.layout import InputKind
 from gatemark.archive.read import Unpacked
 from gatemark.campaign.events import Event, RunFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal
+from gatemark.campaign.journal import KeptTrials
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.load import document_of_text
@@ -55,8 +55,8 @@ def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:
     """
     stored = folder.read_json("campaign.json")
     document = document_of_text(folder.read_text("campaign.toml"), path=Path(stored.get("file") or "campaign.toml"))
-    unpacked = renamed(document, lambda kind, name: str(inputs.get((kind, name), name)))
-    file = campaign_from_dict(unpacked, where=str(folder.campaign_file))
+    where = str(folder.campaign_file)
+    file = campaign_from_dict(as_packed(document, inputs, where), where=where)
     campaign = complete_campaign(file)
     testbed = campaign.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
     return campaign.model_copy(update={"testbed": testbed})
@@ -116,7 +116,7 @@ def result_of(folder: ResultFolder, campaign: Campaign, record: Provenance) -> R
 
     no_engine = cast(Engine, None)
     try:
-        with Journal(folder.journal_file) as journal:
+        with KeptTrials(folder.journal_file) as journal:
             run_campaign(known, plan, no_engine, journal, on_event=watch)
     except (_JournalEndsError, TestBedError):  # where the campaign was interrupted, or ended
         pass

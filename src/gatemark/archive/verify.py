@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from gatemark.archive.layout import DESCRIPTION
 from gatemark.archive.read import Unpacked, unpacked
 from gatemark.archive.recompute import (
     ADDED,
@@ -19,16 +21,21 @@ from gatemark.archive.recompute import (
     input_faults,
     result_of,
 )
+from gatemark.campaign.journal import records_of
 from gatemark.errors import GatemarkError
 from gatemark.facts import CHECKSUMS
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
-from gatemark.results.store import ResultFolder
+from gatemark.results.store import BAD_FRAMES, ResultFolder, bad_frame_files, samples_name
 from gatemark.results.this_machine import gatemark_version
 from gatemark.series.join import csv_rows
-from gatemark.series.run import open_series
-from gatemark.series.store import SeriesFolder, is_series
-from gatemark.stored import provenance_of, read_document
+from gatemark.series.run import open_series, series_page
+from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
+from gatemark.session import kept_frames
+from gatemark.stored import page_of, part_of, provenance_of, read_document, reports_of
+
+EVIDENCE = ("provenance.json", "gateway.json", "selftest.json", "trials.jsonl")
+"""What a result is computed from."""
 
 Outcome = Literal["holds", "differs", "unknown"]
 """``unknown``: this gatemark cannot compute it."""
@@ -43,6 +50,8 @@ class Finding:
     """Folder in the archive."""
     outcome: Outcome
     words: str
+    files: tuple[str, ...] = ()
+    """What is verified if it holds: paths in the archive, below its top folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +68,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether everything could be computed again, and is what is stored."""
+        """Whether every file could be verified or made again, and is what is stored."""
         return all(finding.outcome == "holds" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
@@ -76,8 +85,10 @@ def verify_archive(archive: Path) -> Verification:
         for folder in folders:
             findings += _of_campaign(folder, content)
         if is_series(content.path):
-            where, words = content.path.name, "series.json and series.csv follow from the columns"
-            findings.append(_found("series", where, lambda: _series_faults(content.folder), words))
+            findings += _of_series(content)
+        elif content.description.kind == "folder":
+            findings += _report(content, content.folder, lambda: _common_page(folders))
+        findings.append(_rest(content, findings))
         last = f"archived by gatemark {content.description.gatemark}, verified by gatemark {gatemark_version()}"
         return Verification(
             archive=str(archive),
@@ -89,29 +100,141 @@ def verify_archive(archive: Path) -> Verification:
 
 
 def _of_campaign(folder: ResultFolder, content: Unpacked) -> Iterator[Finding]:
-    where, inputs = str(folder.path.relative_to(content.path.parent)), content.inputs
+    inputs = content.inputs
     words = "campaign, recipe and commands are those that were measured"
-    yield _found("campaign", where, lambda: input_faults(folder, inputs), words)
-    if folder.has("result.json"):
-        trials = read_document(folder).validity.trials
-        words = f"result.json and result.csv follow from the {trials} trials of the journal"
-        yield _found("result", where, lambda: _result_faults(folder, inputs), words)
+    files = _files(content, folder, "campaign.toml", "campaign.json")
+    yield _found(content, folder, "campaign", lambda: input_faults(folder, inputs), words, files)
+    if not folder.has("result.json"):
+        return
+    yield _found(
+        content,
+        folder,
+        "result",
+        lambda: _result_faults(folder, inputs),
+        f"result.json and result.csv follow from the {read_document(folder).validity.trials} trials of the journal",
+        _files(content, folder, *EVIDENCE, "result.json", "result.csv"),
+    )
+    yield from _of_trials(content, folder)
+    yield from _report(content, folder, lambda: page_of(reports_of([part_of(folder)])))
 
 
-def _found(what: str, where: str, faults_of: Callable[[], Iterator[str]], words: str) -> Finding:
-    """Return what is wrong with something, or these words if nothing is."""
+def _of_series(content: Unpacked) -> Iterator[Finding]:
+    result = content.folder
+    words, files = "series.json and series.csv follow from the columns", (SERIES_FILE, "series.json", "series.csv")
+    yield _found(content, result, "series", lambda: _series_faults(result), words, files)
+    yield from _report(content, result, lambda: series_page(SeriesFolder(files=result)))
+
+
+def _common_page(folders: Sequence[ResultFolder]) -> str:
+    return page_of(reports_of([part_of(folder) for folder in folders if folder.has("result.json")]))
+
+
+def _files(content: Unpacked, folder: ResultFolder, *patterns: str) -> tuple[str, ...]:
+    """Return the files of a folder by their paths in the archive."""
+    paths = (path for pattern in patterns for path in folder.path.glob(pattern) if path.is_file())
+    return tuple(path.relative_to(content.path).as_posix() for path in paths)
+
+
+def _rest(content: Unpacked, findings: Sequence[Finding]) -> Finding:
+    """Say which files nothing was found of: their checksums hold, and nobody knows what they should be."""
+    known = {CHECKSUMS, DESCRIPTION}
+    known.update(name for finding in findings if finding.outcome == "holds" for name in finding.files)
+    paths = {path.relative_to(content.path).as_posix(): path for path in content.path.rglob("*") if path.is_file()}
+    inputs = {facts.sha256 for facts in content.description.inputs}
+    rest = [
+        name
+        for name, path in sorted(paths.items())
+        if name not in known and path.stat().st_size and not (path.parent.name == "inputs" and _digest(path) in inputs)
+    ]
+    if not rest:
+        return Finding(what="all", where="", outcome="holds", words="every file was verified or made again")
+    shown = ", ".join(rest[:SHOWN_MAX]) + (f" and {len(rest) - SHOWN_MAX} more" if len(rest) > SHOWN_MAX else "")
+    return Finding(what="all", where="", outcome="unknown", words=f"not verified: {shown}")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) -> Iterator[Finding]:
+    """Say whether a report is the page that this gatemark makes."""
+    if not folder.has("report.html"):
+        return
+    where, words = _where(content, folder), "report.html is what follows from the results"
+    try:
+        is_same = folder.read_text("report.html") == page()
+    except GatemarkError as error:
+        yield _not_again("report", where, error)
+        return
+    if is_same:
+        files = _files(content, folder, "report.html")
+        yield Finding(what="report", where=where, outcome="holds", words=words, files=files)
+        return
+    words = "another gatemark made report.html, or somebody changed it; gatemark report makes it again"
+    yield Finding(what="report", where=where, outcome="unknown", words=words)
+
+
+def _of_trials(content: Unpacked, folder: ResultFolder) -> Iterator[Finding]:
+    """Say whether the files of single trials and the engine's log are those of journal and provenance."""
+    where = _where(content, folder)
+    wanted: dict[str, str] = {}
+    try:
+        provenance = provenance_of(folder)
+        if provenance is not None and (log := provenance.last.engine_log_sha256) is not None:
+            wanted[folder.engine_log.name] = log
+        for record in records_of(folder.journal_file):
+            number = record.order.trial_number
+            for name, octets in bad_frame_files(number, kept_frames(record)).items():
+                wanted[f"{BAD_FRAMES}/{name}"] = hashlib.sha256(octets).hexdigest()
+            if record.samples_sha256 is not None:
+                wanted[samples_name(number)] = record.samples_sha256
+    except GatemarkError as error:
+        yield _not_again("files", where, error)
+        return
+    if wanted:
+        words = "bad frames, samples and the engine's log are those of journal and provenance"
+        files = _files(content, folder, *wanted)
+        yield _found(content, folder, "files", lambda: _faults_of_files(folder, wanted), words, files)
+
+
+def _faults_of_files(folder: ResultFolder, wanted: Mapping[str, str]) -> Iterator[str]:
+    for name, digest in sorted(wanted.items()):
+        if not folder.has(name):
+            yield f"{name} is missing"
+        elif _digest(folder.path / name) != digest:
+            yield f"{name} is not the one that was written"
+
+
+def _where(content: Unpacked, folder: ResultFolder) -> str:
+    return folder.path.relative_to(content.path.parent).as_posix()
+
+
+def _found(
+    content: Unpacked,
+    folder: ResultFolder,
+    what: str,
+    faults_of: Callable[[], Iterator[str]],
+    words: str,
+    files: tuple[str, ...],
+) -> Finding:
+    """Return what is wrong with something, or these words if nothing is: then the files are verified."""
+    where = _where(content, folder)
     try:
         known = sorted(faults_of(), key=lambda fault: fault.endswith(ADDED))
         faults = known[:SHOWN_MAX]
     except GatemarkError as error:
-        told = "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems)
-        return Finding(what=what, where=where, outcome="unknown", words=f"cannot be computed again: {told}")
+        return _not_again(what, where, error)
     if faults and all(fault.endswith(ADDED) for fault in faults):
         words = f"is of a gatemark that did not compute all of it: {'; '.join(faults)}"
         return Finding(what=what, where=where, outcome="unknown", words=words)
     if faults:
         return Finding(what=what, where=where, outcome="differs", words="; ".join(faults))
-    return Finding(what=what, where=where, outcome="holds", words=words)
+    return Finding(what=what, where=where, outcome="holds", words=words, files=files)
+
+
+def _not_again(what: str, where: str, error: GatemarkError) -> Finding:
+    told = "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems)
+    return Finding(what=what, where=where, outcome="unknown", words=f"cannot be computed again: {told}")
 
 
 def _result_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:

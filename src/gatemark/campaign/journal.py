@@ -24,31 +24,23 @@ from gatemark.errors import ResultError
 from gatemark.files import open_to_append, open_to_read, opened_folder
 from gatemark.trial.record import TrialRecord
 
+LINE_OCTETS_MAX = 64 << 20
+"""A trial with 10,000 clients and samples of a whole hour has less than a tenth of it."""
 
-class Journal:
-    """Appends to a journal file; a context manager.
 
-    What the file holds already is in `records`, for replay. A torn last line, left by a killed process or a full disk,
-    is cut off: its trial is made again. `torn_octets` is its length; 0 if there was none.
-    """
+class KeptTrials:
+    """What a journal file holds, for replay; a context manager. The file is not changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines = whole_bytes = 0
+        lines = self._bytes = 0
         for line in _whole_lines(path) if path.exists() else ():
-            lines, whole_bytes = lines + 1, whole_bytes + len(line)
-        self.torn_octets = path.stat().st_size - whole_bytes if path.exists() else 0
+            lines, self._bytes = lines + 1, self._bytes + len(line)
+        self.torn_octets = path.stat().st_size - self._bytes if path.exists() else 0
+        """Length of a last line that a killed process or a full disk left; 0 if there was none."""
         self._reader = records_of(path)
         self.records: Iterator[TrialRecord] = islice(self._reader, lines)
         """What was in the file when it was opened, in order; each is read when it is taken."""
-        try:
-            self._file = open_to_append(path)
-            self._file.truncate(whole_bytes)
-            with opened_folder(path.parent) as folder:
-                os.fsync(folder)
-        except OSError as error:
-            raise _disk_error(path, error) from error
-        self._bytes = whole_bytes
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +49,29 @@ class Journal:
         self, exception_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def append(self, record: TrialRecord) -> None:
+        """Raise ResultError: nothing is added."""
+        what = f"trial {record.order.trial_number} is not in the journal"
+        raise ResultError(what=what, where=str(self.path), fix="measure it with gatemark run --resume")
+
+    def close(self) -> None:
+        """Read no more of the file."""
+        self._reader.close()
+
+
+class Journal(KeptTrials):
+    """A journal file to which trials are added. A torn last line is cut off: its trial is made again."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        try:
+            self._file = open_to_append(path)
+            self._file.truncate(self._bytes)
+            with opened_folder(path.parent) as folder:
+                os.fsync(folder)
+        except OSError as error:
+            raise _disk_error(path, error) from error
 
     def append(self, record: TrialRecord) -> None:
         """Write one record and wait until it is on the disk; raise ResultError if it cannot be kept.
@@ -77,7 +92,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; what was not read of it is not read any more."""
-        self._reader.close()
+        super().close()
         self._file.close()
 
 
@@ -106,7 +121,11 @@ def _whole_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield every line but a torn one at the end."""
     try:
         with open_to_read(path) as file:
-            yield from (line for line in file if line.endswith(b"\n"))
+            for number, line in enumerate(iter(lambda: file.readline(LINE_OCTETS_MAX + 1), b""), start=1):
+                if len(line) > LINE_OCTETS_MAX:
+                    raise _damaged(path, number, f"it is longer than {LINE_OCTETS_MAX >> 20} MiB")
+                if line.endswith(b"\n"):
+                    yield line
     except OSError as error:
         raise ResultError(
             what=f"cannot be read ({error.strerror})", where=str(path), fix="check the path and its permissions"

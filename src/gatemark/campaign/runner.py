@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TornLineDropped, TrialFinished
 from gatemark.campaign.facts import blamed
-from gatemark.campaign.journal import Journal
+from gatemark.campaign.journal import KeptTrials
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan, flow_start_of
 from gatemark.campaign.trials import Trials, TrialsOfRun
@@ -35,7 +35,7 @@ def run_campaign(
     campaign: Campaign,
     plan: Plan,
     engine: Engine,
-    journal: Journal,
+    journal: KeptTrials,
     *,
     on_event: EventCallback = ignore,
     testbed: Watched = UNWATCHED,

@@ -7,6 +7,7 @@ it passes in `trial.verdict`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -14,9 +15,10 @@ from typing import Any, NoReturn
 
 from gatemark.campaign.events import Event, RepetitionFinished, TrialFinished
 from gatemark.campaign.facts import TrialTally, run_facts
-from gatemark.campaign.journal import Journal
+from gatemark.campaign.journal import KeptTrials
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import flow_start_of
+from gatemark.campaign.telemetry import samples_text
 from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.earlier import Earlier
@@ -41,7 +43,7 @@ SHORT_ATTEMPTS = 10
 class Trials:
     """All trials of a campaign: what is left to replay, and the number of the next one."""
 
-    def __init__(self, maker: TrialMaker, journal: Journal) -> None:
+    def __init__(self, maker: TrialMaker, journal: KeptTrials) -> None:
         self.maker = maker
         self.campaign = maker.campaign
         self.journal = journal
@@ -210,6 +212,9 @@ class Repetition:
                 asks_for_pattern=asks_for_pattern,
                 may_boot=patience.may_boot,
             )
+            if text := samples_text(record):
+                digest = hashlib.sha256(text.encode()).hexdigest()
+                record = record.model_copy(update={"samples_sha256": digest})
             trials.journal.append(record)
         self._on_record(record)
         if patience.settled_by(record):

@@ -67,4 +67,5 @@ def _verify(file: Path | None, *, as_json: bool) -> int:
     for finding in verification.findings:
         where = f"{finding.where}: " if finding.where else ""
         print(f"{MARKS[finding.outcome]:8} {finding.what:10} {where}{finding.words}")
+    print("verified" if verification.holds else "not verified")
     return 0 if verification.holds else 1

@@ -108,6 +108,8 @@ class Session(Facts):
     """Wall time of its begin, ISO 8601."""
     finished_at: str | None
     """Wall time of its end, ISO 8601. Null if it was not finished."""
+    engine_log_sha256: str | None = None
+    """SHA-256 of `engine.log` at its end, with what earlier sessions wrote. Null if it was not finished."""
     resumed: bool
     """Whether it went on with an earlier one."""
     machine: MachineFacts

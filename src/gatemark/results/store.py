@@ -231,16 +231,8 @@ class ResultFolder:
             yield
 
     def write_bad_frames(self, trial_number: int, kept: Mapping[tuple[str, str], list[bytes]]) -> list[Path]:
-        """Write kept frames as pcap, one file per side and reason: trial-000012-right-hop_limit.pcap."""
-        import dpkt  # imported where needed: most trials keep no frame
-
-        files: dict[str, bytes] = {}
-        for (side, reason), frames in sorted(kept.items()):
-            file = io.BytesIO()
-            pcap = dpkt.pcap.Writer(file, snaplen=65535)
-            for number, octets in enumerate(frames):
-                pcap.writepkt(octets, ts=number * 1e-6)
-            files[f"trial-{trial_number:06d}-{side}-{file_name(reason)}.pcap"] = file.getvalue()
+        """Write the files of `bad_frame_files`."""
+        files = bad_frame_files(trial_number, kept)
         with writing(self.path):
             replace_files(self.path, files, below=BAD_FRAMES)
         return [self.path / BAD_FRAMES / name for name in files]
@@ -250,6 +242,20 @@ class ResultFolder:
         with writing(self.path):
             replace_files(self.path, {f"trial-{trial_number:06d}.csv": text.encode()}, below=TELEMETRY)
         return self.path / samples_name(trial_number)
+
+
+def bad_frame_files(trial_number: int, kept: Mapping[tuple[str, str], list[bytes]]) -> dict[str, bytes]:
+    """Return kept frames as pcap, one file for each side and reason: trial-000012-right-hop_limit.pcap."""
+    import dpkt  # imported where needed: most trials keep no frame
+
+    files: dict[str, bytes] = {}
+    for (side, reason), frames in sorted(kept.items()):
+        file = io.BytesIO()
+        pcap = dpkt.pcap.Writer(file, snaplen=65535)
+        for number, octets in enumerate(frames):
+            pcap.writepkt(octets, ts=number * 1e-6)
+        files[f"trial-{trial_number:06d}-{side}-{file_name(reason)}.pcap"] = file.getvalue()
+    return files
 
 
 def samples_name(trial_number: int) -> str:

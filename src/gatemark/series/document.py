@@ -6,7 +6,7 @@ described in `docs/reference/result-keys.md`; the JSON Schema is `docs/reference
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
@@ -87,7 +87,7 @@ class SeriesColumn(Part):
     """Number of the column, from 1, in the order in which columns are measured."""
     title: str
     """Its name in tables."""
-    folder: str
+    folder: Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     """Its result folder, inside that of the series."""
     steps: tuple[int, ...]
     """Which value of each part of `varied` it has, from 0."""

@@ -185,14 +185,24 @@ def rebuild_series(folder: str | Path, *, plots: Path | None = None) -> SeriesRe
     before = opened.read()
     results = opened.results(before)
     document = joined(before, results, {})
-    waiting = [_waiting(column) for column in document.columns if column.outcome not in ENDED]
-    text = opened.files.read_text(SERIES_FILE)
     drawn = _drawn(document)
-    page = render_series(document, results, drawn, waiting=waiting, text=text)
-    opened.write(document, results, {}, page)
+    opened.write(document, results, {}, _page(opened, document, results, drawn))
     if plots is not None:
         write_files(plots, plot_files(drawn))
     return SeriesResult(folder=opened.path, document=document)
+
+
+def series_page(opened: SeriesFolder) -> str:
+    """Return report.html of a series that nobody measures."""
+    document = opened.read()
+    return _page(opened, document, opened.results(document), _drawn(document))
+
+
+def _page(
+    opened: SeriesFolder, document: SeriesDocument, results: Mapping[int, ResultDocument], drawn: Sequence[Plot]
+) -> str:
+    waiting = [_waiting(column) for column in document.columns if column.outcome not in ENDED]
+    return render_series(document, results, drawn, waiting=waiting, text=opened.files.read_text(SERIES_FILE))
 
 
 def _drawn(document: SeriesDocument) -> tuple[Plot, ...]:

@@ -120,6 +120,8 @@ class TrialRecord(Facts):
     """The gateway's host meanwhile. Null where the test bed cannot read it."""
     telemetry: TelemetryFacts | None = None
     """Samples of the gateway's host. Null where it is not to be sampled."""
+    samples_sha256: str | None = None
+    """SHA-256 of the file with the samples of the trial, those of its test phase 1 as well. Null if it has none."""
     started_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
