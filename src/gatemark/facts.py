@@ -19,7 +19,7 @@ CHECKSUMS = "SHA256SUMS"
 class Facts(BaseModel):
     """A frozen group of facts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ClockFacts(Facts):

@@ -19,6 +19,8 @@ ARROWS: dict[str, set[str]] = {
     "units": set(),
     "errors": set(),
     "files": set(),
+    "harmless": set(),
+    "consoles": {"harmless"},
     "technology": set(),
     "bed_kinds": set(),
     "facts": {"technology"},
@@ -29,8 +31,8 @@ ARROWS: dict[str, set[str]] = {
     "programs": {"errors"},
     "config": {"bed_kinds", "embedded_ipv4", "errors", "map_domains", "technology", "units"},
     "trial": {"config", "errors", "facts", "search", "technology", "units"},
-    "results": {"bed_kinds", "errors", "facts", "files", "search", "stats", "technology", "units"},
-    "report": {"results", "stats", "technology", "trial", "units"},
+    "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
+    "report": {"consoles", "harmless", "results", "stats", "technology", "trial", "units"},
     "packets": set(),
     "procedures": {
         "config", "embedded_ipv4", "errors", "facts", "map_domains", "packets", "report", "results", "search",
@@ -42,12 +44,12 @@ ARROWS: dict[str, set[str]] = {
     "dut": {"bed_kinds", "config", "errors", "facts", "files", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "config", "dut", "embedded_ipv4", "engine.client", "errors", "files", "map_domains", "procedures", "results",
-        "search", "technology", "trial", "units",
+        "config", "consoles", "dut", "embedded_ipv4", "engine.client", "errors", "files", "harmless", "map_domains",
+        "procedures", "results", "search", "technology", "trial", "units",
     },
     "series": {
-        "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "technology", "tester",
-        "units",
+        "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
+        "tester", "units",
     },
     "compare": {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
@@ -73,8 +75,8 @@ ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stor
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "facts", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "packets", "stats", "search",
-    "trial",
+    "units", "errors", "facts", "harmless", "consoles", "technology", "bed_kinds", "embedded_ipv4", "map_domains",
+    "packets", "stats", "search", "trial",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe", "config.sizes", "config.defaults",
     "config.load_types", "config.problems", "config.stateful", "config.map_check", "config.map_gateway",

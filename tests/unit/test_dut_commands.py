@@ -11,7 +11,8 @@ from types import FrameType
 
 import pytest
 
-from gatemark.dut.commands import run_command, telling_tester_port, try_command
+from gatemark.dut.commands import finished, run_command, telling_tester_port, try_command
+from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError, TesterPortError
 
 NO_UTF8 = ["sh", "-c", r"printf 'caf\351 \377\n'; printf '\201broken' >&2; exit ${0}"]
@@ -23,6 +24,24 @@ def test_output_that_is_no_utf8_is_read() -> None:
     assert try_command([*NO_UTF8, "1"]) is None
     with pytest.raises(TestBedError, match="status 1: \ufffdbroken"):
         run_command([*NO_UTF8, "1"], where="test")
+
+
+CHATTY_SCRIPT = "trap '' PIPE; yes ${0} & yes >&2"
+
+
+def test_a_command_that_does_not_stop_printing_is_killed() -> None:
+    with pytest.raises(TestBedError, match="printed more than 16 MiB") as raised:
+        run_command(["sh", "-c", CHATTY_SCRIPT, "talk"], where="test")
+    assert "print less" in raised.value.fix
+    assert try_command(["sh", "-c", CHATTY_SCRIPT, "talk"]) is None
+    with pytest.raises(TestBedError, match="printed more than 16 MiB"):
+        shell_at(None, ("sh", "-s"))("yes", where="test")
+
+
+def test_what_a_command_does_not_read_is_dropped() -> None:
+    done = finished(["sh", "-c", "echo ends"], 60, given="x" * (1 << 20))
+    assert (done.stdout, done.returncode) == ("ends\n", 0)
+    assert finished(["cat"], 60, given="line\r\n" * 100_000).stdout == "line\n" * 100_000
 
 
 def test_what_is_the_testers_is_told_as_the_testers() -> None:
@@ -65,7 +84,7 @@ def test_a_command_ends_with_an_interruption(tmp_path: Path) -> None:
     main = threading.get_ident()
 
     def interrupt() -> None:
-        while not written(tmp_path / "pid") or "communicate" not in calls_of(sys._current_frames()[main]):
+        while not written(tmp_path / "pid") or "_communicate" not in calls_of(sys._current_frames()[main]):
             time.sleep(0.01)
         signal.pthread_kill(main, signal.SIGINT)
 

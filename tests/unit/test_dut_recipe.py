@@ -1,5 +1,6 @@
 """Recipes: all built-in ones load; what is wrong is named with its key and a remedy."""
 
+import subprocess
 from importlib import resources
 from pathlib import Path
 from typing import get_args
@@ -208,7 +209,30 @@ def test_addresses_that_do_not_fit_the_recipe_are_refused(play: dict[str, object
 
 
 def test_settings_become_writes_below_proc_sys() -> None:
-    assert sysctl_script({"net.ipv4.ip_forward": 1}) == "echo '1' > /proc/sys/net/ipv4/ip_forward"
+    assert sysctl_script({"net.ipv4.ip_forward": 1}) == "echo 1 > /proc/sys/net/ipv4/ip_forward"
+
+
+def test_nothing_in_a_setting_is_a_command(tmp_path: Path) -> None:
+    value = f"1'; touch {tmp_path}/ran; echo '$(touch {tmp_path}/ran)"
+    script = sysctl_script({"net.ipv4.ip_forward": value}).replace("/proc/sys/net/ipv4/ip_forward", f"{tmp_path}/set")
+    subprocess.run(["sh", "-euc", script], check=True)
+    assert (tmp_path / "set").read_text() == f"{value}\n"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "[sysctl]\n'net.ipv4.x > /etc/x; touch y' = 1",
+        "[sysctl]\n'../../etc/passwd' = 1",
+        "[host_sysctl]\n'.etc.passwd' = 1",
+        "[host_sysctl]\n'/etc/passwd' = 1",
+        "[modules]\n'-r nf_tables' = 'kmod'",
+        "[modules]\n'x; touch y' = 'kmod'",
+    ],
+)
+def test_a_recipe_names_only_what_such_a_table_can_have(tmp_path: Path, table: str) -> None:
+    assert "mine.toml" in problems_of(tmp_path, f"{GOOD}\n{table}\n")
 
 
 def test_keys_of_the_recipe_stand_in_its_commands(tmp_path: Path) -> None:

@@ -158,6 +158,22 @@ def imported(text: str, script: str, folder: Path) -> dict[str, Any]:
     return tomllib.loads(target.read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("first", ["1", "-999999999999999"])
+def test_a_script_of_endless_loads_is_refused(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "frame-loss.sh-scan"
+    endless = (
+        SCRIPTS[name].replace("100000", first, 1).replace("300000", "999999999999999").replace("step=100000", "step=1")
+    )
+    monkeypatch.setitem(SCRIPTS, name, endless)
+    with pytest.raises(AssertionError):
+        imported(SHIPPED, name, tmp_path)
+    said = capsys.readouterr().err
+    assert "error" in said and "rate_start" in said
+    assert not (tmp_path / "campaign.toml").exists()
+
+
 def test_the_file_has_fifty_keys() -> None:
     assert len(KEYS) == 50
 

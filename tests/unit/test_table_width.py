@@ -23,11 +23,12 @@ from gatemark.cli.calibrate import results_table
 from gatemark.cli.doctor import findings_table
 from gatemark.cli.plan import runs_table
 from gatemark.cli.selftest import tables_of
+from gatemark.consoles import WIDTH_MAX, stdout_console
 from gatemark.dut.recipe import complete_campaign
 from gatemark.findings import Finding
 from gatemark.report.comparison import comparison_section
 from gatemark.report.table import Column, Table, table_of
-from gatemark.report.terminal import WIDTH_MAX, stdout_console, table_text
+from gatemark.report.terminal import table_text
 from gatemark.selftest.document import CountedLoop, Entry, TimedLatency
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

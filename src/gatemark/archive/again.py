@@ -16,6 +16,7 @@ from gatemark.campaign.columns import series_of_text
 from gatemark.campaign.events import EventCallback
 from gatemark.campaign.file import CampaignText, campaign_from_text
 from gatemark.config.load import document_of_text
+from gatemark.config.model import CampaignFile
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError
 from gatemark.results.store import default_folder, writing
@@ -25,6 +26,8 @@ from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
 from gatemark.session import CampaignResult, PlanCallback, measure
 from gatemark.tester import RESUMED_FROM, Equipment
 
+PRIVATE_PORTS = ("ring", "null")
+"""Ports that lead nowhere. All others name files, sockets, interfaces or devices of this machine."""
 FOLDER = "inputs"
 """In a result folder: files of the archive that the campaign names and this gatemark has not."""
 
@@ -103,18 +106,27 @@ def _campaign_file(content: Unpacked) -> tuple[str, str | None]:
 
 
 def _check_trust(text: str, archive: Path, *, trust_commands: bool) -> None:
-    """Raise ConfigError if commands of the archive would run and nobody said that they may, or if it cannot be read."""
+    """Raise ConfigError if it cannot be read, or would act on this machine and nobody said that it may."""
     if VARY in tomllib.loads(text):
         campaigns = [column.campaign for column in series_of_text(text, archive).columns]
     else:
         campaigns = [campaign_from_text(text, archive)]
-    how = next((bed.commands_run for bed in (campaign.bed for campaign in campaigns) if bed.commands_run), None)
-    if how is not None and not trust_commands:
+    acts = next((words for campaign in campaigns if (words := _acts(campaign))), None)
+    if acts is not None and not trust_commands:
         raise ConfigError(
-            what=f"its campaign and recipe say which commands run: {how}",
+            what=acts,
             where=str(archive),
-            fix=f"read them: gatemark plan {archive}; if you trust them, add --trust-commands",
+            fix=f"read all of it: gatemark plan {archive}; if you trust it, add --trust-commands",
         )
+
+
+def _acts(campaign: CampaignFile) -> str | None:
+    """Say what a campaign does on this machine beside its own processes; None if that is nothing."""
+    if campaign.bed.commands_run is not None:
+        return f"its campaign and recipe say which commands run: {campaign.bed.commands_run}"
+    sides = (side.port for side in (campaign.left, campaign.right) if side is not None and side.port is not None)
+    ports = [port for port in sides if port not in PRIVATE_PORTS]
+    return f"its campaign says which ports are opened: {', '.join(ports)}" if ports else None
 
 
 @contextlib.contextmanager

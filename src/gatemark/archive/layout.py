@@ -27,7 +27,7 @@ InputKind = Literal["recipe", "commands"]
 class Input(BaseModel):
     """A file that a campaign names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: InputKind
     """A recipe (`testbed.recipe`), or commands (`gateway.control.commands`)."""
@@ -41,7 +41,7 @@ class Input(BaseModel):
 class Description(BaseModel):
     """All of `archive.json`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     format: Literal[1]
     kind: Literal["campaign", "series", "folder"]

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from gatemark.archive.inputs import as_packed, sha256
 from gatemark.archive.layout import InputKind
 from gatemark.archive.read import Unpacked
@@ -21,7 +23,6 @@ from gatemark.dut.base import GatewayDescription
 from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.engine.client import Engine
 from gatemark.errors import ResultError, TestBedError
-from gatemark.facts import SettingFact
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
@@ -31,6 +32,7 @@ from gatemark.session import document_of, resolved
 from gatemark.stored import provenance_of, trial_rows
 
 Inputs = Mapping[tuple[InputKind, str], Path]
+_DESCRIPTION = TypeAdapter(GatewayDescription)
 SHOWN_MAX = 5
 """Differences that are told of one file."""
 
@@ -76,8 +78,7 @@ def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
     stored.pop("file", None)
     for document in (stored, now):
         document.get("gateway", {}).get("control", {}).pop("commands", None)
-    known = [words for words in differences(stored, now) if not words.endswith(ADDED)]
-    yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in known[:SHOWN_MAX])
+    yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in differences(stored, now))
 
 
 def _recipe(folder: ResultFolder, inputs: Inputs) -> Path | None:
@@ -91,6 +92,8 @@ def check_inputs(content: Unpacked) -> None:
     """Raise ResultError if a campaign in an archive would be measured otherwise than it was."""
     for folder in campaign_folders(content.folder):
         for fault in input_faults(folder, content.inputs):
+            if fault.endswith(ADDED):  # a key that the gatemark which measured had not
+                continue
             where = folder.path.relative_to(content.path.parent)
             raise ResultError(what=fault, where=str(where), fix="undo the change: the archive is to be measured again")
 
@@ -125,15 +128,13 @@ def result_of(folder: ResultFolder, campaign: Campaign, record: Provenance) -> R
 
 
 def gateway_of(folder: ResultFolder) -> GatewayDescription:
-    """Return the description of the gateway at the first session."""
-    stored = folder.read_json("gateway.json")
-    return GatewayDescription(
-        name=stored["name"],
-        version=stored["version"],
-        configuration=stored["configuration"],
-        commands=tuple(stored["commands"]),
-        settings=tuple(SettingFact(**setting) for setting in stored["settings"]),
-    )
+    """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
+    try:
+        return _DESCRIPTION.validate_python(folder.read_json("gateway.json"))
+    except ValidationError as error:
+        at = ".".join(map(str, error.errors()[0]["loc"]))
+        what = f"gateway.json is damaged at {at}: {error.errors()[0]['msg']}"
+        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again") from None
 
 
 ADDED = " is new"

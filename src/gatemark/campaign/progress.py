@@ -33,6 +33,7 @@ from gatemark.campaign.events import (
     TrialStarted,
 )
 from gatemark.campaign.plan import Plan
+from gatemark.consoles import stderr_console
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Bounds, Purpose
 from gatemark.trial.cell import Run
@@ -358,7 +359,7 @@ def progress_display(console: Console | None = None, *, remind_s: float = REMIND
 
     Plain lines say every `remind_s` seconds that the gateway is waited for.
     """
-    out = console or Console(stderr=True, highlight=False)
+    out = console or stderr_console()
     state = ProgressState()
 
     def on_plan(_plan: Plan, expected_ns: tuple[int, ...]) -> None:

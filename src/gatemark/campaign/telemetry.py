@@ -7,14 +7,13 @@ figure is left out and that is told.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import pstdev
 
 from gatemark.dut.base import HostReading, HostSample, InterruptSample, ProcessSample, TelemetryReading
+from gatemark.harmless import csv_text
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PhaseTime
 from gatemark.trial.telemetry import (
@@ -335,11 +334,9 @@ def samples_text(record: TrialRecord) -> str:
     series = sorted({name for _, _, points in phases for point in points for name in point.values})
     if not series:
         return ""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("number", "phase", "at_s", *series))
+    rows: list[tuple[object, ...]] = [("number", "phase", "at_s", *series)]
     for number, phase, points in phases:
         for point in points:
             values = (point.values.get(name, "") for name in series)
-            writer.writerow((number, phase, f"{point.at_ns / NANOSECONDS_PER_SECOND:.3f}", *values))
-    return out.getvalue()
+            rows.append((number, phase, f"{point.at_ns / NANOSECONDS_PER_SECOND:.3f}", *values))
+    return csv_text(rows)

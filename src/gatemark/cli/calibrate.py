@@ -18,6 +18,7 @@ from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
 from gatemark.calibrate.table import FIGURES, FigureRow, rows_of, self_error_lines, summary_of
 from gatemark.campaign.events import Event
 from gatemark.cli.common import AsJson, print_json
+from gatemark.consoles import stderr_console
 from gatemark.errors import ConfigError, Interrupted
 from gatemark.report.table import Table, table_of
 from gatemark.report.terminal import print_table
@@ -126,7 +127,7 @@ def _stopping(stored: StoredCalibration) -> Iterator[None]:
 @contextlib.contextmanager
 def _progress() -> Iterator[_Tell]:
     """Print each message on a line of standard error."""
-    out = Console(stderr=True, highlight=False, markup=False)
+    out = stderr_console()
     yield _Tell(out)
 
 

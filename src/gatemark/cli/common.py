@@ -22,6 +22,7 @@ from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, GatemarkError, Problem
+from gatemark.harmless import visible_json
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.report.summary import print_result
 from gatemark.session import CampaignResult
@@ -95,7 +96,8 @@ def _frame_sizes(family: Family, octets: int) -> FrameSizesModel:
 
 def print_json(value: Any) -> None:
     """Print a JSON document to standard output, with a list of numbers on one line."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    can_write = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = visible_json(json.dumps(value, indent=2, ensure_ascii=not can_write))
     print(_NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text))
 
 

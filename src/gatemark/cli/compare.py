@@ -8,7 +8,8 @@ from typing import Literal
 from gatemark.cli.common import AsJson, print_json
 from gatemark.compare.report import condition_lines, quantities_section, sides_section
 from gatemark.compare.run import CONFIDENCE, compare_folders
-from gatemark.report.terminal import section_text, stdout_console
+from gatemark.consoles import stdout_console
+from gatemark.report.terminal import section_text
 from gatemark.report.text_tables import TextFormat, tables_text
 
 FormatName = Literal["words"] | TextFormat

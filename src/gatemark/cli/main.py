@@ -14,6 +14,7 @@ from keyword import iskeyword
 from cyclopts import App, CycloptsError
 
 from gatemark.cli.common import finish_output, tell_error
+from gatemark.consoles import visible_output
 from gatemark.errors import ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
@@ -74,6 +75,11 @@ def make_app(chosen: str | None = None) -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    with visible_output():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in tokens
     try:

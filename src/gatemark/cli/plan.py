@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import Plan, plan_of, procedures_of
 from gatemark.cli.common import AsJson, cell_json, print_json
 from gatemark.config.model import Campaign
+from gatemark.config.recipe import Recipe
 from gatemark.config.stateful import pool_port_count
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.open import open_testbed
@@ -58,21 +59,26 @@ def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -
     """
     if is_archive(file):
         with campaign_in(file) as unpacked:
-            return plan(unpacked, column=column, as_json=as_json)
+            return _plan(unpacked, file, column, as_json=as_json)
+    return _plan(file, file, column, as_json=as_json)
+
+
+def _plan(file: Path, named: Path, column: int | None, *, as_json: bool) -> int:
+    """Show the plan of a campaign file; `named` is the file that the user gave."""
     if not varies(file):
         if column is not None:
             raise ConfigError(what="the file has no [[vary]]", where="--column", fix="leave --column out")
         return _plan_campaign(complete_campaign(load_campaign(file)), as_json=as_json)
     series = load_series(file)
     if column is None:
-        return _plan_series(series, as_json=as_json)
+        return _plan_series(series, named, as_json=as_json)
     if not 1 <= column <= len(series.columns):
         fix = f"write 1 to {len(series.columns)}"
         raise ConfigError(what=f"there is no column {column}", where="--column", fix=fix)
     return _plan_campaign(complete_campaign(series.columns[column - 1].campaign), as_json=as_json)
 
 
-def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
+def _plan_series(series: SeriesFile, named: Path, *, as_json: bool) -> int:
     """Show the columns of a series, with what each sets and how long it takes."""
 
     def planned(column: Column) -> tuple[Campaign, PlanEstimate, tuple[str, ...]]:
@@ -89,9 +95,10 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
                 "settings": dict(column.settings),
                 "without": list(column.without),
                 "search_from": column.previous,
+                "commands": commands_of(campaign),
                 "estimate": asdict(needed),
             }
-            for column, (_, needed, _) in zip(series.columns, plans, strict=True)
+            for column, (campaign, needed, _) in zip(series.columns, plans, strict=True)
         ]
         print_json({"name": series.name, "columns": columns, "estimate": asdict(whole)})
         return 0
@@ -105,11 +112,16 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
         print("\n".join(f"      {words}" for words in told))
     print("\n# Deviations\n")
     print("\n".join(f"- {sentence}" for sentence in dict.fromkeys(s for _, _, told in plans for s in told)) or "none")
+    print("\n# Commands\n")
+    of_columns = {
+        column.number: commands_of(campaign) for column, (campaign, _, _) in zip(series.columns, plans, strict=True)
+    }
+    print(_commands_of_columns(of_columns))
     print("\n# Duration\n")
     print(_estimate_text(plans[0][0], whole))
     if any(column.previous is not None for column in series.columns):
         print("not counting the time that searches save by starting near the results of another column")
-    print(f"\ngatemark plan {series.file} --column N shows all settings of a column")
+    print(f"\ngatemark plan {named} --column N shows all settings of a column")
     return 0
 
 
@@ -198,16 +210,20 @@ def gateway_kernel(campaign: Campaign) -> dict[str, Any] | None:
 
 
 def commands_of(campaign: Campaign) -> dict[str, Any]:
-    """Return which commands of recipe or campaign file are run, by occasion, and as whom and where."""
-    recipe = campaign.testbed.recipe
+    """Return all that recipe or campaign file do on a machine, by occasion, and as whom and where.
+
+    That is commands, ports, and what is set, loaded and written before the first command.
+    """
+    recipe = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe)
     control = campaign.gateway.control
-    source = control if recipe is None else load_recipe(recipe).commands
+    source = control if recipe is None else recipe.commands
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for key in ("host", "sudo", "shell", "limits", "boot"):
         given.pop(key, None)
     given = {"setup": given.pop("setup", []), **given}  # it is run first
     for name, setting in given.pop("set", {}).items():
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
+    given = {**dict(_before_commands(campaign, recipe)), **given}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
@@ -218,7 +234,20 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     if control is not None and control.host is not None:
         cycles = f" (power_cycle {run})" if control.power_cycle else ""
         run = f"at {control.host} as the user that ssh logs in as{cycles}"
-    return {"run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
+    runs = {name for name in by_occasion if name != "port"}
+    return {"run": run if runs else None, "through": through, "by_occasion": by_occasion}
+
+
+def _before_commands(campaign: Campaign, recipe: Recipe | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is opened, loaded, set and written before the first command runs."""
+    if not campaign.bed.makes_ports:
+        sides = (("left", campaign.left.port), ("right", campaign.right.port))
+        yield "port", [f"{side} {port}" for side, port in sides if port is not None]
+    if recipe is not None:
+        yield "modules", [*recipe.modules]
+        yield "sysctl", [f"{name} = {value}" for name, value in recipe.sysctl.items()]
+        yield "host_sysctl", [f"{name} = {value}" for name, value in recipe.host_sysctl.items()]
+        yield from ((f"files.{name}", text.splitlines()) for name, text in recipe.files.items())
 
 
 def telemetry_of(campaign: Campaign) -> dict[str, Any] | None:
@@ -254,12 +283,22 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
 
 
 def _commands_text(commands: Mapping[str, Any]) -> str:
-    if commands["run"] is None:
+    if not commands["by_occasion"]:
         return "none"
     through = "" if commands["through"] is None else f", through `{commands['through']}`"
-    lines = [f"these run {commands['run']}{through}:"]
+    lines = ["these ports are opened:" if commands["run"] is None else f"these run {commands['run']}{through}:"]
     lines += [f"- {name}: {line}" for name, lines_of in commands["by_occasion"].items() for line in lines_of]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip().replace("\n", "\n    ") for line in lines)
+
+
+def _commands_of_columns(of_columns: Mapping[int, Mapping[str, Any]]) -> str:
+    """Return the commands of a series: each text once, with the columns that it is for."""
+    columns: dict[str, list[str]] = {}
+    for number, commands in of_columns.items():
+        columns.setdefault(_commands_text(commands), []).append(str(number))
+    if len(columns) == 1:
+        return next(iter(columns))
+    return "\n\n".join(f"columns {', '.join(numbers)}: {text}" for text, numbers in columns.items())
 
 
 def _unknown_text(answer: Mapping[str, Any]) -> str:

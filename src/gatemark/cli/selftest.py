@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
+from gatemark.consoles import stderr_console
 from gatemark.dut.recipe import complete_campaign
 from gatemark.facts import EchoLoop, SelfLatency
 from gatemark.report.table import Column, Table, table_of
@@ -71,7 +71,7 @@ def _announce(subject: Subject, cases: int) -> None:
 @contextlib.contextmanager
 def _progress() -> Iterator[Tell]:
     """Show steps while the block runs: live on a terminal, a line each elsewhere."""
-    out = Console(stderr=True, highlight=False, markup=False)
+    out = stderr_console()
     if not out.is_terminal:
 
         def print_line(step: Step) -> None:

@@ -179,8 +179,17 @@ def _facts(
     yield ("result", "self_test"), "none" if document.self_test is None else "measured"
     provenance = provenance_of(folder)
     if provenance is not None:
-        makes_ports = BED_KINDS[campaign["testbed"]["kind"]].makes_ports if campaign else False
-        yield from _equipment(provenance, makes_ports=makes_ports)
+        yield from _equipment(provenance, makes_ports=bool(campaign) and _makes_ports(folder, campaign))
+
+
+def _makes_ports(folder: ResultFolder, campaign: Mapping[str, Any]) -> bool:
+    testbed = campaign.get("testbed")
+    named = testbed.get("kind") if isinstance(testbed, dict) else None
+    kind = next((row for row in BED_KINDS.values() if row.name == named), None)
+    if kind is None:
+        what, fix = "campaign.json is damaged at testbed.kind", "restore the file, or measure again"
+        raise ResultError(what=what, where=str(folder.path), fix=fix)
+    return kind.makes_ports
 
 
 def _equipment(provenance: Provenance, *, makes_ports: bool) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Annotated, Self, get_args
 
@@ -36,6 +37,18 @@ def _network(text: str) -> str:
 def _file_name(text: str) -> str:
     if not text or "/" in text or text in {".", ".."}:
         raise ValueError("write a file name without folders; files go to {dir}")
+    return text
+
+
+def _module_name(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", text) is None:
+        raise ValueError("write the name of a kernel module, such as nf_conntrack")
+    return text
+
+
+def _sysctl_name(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_{}-]*(\.[A-Za-z0-9_{}/-]+)+", text) is None:
+        raise ValueError("write the name of a kernel setting with dots, such as net.ipv4.ip_forward")
     return text
 
 
@@ -82,12 +95,12 @@ class Recipe(BaseModel):
     """How long it may take from its start until its health commands succeed, where the campaign does not say it."""
     programs: dict[str, str] = Field(default_factory=dict)
     """Programs that the commands need, each with its Debian package."""
-    modules: dict[str, str] = Field(default_factory=dict)
+    modules: dict[Annotated[str, AfterValidator(_module_name)], str] = Field(default_factory=dict)
     """Kernel modules that it needs, each with the option of the kernel that builds it (`CONFIG_TUN`) or, where it does
     not come with the kernel, its Debian package. They are loaded before `setup`."""
-    sysctl: dict[str, str | int] = Field(default_factory=dict)
+    sysctl: dict[Annotated[str, AfterValidator(_sysctl_name)], str | int] = Field(default_factory=dict)
     """Kernel settings of the gateway's namespace, beyond or instead of those of the test bed."""
-    host_sysctl: dict[str, str | int] = Field(default_factory=dict)
+    host_sysctl: dict[Annotated[str, AfterValidator(_sysctl_name)], str | int] = Field(default_factory=dict)
     """Kernel settings that Linux keeps once for the whole machine; {table_size} and {hash_size} stand for those of the
     table. The values before are written back when the test bed is closed."""
     files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(default_factory=dict)

@@ -140,6 +140,9 @@ def with_scripts(imported: Imported, scripts: Sequence[Script]) -> Imported:
     return Imported(document=document, notes=tuple(notes), comments=comments)
 
 
+LOADS_MAX = 1000
+"""Loads of one script: each is a trial of a minute or so."""
+
 Setting = tuple[Any, ...]
 """Path of a key of the campaign, its value, and the variables that say it."""
 
@@ -159,7 +162,11 @@ def _common(script: Script, document: Mapping[str, Any]) -> Iterator[Setting]:
     if "n" in script.values and "m" in script.values:
         m, n = script.number("m"), script.number("n")
         yield "traffic.mix", f"{m}/{n}" if m < n else "1/1", "n", "m"
-    sizes = [int(size) for size in script.values.get("fsizes", script.values.get("fs", "")).split() if size.isdigit()]
+    sizes = [
+        int(size)
+        for size in script.values.get("fsizes", script.values.get("fs", "")).split()
+        if re.fullmatch("[0-9]{1,9}", size)
+    ]
     if sizes:
         families = set(TECHNOLOGIES[document["gateway"]["technology"]].families)
         only_ipv4 = families == {"ipv4"}
@@ -195,7 +202,14 @@ def _of_kind(script: Script, kind: Mapping[str, Any]) -> Iterator[Setting]:
             yield path, f"{script.number(name)}ms", name
     for path, names in kind.get("rows", {}).items():
         first, last, step = (script.number(name) for name in names)
-        yield path, list(range(first, last + 1, max(1, step))), *names
+        loads = range(first, last + 1, max(1, step))
+        if first < 0 or (last - first) // max(1, step) >= LOADS_MAX:
+            raise ConfigError(
+                what=f"from {first:,} to {last:,} in steps of {step:,} are more than {LOADS_MAX:,} loads",
+                where=", ".join(script.place(name) for name in names),
+                fix="choose a larger step",
+            )
+        yield path, list(loads), *names
 
 
 def _notes(script: Script, document: Mapping[str, Any]) -> Iterator[str]:

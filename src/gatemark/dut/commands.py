@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import shlex
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from gatemark.errors import TestBedError, TesterPortError
@@ -86,6 +88,8 @@ def run_command(
                 if part
             ),
         ) from None
+    except TooMuchOutputError as error:
+        raise TestBedError(what=f"`{shlex.join(command)}` {error}", where=where, fix=CHATTY) from None
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip() or "no output")[-800:]
         raise TestBedError(
@@ -105,9 +109,23 @@ def try_command(command: Sequence[str], seconds_max: float = COMMAND_SECONDS_MAX
     """Run `command` and return its standard output, or None if it could not run or failed: for removal and reading."""
     try:
         done = finished(command, seconds_max)
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired, TooMuchOutputError):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+OUTPUT_OCTETS_MAX = 16 << 20
+"""Of standard output or standard error of one command: a list of all connections of a large table has less."""
+
+
+CHATTY = "let it print less, or send its output to a file there"
+
+
+class TooMuchOutputError(Exception):
+    """A command printed more than anybody reads; it was killed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"printed more than {OUTPUT_OCTETS_MAX >> 20} MiB")
 
 
 def finished(
@@ -116,23 +134,63 @@ def finished(
     """Run `command` in a process group of its own; kill all of the group if it takes too long or we are stopped.
 
     `given` is its standard input. Octets that are no UTF-8 are replaced: a command may print whatever it likes.
-    Raises OSError if the command cannot run, TimeoutExpired if it takes too long.
+    Raises OSError if the command cannot run, TimeoutExpired if it takes too long, TooMuchOutputError.
     """
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
         start_new_session=True,
     ) as process:
         try:
-            stdout, stderr = process.communicate(given, timeout=seconds_max)
+            output, errors = _communicate(process, given, seconds_max)
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
-    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
+    return subprocess.CompletedProcess(list(command), process.returncode, output, errors)
+
+
+def _communicate(process: subprocess.Popen[bytes], given: str | None, seconds_max: float) -> tuple[str, str]:
+    """Write the standard input of a process and read the rest, as `Popen.communicate` does, but only so much."""
+    end = time.monotonic() + seconds_max
+    kept: dict[int, bytearray] = {}
+    with selectors.DefaultSelector() as selector:
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None, "both are pipes"
+            selector.register(stream, selectors.EVENT_READ)
+            kept[stream.fileno()] = bytearray()
+        waiting = memoryview(b"" if given is None else given.encode())
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready and time.monotonic() >= end:
+                raise subprocess.TimeoutExpired(process.args, seconds_max)
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    try:
+                        waiting = waiting[os.write(key.fd, waiting[: 1 << 16]) :]
+                    except BrokenPipeError:
+                        waiting = waiting[:0]
+                    if not waiting:
+                        selector.unregister(key.fileobj)
+                        process.stdin.close()
+                    continue
+                piece = os.read(key.fd, 1 << 16)
+                kept[key.fd] += piece
+                if not piece:
+                    selector.unregister(key.fileobj)
+                if len(kept[key.fd]) > OUTPUT_OCTETS_MAX:
+                    raise TooMuchOutputError
+        process.wait(max(0.0, end - time.monotonic()))
+    output, errors = (_text(octets) for octets in kept.values())
+    return output, errors
+
+
+def _text(octets: bytes | bytearray) -> str:
+    """Return what was printed with the line ends of this machine."""
+    return octets.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -133,8 +134,14 @@ def machine_settings(recipe: Recipe, table: GatewayTableModel) -> dict[str, str]
 
 
 def sysctl_script(settings: Mapping[str, str | int]) -> str:
-    """Write settings as a shell script that needs no `sysctl` program; a missing one is an error that names it."""
-    return "\n".join(f"echo '{value}' > /proc/sys/{name.replace('.', '/')}" for name, value in settings.items())
+    """Write settings as a shell script that needs no `sysctl` program; a missing one is an error that names it.
+
+    Nothing in a value is part of the script.
+    """
+    return "\n".join(
+        f"echo {shlex.quote(str(value))} > {shlex.quote('/proc/sys/' + name.replace('.', '/'))}"
+        for name, value in settings.items()
+    )
 
 
 def _no_dad(address: str) -> list[str]:

@@ -18,7 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, finished, hint_for, require_program
+from gatemark.dut.commands import (
+    CHATTY,
+    COMMAND_SECONDS_MAX,
+    TooMuchOutputError,
+    finished,
+    hint_for,
+    require_program,
+)
 from gatemark.dut.ssh import KILL_AFTER_SECONDS, PATIENCE_SECONDS, SshConnection
 from gatemark.errors import HostConnectionError, TestBedError
 
@@ -132,6 +139,9 @@ class Shell:
             raise
         except subprocess.TimeoutExpired:
             raise self._endless(script, where, fix, seconds_max) from None
+        except TooMuchOutputError as error:
+            what = f"`{script[:SHOWN_CHARACTERS]}` {error}"
+            raise TestBedError(what=what, where=where, fix=fix or CHATTY) from None
         output, status = _between(done.stdout, token)
         if status is None:
             raise self._unknown_end(done, where, began=output is not None)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import jinja2
 
+from gatemark.harmless import visible
 from gatemark.report import model, words
 from gatemark.report.comparison import comparison_plots, comparison_section
 from gatemark.report.counters import counter_section
@@ -86,6 +87,7 @@ def fill(template: str, **values: object) -> str:
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         autoescape=True,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -93,6 +95,10 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(count=words.format_count, duration=format_duration_ns, share=words.format_share)
     return environment
+
+
+def _visible(value: object) -> object:
+    return type(value)(visible(value)) if isinstance(value, str) else value
 
 
 def _template(name: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from gatemark.harmless import csv_text
 from gatemark.report.table import Plot
 
 CAPTIONS = "captions.md"
@@ -21,16 +20,10 @@ def plot_files(plots: Iterable[Plot]) -> Mapping[str, bytes]:
         name = f"{number:02d}-{_words(plot.drawing.name)}"
         files[f"{name}.pdf"] = plot.drawing.file("pdf")
         files[f"{name}.svg"] = plot.drawing.file("svg")
-        files[f"{name}.csv"] = _csv(plot.drawing.data())
+        files[f"{name}.csv"] = csv_text(plot.drawing.data()).encode()
         captions.append(f"- `{name}`: {plot.caption}\n")
     return files | {CAPTIONS: "".join(captions).encode()}
 
 
 def _words(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_CHARACTERS_MAX].strip("-") or "plot"
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from gatemark.harmless import visible
 from gatemark.report.plot_data import data_of
 
 if TYPE_CHECKING:
@@ -27,6 +30,11 @@ LEGEND_CHARACTERS = 110
 
 def add_legend(axes: Axes) -> None:
     """A legend above the axes, with the number of columns that its words leave room for."""
+    handles: list[Any] = [*axes.lines, *axes.containers]
+    for handle in handles:
+        label = str(handle.get_label())
+        if label.startswith("_") and not label.startswith(("_child", "_nolegend_", "_container")):
+            handle.set_label(f"\u200b{label}")  # matplotlib leaves out what begins with an underscore
     longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
     columns = max(1, min(4, LEGEND_CHARACTERS // (longest + 6)))
     axes.legend(
@@ -98,14 +106,15 @@ class Drawing:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
 
         buffer = io.BytesIO()
-        with matplotlib.rc_context(self._settings):
+        with matplotlib.rc_context(self._settings), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in any script
             figure: Any = self._axes().figure
             canvas: Any = FigureCanvasSVG(figure) if form == "svg" else FigureCanvasPdf(figure)
             if form == "svg":  # savefig would draw all of it twice
                 canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
             else:
                 canvas.print_pdf(buffer, metadata={"CreationDate": None, "Creator": None, "Producer": None})
-        return buffer.getvalue()
+        return visible(buffer.getvalue().decode()).encode() if form == "svg" else buffer.getvalue()
 
     def data(self) -> tuple[tuple[str, ...], ...]:
         """Return the figures that it shows as rows, the first of which names the columns."""
@@ -117,7 +126,8 @@ class Drawing:
     @property
     def _settings(self) -> Any:
         return {
-            "svg.fonttype": "none", "svg.hashsalt": self.name, "pdf.fonttype": 42, "font.family": "sans-serif",
+            "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": self.name, "pdf.fonttype": 42,
+            "font.family": "sans-serif",
             "font.size": 9.5, "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET,
             "ytick.color": QUIET, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
             "axes.grid.axis": "y", "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
@@ -140,4 +150,4 @@ def _inline(svg: str, name: str) -> str:
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
-    return element.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
+    return element.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(name))}" ', 1).strip()

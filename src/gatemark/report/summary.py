@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from gatemark.consoles import stdout_console
 from gatemark.report.comparison import comparison_section
 from gatemark.report.figure_tables import rate_tables
 from gatemark.report.observed import observations, phase_one_failures, suspect_words
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.series import series_section
 from gatemark.report.table import Section
-from gatemark.report.terminal import section_text, stdout_console
+from gatemark.report.terminal import section_text
 from gatemark.results.document import ResultDocument
 
 

@@ -12,13 +12,11 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
+from gatemark.consoles import stdout_console
 from gatemark.report.table import Column, Section, Table
-
-WIDTH_MAX = 100
-"""Columns that gatemark uses at most: on a wider terminal, in a file and in a pipe."""
 
 COLUMN_GAP = 2
 """Blanks between two columns."""
@@ -54,12 +52,6 @@ _FORMS = (
 
 _SEVERAL_PARTS = _Form(cell_width=22, repeated_apart=True)
 """Form of a table that fits in none."""
-
-
-def stdout_console() -> Console:
-    """A console on standard output, as wide as every table of gatemark may be."""
-    console = Console(highlight=False)
-    return Console(highlight=False, width=min(WIDTH_MAX, console.width) if console.is_terminal else WIDTH_MAX)
 
 
 def print_table(table: Table, *, styles: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
+from gatemark.harmless import visible
 from gatemark.report.table import Section, Table
 
 TextFormat = Literal["markdown", "latex"]
@@ -42,7 +44,8 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    return text.replace("-\n", "").replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>")
+    shown = visible(text).replace("-\n", "").replace("\\", "\\\\")
+    return re.sub(r"([|`\[\]])", r"\\\1", shown).replace("<", "&lt;").replace("\n", "<br>")
 
 
 def latex_table(table: Table) -> str:
@@ -74,7 +77,7 @@ def _latex_cell(text: str, *, numeric: bool) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX_CHARACTERS.get(character, character) for character in text).replace("\n", " ")
+    return "".join(_LATEX_CHARACTERS.get(character, character) for character in visible(text)).replace("\n", " ")
 
 
 _WRITERS: Mapping[TextFormat, Callable[[Table], str]] = {"markdown": markdown_table, "latex": latex_table}

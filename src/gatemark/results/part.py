@@ -41,7 +41,11 @@ class Part(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda name: name.rstrip("_")
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        populate_by_name=True,
+        alias_generator=lambda name: name.rstrip("_"),
     )
 
     @model_validator(mode="before")

@@ -5,13 +5,12 @@ Tables, CSV, headline, overview, comparison and plots are functions of these row
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
+from gatemark.harmless import csv_text
 from gatemark.results.coordinates import COORDINATES, MEANINGS, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
@@ -183,14 +182,10 @@ COLUMNS: Mapping[str, CsvColumn] = {
 
 def to_csv(rows: Iterable[Row]) -> str:
     """Return `result.csv`: a heading line, then one line for each quantity."""
-    out = io.StringIO()
     table = list(rows)
     others = dict.fromkeys(name for row in table for name in row.place if name not in COLUMNS)
     columns = {
         **{name: column.cell for name, column in COLUMNS.items()},
         **{name: _coordinate(name) for name in others},
     }
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(row) for cell in columns.values()] for row in table)
-    return out.getvalue()
+    return csv_text([[*columns], *([cell(row) for cell in columns.values()] for row in table)])

@@ -36,6 +36,7 @@ from pydantic import BaseModel, ValidationError
 from gatemark.errors import ResultError
 from gatemark.facts import CHECKSUMS
 from gatemark.files import NotAFileError, open_lock, open_to_read, replace_files
+from gatemark.harmless import json_of
 from gatemark.results import this_machine
 
 D = TypeVar("D", bound=BaseModel)
@@ -179,8 +180,8 @@ class ResultFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         """One JSON object of the folder."""
         try:
-            value = json.loads(self.read_text(name))
-        except json.JSONDecodeError as error:
+            value = json_of(self.read_text(name))
+        except ValueError as error:
             raise ResultError(
                 what=f"{name} is not JSON: {error}", where=str(self.path), fix="measure again, or restore the file"
             ) from error

@@ -7,7 +7,8 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from gatemark.report.terminal import section_text, stdout_console
+from gatemark.consoles import stdout_console
+from gatemark.report.terminal import section_text
 from gatemark.series.degradation import degradation_section
 from gatemark.series.document import ENDED, SeriesDocument
 from gatemark.series.report import section

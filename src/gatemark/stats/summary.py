@@ -17,7 +17,7 @@ Number = int | float
 class Summary(BaseModel):
     """The repetitions of one measurement. Units are those of the values."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     median: Number
     """Median of the repetitions (RFC 8219 section 12)."""

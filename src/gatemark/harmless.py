@@ -1,0 +1,79 @@
+"""Text and JSON of others, made harmless where it is shown or read: names, command output, files of results. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_UNSEEN = (
+    *(code for code in range(0x20) if chr(code) not in "\t\n"),
+    *range(0x7F, 0xA0),
+    *(0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    *(0x2028, 0x2029, 0xFEFF),
+)
+"""Control characters, what changes the direction of writing, and line ends that are none in a file."""
+_SHOWN = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _UNSEEN}
+_IN_JSON = {code: f"\\u{code:04x}" for code in _UNSEEN if code > 0x20}
+
+DEPTH_MAX = 64
+"""Objects and lists below each other; results have fewer than ten."""
+_DEEP = "it is nested too deeply"
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FIGURES = re.compile(r"-?[\d., -]*")
+
+
+def visible(text: str) -> str:
+    r"""Return a text whose control characters can be seen: `\x1b` for an escape. Line ends and tabs stay."""
+    return text.translate(_SHOWN)
+
+
+def visible_json(text: str) -> str:
+    """Return a JSON document with escapes for what `json.dumps` leaves as it is."""
+    return text.translate(_IN_JSON)
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV. A text that a spreadsheet would compute as a formula begins with an apostrophe."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return f"'{shown}" if _FORMULA.match(shown) and not _FIGURES.fullmatch(shown) else shown
+
+
+def json_of(text: str) -> Any:
+    """Return a JSON document. Raises ValueError for everything that is damaged: NaN and Infinity are, too."""
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_number)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
+    if _is_deeper(value, DEPTH_MAX):
+        raise ValueError(_DEEP)
+    return value
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(depth == 0 or _is_deeper(part, depth - 1) for part in parts)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is larger than any number that can be kept")
+    return value

@@ -1,0 +1,104 @@
+"""Whatever lies in a result folder or an archive: one error, or a result; never a traceback, and never much memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.archives import repacked
+from tests.simulated.engine import SimulatedDevice
+from tests.simulated.equipment import simulated_equipment
+
+from gatemark.archive.write import write_archive
+from gatemark.cli.main import main
+from gatemark.session import measure
+
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
+DAMAGES = {
+    "deep list": b"[" * 100_000,
+    "deep object": b'{"a":' * 100_000,
+    "number": b'{"schema": ' + b"9" * 5000 + b"}",
+    "list": b"[]",
+    "text": b'"x"',
+    "object": b"{}",
+    "zeros": b"\0" * 10,
+    "no UTF-8": b'{"a": "\xe9"}',
+    "surrogate": b'{"name": "\\ud800"}',
+    "infinity": b'{"schema": 1e999}',
+    "no number": b'{"schema": NaN}',
+    "nothing": b"",
+    "long": b"0" * (8 << 20),
+}
+FILES = (
+    "result.json", "provenance.json", "campaign.json", "gateway.json", "selftest.json", "campaign.toml", "trials.jsonl",
+    "result.csv", ".origin",
+)  # fmt: skip
+CAMPAIGN = """
+name = "router"
+repetitions = 1
+testbed = {kind = "loopback"}
+gateway = {technology = "router44"}
+traffic = {frame_sizes = {family = "ipv4", octets = [64]}}
+trial = {duration = "1s"}
+frame_loss = {rates = ["20k"]}
+"""
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good")
+    (folder / "campaign.toml").write_text(CAMPAIGN)
+    equipment = simulated_equipment(SimulatedDevice(capacity_forward=50_000))
+    return measure(folder / "campaign.toml", output=folder / "router", equipment=equipment).folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_one_error(
+    name: str, damage: bytes, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = shutil.copytree(good, tmp_path / "bad")
+    (bad / name).write_bytes(damage)
+    for command in (["report", str(bad)], ["compare", str(good), str(bad)], ["run", "--resume", str(bad)]):
+        status = main(command)
+        said = capsys.readouterr()
+        assert status in (0, 1, 2, 3), command
+        assert status == 0 or said.err.startswith(("error: ", "warning: ")) or said.out, command
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", [*FILES[:-1], "archive/archive.json"])
+def test_a_damaged_file_of_an_archive_is_not_verified(
+    name: str, damage: bytes, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def edit(files: dict[str, bytes]) -> None:
+        files[name] = damage
+
+    archive = repacked(write_archive(good, tmp_path / "good.tar.gz").path, tmp_path / "bad.tar.gz", edit)
+    assert main(["archive", "--verify", str(archive)]) in (1, 2, 3)
+    capsys.readouterr()
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "FIFO": os.mkfifo,
+    "folder": Path.mkdir,
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "loose link": lambda path: path.symlink_to("/nowhere"),
+}
+
+
+@pytest.mark.parametrize("put", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_file_is_one_error(
+    name: str, put: Callable[[Path], None], good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = shutil.copytree(good, tmp_path / "bad")
+    (bad / name).unlink(missing_ok=True)
+    put(bad / name)
+    for command in (["report", str(bad)], ["compare", str(good), str(bad)], ["run", "--resume", str(bad)]):
+        assert main(command) in (0, 1, 2, 3)
+    capsys.readouterr()
