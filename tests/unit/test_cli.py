@@ -54,11 +54,12 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("example", "said"),
     [
-        ("8-tayga-nat64", r"these run as root, .* every file of this machine:\n- setup: tayga --config"),
+        ("8-tayga-nat64", r"these run as root, .* every file of this machine:\n(- .*\n)*- setup: tayga --config"),
         ("2-linux-router4", r"these run as root, .* every file of this machine:\n"),
         (
             "10-nat64-between-ports",
-            r"at root@192.0.2.1 as the user that ssh logs in as, through `ssh .* sh -s`:\n- clear_state: ",
+            r"ports of this machine that are opened: left pci:0000:01:00.0, right pci:0000:01:00.1\n"
+            r"these run at root@192.0.2.1 as the user that ssh logs in as, through `ssh .* sh -s`:\n- clear_state: ",
         ),
         ("1-loopback-router4", r"none\n"),
     ],

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gatemark.archive.again import campaign_in
+from gatemark.archive.again import PRIVATE_PORTS, campaign_in
 from gatemark.archive.read import is_archive
 from gatemark.bed_kinds import BOOT_WORDS
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, varies
@@ -223,7 +223,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     given = {"setup": given.pop("setup", []), **given}  # it is run first
     for name, setting in given.pop("set", {}).items():
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
-    given = {**dict(_before_commands(campaign, recipe)), **given}
+    given = {**dict(_before_commands(recipe)), **given}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
@@ -234,15 +234,14 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     if control is not None and control.host is not None:
         cycles = f" (power_cycle {run})" if control.power_cycle else ""
         run = f"at {control.host} as the user that ssh logs in as{cycles}"
-    runs = {name for name in by_occasion if name != "port"}
-    return {"run": run if runs else None, "through": through, "by_occasion": by_occasion}
+    sides = (("left", campaign.left.port), ("right", campaign.right.port))
+    ports = [f"{side} {port}" for side, port in sides if port is not None and port not in PRIVATE_PORTS]
+    ports = [] if campaign.bed.makes_ports else ports
+    return {"ports": ports, "run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
-def _before_commands(campaign: Campaign, recipe: Recipe | None) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is opened, loaded, set and written before the first command runs."""
-    if not campaign.bed.makes_ports:
-        sides = (("left", campaign.left.port), ("right", campaign.right.port))
-        yield "port", [f"{side} {port}" for side, port in sides if port is not None]
+def _before_commands(recipe: Recipe | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is loaded, set and written before the first command runs."""
     if recipe is not None:
         yield "modules", [*recipe.modules]
         yield "sysctl", [f"{name} = {value}" for name, value in recipe.sysctl.items()]
@@ -283,10 +282,11 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
 
 
 def _commands_text(commands: Mapping[str, Any]) -> str:
-    if not commands["by_occasion"]:
-        return "none"
+    ports = [f"ports of this machine that are opened: {', '.join(commands['ports'])}"] if commands["ports"] else []
+    if commands["run"] is None:
+        return "\n".join(ports) or "none"
     through = "" if commands["through"] is None else f", through `{commands['through']}`"
-    lines = ["these ports are opened:" if commands["run"] is None else f"these run {commands['run']}{through}:"]
+    lines = [*ports, f"these run {commands['run']}{through}:"]
     lines += [f"- {name}: {line}" for name, lines_of in commands["by_occasion"].items() for line in lines_of]
     return "\n".join(line.rstrip().replace("\n", "\n    ") for line in lines)
 
