@@ -244,11 +244,11 @@ def namespace_with_ports() -> Iterator[list[str]]:
     inside = ["ip", "netns", "exec", name]
     run("ip", "netns", "add", name)
     try:
-        for side, network in (("left", "192.0.2"), ("right", "203.0.113")):
+        for side in ("left", "right"):
             run("ip", "-n", name, "link", "add", f"gm-g-{side}", "type", "veth", "peer", "name", f"gm-g-{side}-far")
             for end in (f"gm-g-{side}", f"gm-g-{side}-far"):
                 run("ip", "-n", name, "link", "set", end, "up")
-            run("ip", "-n", name, "address", "add", f"{network}.1/24", "dev", f"gm-g-{side}")
+        run("ip", "-n", name, "address", "add", "192.0.2.1/24", "dev", "gm-g-left")
         run("ip", "-n", name, "route", "add", "default", "via", "192.0.2.254")
         yield inside
     finally:
@@ -325,7 +325,7 @@ def as_nobody(engine: Path, file: Path, *arguments: str | Path) -> Ended:
     ("tables", "status", "needs"),
     [
         ({"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": ["1k"]}}, 1, "need root"),
-        (changed(TWO_PORTS, left__port="af_packet:lo", right__port="tap:gm-g-tap"), 2, "needs root"),
+        (changed(TWO_PORTS, left__port="tap:gm-g-one", right__port="tap:gm-g-two"), 2, "needs root"),
     ],
 )
 def test_missing_rights_are_told_before_anything_is_made(tables: Tables, status: int, needs: str) -> None:
