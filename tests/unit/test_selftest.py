@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.simulated.equipment import simulated_equipment
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
-from gatemark.config.model import EchoAsked
+from gatemark.config.model import Campaign, EchoAsked
 from gatemark.config.stateful import tuple_space
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.wire import WireTestBed
@@ -24,6 +25,7 @@ from gatemark.selftest.document import (
     Entry,
     SelfTest,
     TimedLatency,
+    conditions_of,
     load_self_test,
     port_kind_of,
     self_test_kind,
@@ -31,11 +33,22 @@ from gatemark.selftest.document import (
 )
 from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
 from gatemark.selftest.own_delay import _missing_echo
-from gatemark.selftest.run import Effort, Step, Subject, open_self_tester, run_self_test, subject_of
+from gatemark.selftest.run import (
+    QUICK,
+    Effort,
+    Step,
+    Subject,
+    loop_back_campaign,
+    open_self_tester,
+    run_self_test,
+    subject_of,
+)
 from gatemark.selftest.search import RATE_MIN, Tried, find_rate
 from gatemark.trial.request import trial_request
 
 PORTS = {"left": "ring", "right": "ring"}
+CONDITIONS = {"cores": "1", "queues": "chosen chosen", "cards": "", "kernel": "6.1", "engine": "0" * 64}
+CASE = Case(family="ipv4", frame_octets=64, direction="bidirectional", mode="fixed")
 EFFORT = Effort(
     search_ns=10_000_000, trial_ns=20_000_000, confirmations=2, sizes={"ipv4": (64, 1518), "ipv6": (84, 1518)}
 )
@@ -180,7 +193,7 @@ def test_all_combinations_are_planned() -> None:
 def test_echo_requests_to_itself_are_as_fast_as_the_slots_or_the_tester() -> None:
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=400_000, delays_ns=(20_000, 20_000))
     asked = EchoAsked(family="ipv6", frame_octets=122, shapes=((1, 4), (8, 4)))
-    subject = Subject(port_kind="ring", ports=PORTS, echo=asked)
+    subject = Subject(port_kind="ring", conditions=CONDITIONS, ports=PORTS, echo=asked)
     case = Case(family="ipv6", frame_octets=122, direction="forward", mode="fixed")
     with open_self_tester(subject, case, EFFORT, lambda _: None, simulated_equipment(device)) as tester:
         loops = list(tester.echo_loops(asked))
@@ -215,7 +228,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     steps: list[Step] = []
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
     asked = EchoAsked(family="ipv4", frame_octets=102, shapes=((2, 4),))
-    subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,), echo=asked)
+    subject = Subject(port_kind="ring", conditions=CONDITIONS, ports=PORTS, connections=(1_000,), echo=asked)
     count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
     assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 3
     for entry in count.entries:
@@ -230,30 +243,75 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     assert [step.number for step in steps] == list(range(1, steps[-1].count + 1))
     assert steps[0].left_s is None
     assert steps[-1].left_s is not None
-    assert load_self_test("ring") is None
-    assert store_self_test(count) == state_folder / "ring.json"
-    assert load_self_test("ring") == count
-    assert load_self_test("memif") is None
-    assert [path.name for path in state_folder.iterdir()] == ["ring.json"]
+    assert load_self_test("ring", CONDITIONS) is None
+    path = store_self_test(count)
+    assert load_self_test("ring", CONDITIONS) == count
+    assert load_self_test("memif", CONDITIONS) is None
+    assert [path] == list(state_folder.iterdir())
+
+
+@pytest.mark.parametrize("changed", ["cores", "queues", "cards", "kernel", "engine"])
+def test_a_self_test_under_other_conditions_is_not_used(changed: str, state_folder: Path) -> None:
+    first, second = document(), document(conditions=CONDITIONS | {changed: "other"})
+    assert store_self_test(first) != store_self_test(second)
+    assert load_self_test("memif", first.conditions) == first
+    assert load_self_test("memif", second.conditions) == second
+    assert load_self_test("memif", CONDITIONS | {changed: "a third"}) is None
+
+
+def between_ports(left: str, **testbed: Any) -> Campaign:
+    sides = {
+        side: {"port": port, "queues": 2, "ipv4": {"address": f"{net}.0.2", "gateway": f"{net}.0.1"}}
+        for side, port, net in (("left", left, "198.18"), ("right", "pci:0000:99:00.0", "198.19"))
+    }
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "router44"},
+                "testbed": {"kind": "ports", **testbed},
+                **sides,
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+                "throughput": {"maximum": "1M"},
+            }
+        )
+    )
+
+
+def test_cores_queues_cards_and_engine_are_conditions() -> None:
+    one = conditions_of(between_ports("pci:0000:01:00.0", cores=[1]), "engine-1")
+    assert one["cores"] == "1" and one["queues"] == "2 2" and "0000:01:00.0" in one["cards"]
+    others = [
+        conditions_of(between_ports("pci:0000:81:00.0", cores=[1]), "engine-1"),
+        conditions_of(between_ports("pci:0000:01:00.0", cores=[1, 2]), "engine-1"),
+        conditions_of(between_ports("pci:0000:01:00.0", cores=[1]), "engine-2"),
+    ]
+    assert one not in others
+    subject = subject_of(between_ports("pci:0000:01:00.0", cores=[1]))
+    campaign = loop_back_campaign(CASE, subject, QUICK)
+    assert (campaign.testbed.cores, campaign.left.queues) == ((1,), 2), "those of the campaign"
 
 
 def document(
-    *, machine: str | None = None, entries: tuple[Entry, ...] = (), latency: tuple[TimedLatency, ...] = ()
+    *,
+    machine: str | None = None,
+    conditions: Mapping[str, str] = CONDITIONS,
+    entries: tuple[Entry, ...] = (),
+    latency: tuple[TimedLatency, ...] = (),
 ) -> SelfTest:
     return SelfTest(
-        selftest=2, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
-        gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, lateness_max_ns=10**6,
+        selftest=2, machine=machine or stored.this_machine(), port_kind="memif", conditions=conditions,
+        measured_at="2025-01-01", gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, lateness_max_ns=10**6,
         entries=entries, self_latency=latency, clock=ClockFacts(resolution_ps=10_000, read_ps=20_000),
     )  # fmt: skip
 
 
 def test_a_self_test_of_another_machine_or_a_damaged_one_is_none(state_folder: Path) -> None:
     store_self_test(document(machine="another"))
-    assert load_self_test("memif") is None
-    store_self_test(document())
-    assert load_self_test("memif") is not None
-    (state_folder / "memif.json").write_text("{", encoding="utf-8")
-    assert load_self_test("memif") is None
+    assert load_self_test("memif", CONDITIONS) is None
+    path = store_self_test(document())
+    assert load_self_test("memif", CONDITIONS) is not None
+    path.write_text("{", encoding="utf-8")
+    assert load_self_test("memif", CONDITIONS) is None
 
 
 def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fixed") -> Entry:

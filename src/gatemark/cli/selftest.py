@@ -30,9 +30,9 @@ def selftest(
 ) -> int:
     """Measure the limits of the Tester alone: join its ports and send each mode of traffic as fast as possible.
 
-    gatemark keeps the result on this machine, by kind of port, and later reports show it beside their figures. A
-    self-test takes a quarter of an hour; with --quick, a few minutes. The exit status is 1 if no rate passed in some
-    mode.
+    gatemark keeps the result on this machine. Later reports show it beside their figures if kind of port, cores,
+    queues, cards, kernel and engine are the same. A self-test takes a quarter of an hour; with --quick, a few minutes.
+    The exit status is 1 if no rate passed in some mode.
 
     Example: gatemark selftest campaign.toml
 
@@ -63,7 +63,7 @@ def selftest(
 def _announce(subject: Subject, cases: int) -> None:
     left, right = subject.ports["left"], subject.ports["right"]
     words = f"self-test of ports of kind {subject.port_kind}: {cases} searches; kept in"
-    print(f"{words} {self_test_file(subject.port_kind)}", file=sys.stderr)
+    print(f"{words} {self_test_file(subject.port_kind, subject.conditions)}", file=sys.stderr)
     if subject.cable:
         print(f"join {left} and {right} with a cable, with nothing in between", file=sys.stderr)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
-from gatemark.dut.port_name import parse_port
+from gatemark.dut.port_name import NET_FOLDER, PortName, parse_port
 from gatemark.errors import ResultError
 from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
 from gatemark.files import replace_files
@@ -49,6 +53,8 @@ class SelfTest(Facts):
     """Host name and CPU: a self-test says nothing about another machine."""
     port_kind: str
     """With what its frames need beside, as `self_test_kind` has it."""
+    conditions: Mapping[str, str] = {}
+    """What else it depends on, as `conditions_of` has it: with another value of any of them it says nothing."""
     measured_at: str
     gatemark: str
     engine: str
@@ -103,6 +109,42 @@ def self_test_kind(campaign: Campaign) -> str:
     return "+".join((port_kind_of(campaign), *(name for name, needed in needs if needed)))
 
 
+def conditions_of(campaign: Campaign | None, engine_sha256: str) -> dict[str, str]:
+    """Return what a self-test depends on beside machine and kind of port, for a campaign or for none in particular.
+
+    Cores and queues as the campaign names them, cards with their drivers, the kernel, and the program of the engine.
+    """
+    sides = () if campaign is None else (campaign.left, campaign.right)
+    cores = () if campaign is None else campaign.testbed.cores
+    named = () if campaign is None or campaign.bed.makes_ports else [side.port or "" for side in sides]
+    return {
+        "cores": " ".join(map(str, cores)) or f"chosen of {len(os.sched_getaffinity(0))}",
+        "queues": " ".join(str(side.queues or "chosen") for side in sides) or "chosen chosen",
+        "cards": " ".join(_card(parse_port(port)) for port in named),
+        "kernel": platform.release(),
+        "engine": engine_sha256,
+    }
+
+
+def _card(port: PortName) -> str:
+    """Return a port with what the kernel knows of its card: vendor, device and driver."""
+    if port.kind == "pci":
+        device = Path("/sys/bus/pci/devices") / port.target
+    elif port.interface is not None:
+        device = NET_FOLDER / port.interface / "device"
+    else:
+        return port.kind
+    facts = [_first_line(device / name) for name in ("vendor", "device")]
+    return ":".join([port.kind, port.target, *facts, (device / "driver").resolve().name])
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def state_folder() -> Path:
     """Return where self-tests are kept: $XDG_STATE_HOME, else /var/lib for root and ~/.local/state for others."""
     named = os.environ.get("XDG_STATE_HOME")
@@ -110,26 +152,28 @@ def state_folder() -> Path:
     return base / "gatemark" / "selftest"
 
 
-def self_test_file(port_kind: str) -> Path:
-    """Return the file of the self-test of one kind of port."""
-    return state_folder() / f"{port_kind}.json"
+def self_test_file(port_kind: str, conditions: Mapping[str, str]) -> Path:
+    """Return the file of the self-test of one kind of port under some conditions."""
+    digest = hashlib.sha256(json.dumps(dict(conditions), sort_keys=True).encode()).hexdigest()
+    return state_folder() / f"{port_kind}-{digest[:8]}.json"
 
 
-def load_self_test(port_kind: str) -> SelfTest | None:
-    """Return the last self-test of this machine for a kind of port.
+def load_self_test(port_kind: str, conditions: Mapping[str, str]) -> SelfTest | None:
+    """Return the last self-test of this machine for a kind of port under the same conditions.
 
     None if there is none, if it is of another machine (a moved disk), or if this version cannot read it.
     """
     try:
-        stored = SelfTest.model_validate_json(self_test_file(port_kind).read_text(encoding="utf-8"))
+        stored = SelfTest.model_validate_json(self_test_file(port_kind, conditions).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
         return None
-    return stored if stored.machine == this_machine() and stored.port_kind == port_kind else None
+    is_same = (stored.machine, stored.port_kind, stored.conditions) == (this_machine(), port_kind, conditions)
+    return stored if is_same else None
 
 
 def store_self_test(document: SelfTest) -> Path:
     """Keep a self-test in place of the one before; raise ResultError if that cannot be written."""
-    path = self_test_file(document.port_kind)
+    path = self_test_file(document.port_kind, document.conditions)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_files(path.parent, {path.name: document.to_text().encode()})

@@ -98,6 +98,8 @@ def campaign_of(
     case: Case,
     *,
     ports: dict[str, str],
+    cores: tuple[int, ...] = (),
+    queues: tuple[int | None, int | None] = (None, None),
     trial_ns: int,
     lateness_max_ns: int = LATENESS_MAX_NS,
     udp_checksum: UdpChecksum = "computed",
@@ -115,8 +117,11 @@ def campaign_of(
     document: dict[str, Any] = {
         "name": "selftest",
         "gateway": _gateway(case),
-        "testbed": {"kind": "loopback"},
-        **{side: _side(case, side, ports[side]) | {"host_macs": macs} for side in ("left", "right")},
+        "testbed": {"kind": "loopback"} | ({"cores": list(cores)} if cores else {}),
+        **{
+            side: _side(case, side, ports[side]) | {"host_macs": macs} | ({"queues": count} if count else {})
+            for side, count in zip(("left", "right"), queues, strict=True)
+        },
         "traffic": {
             "direction": case.direction if not stateful else "forward",
             "frame_sizes": _frame_sizes(case),

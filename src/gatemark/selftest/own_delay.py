@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign, EchoAsked
 from gatemark.errors import GatemarkError, Interrupted
-from gatemark.selftest.document import CountedLoop, SelfTest, load_self_test, self_test_kind
+from gatemark.selftest.document import (
+    CountedLoop,
+    SelfTest,
+    conditions_of,
+    load_self_test,
+    self_test_file,
+    self_test_kind,
+)
 from gatemark.selftest.modes import Case
 from gatemark.selftest.run import Effort, Step, echo_asked, open_self_tester, subject_of
 from gatemark.technology import Family
+from gatemark.tester import Equipment
 
 RATES = (1_000, 10_000, 50_000)
 """Loads at which the Tester's own delays are measured before a campaign."""
 TRIAL_NS = 400_000_000
 
-_measured_here: dict[str, SelfTest] = {}
-"""What this process has measured before, by kind of port: one command may measure several campaigns."""
+_measured_here: dict[Path, SelfTest] = {}
+"""What this process has measured before, by the file that would hold it: one command may measure several campaigns."""
 
 
 def self_test_for(campaign: Campaign) -> SelfTest | None:
@@ -26,8 +36,9 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     kind of port can be joined to itself without moving a cable, they are measured now, which takes a second for each
     size or number of clients. A self-test that fails does not stop the campaign.
     """
-    kind = self_test_kind(campaign)
-    stored = _measured_here.get(kind) or load_self_test(kind)
+    kind, conditions = self_test_kind(campaign), conditions_of(campaign, Equipment().engine_sha256())
+    file = self_test_file(kind, conditions)
+    stored = _measured_here.get(file) or load_self_test(kind, conditions)
     if not _missing(campaign, stored) and _missing_echo(campaign, stored) is None:
         return stored
     try:
@@ -37,7 +48,7 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     except GatemarkError:
         return stored
     if document is not None:
-        _measured_here[kind] = document
+        _measured_here[file] = document
     return document
 
 

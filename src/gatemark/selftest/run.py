@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypedDict
@@ -30,6 +30,7 @@ from gatemark.selftest.document import (
     Entry,
     SelfTest,
     TimedLatency,
+    conditions_of,
     port_kind_of,
     self_test_kind,
     this_machine,
@@ -92,6 +93,12 @@ class Subject:
 
     port_kind: str
     """As self-tests are kept by it: `self_test_kind`."""
+    conditions: Mapping[str, str]
+    """What else it depends on: `conditions_of`."""
+    cores: tuple[int, ...] = ()
+    """Those that the campaign names for the Tester; none: they are chosen."""
+    queues: tuple[int | None, int | None] = (None, None)
+    """Those that the campaign names, left and right; None: they are chosen."""
     ports: dict[str, str]
     """Of both sides."""
     open_testbed: Callable[[Campaign], TestBed] | None = None
@@ -136,19 +143,22 @@ def subject_of(campaign: Campaign | None) -> Subject:
 
     Raises ConfigError for ports that cannot be joined.
     """
+    conditions = conditions_of(campaign, Equipment().engine_sha256())
     if campaign is None or campaign.bed.makes_ports:
         kind = DEFAULT_KIND if campaign is None else port_kind_of(campaign)
         cores = plan_cores(usable_cpus(), tester=() if campaign is None else campaign.testbed.cores)
         bed = WireTestBed(cores, port_kind=kind.rpartition("-")[2])
         return Subject(
             port_kind=kind if campaign is None else self_test_kind(campaign),
+            conditions=conditions,
             ports=bed.ports,
             open_testbed=lambda _: bed,
             lateness_max_ns=LATENESS_MAX_NS if campaign is None else campaign.validity.lateness_max_ns,
             connections=_connections(campaign),
             **_frames(campaign),
         )
-    kind = port_kind_of(campaign)
+    kind, named_cores = port_kind_of(campaign), tuple(campaign.testbed.cores)
+    queues = (campaign.left.queues, campaign.right.queues)
     named = {
         name: (side and side.port) or campaign.bed.default_port or ""
         for name, side in (("left", campaign.left), ("right", campaign.right))
@@ -158,6 +168,9 @@ def subject_of(campaign: Campaign | None) -> Subject:
         ports = {"left": "ring", "right": "ring"}
         return Subject(
             port_kind=self_test_kind(campaign),
+            conditions=conditions,
+            cores=named_cores,
+            queues=queues,
             ports=ports,
             lateness_max_ns=lateness_max_ns,
             connections=counts,
@@ -171,6 +184,9 @@ def subject_of(campaign: Campaign | None) -> Subject:
         )
     return Subject(
         port_kind=self_test_kind(campaign),
+        conditions=conditions,
+        cores=named_cores,
+        queues=queues,
         ports=named,
         cable=True,
         line_bits_per_second=campaign.line.rate,
@@ -255,6 +271,7 @@ class SelfTester:
             selftest=SELF_TEST_FORMAT,
             machine=this_machine(),
             port_kind=self._subject.port_kind,
+            conditions=self._subject.conditions,
             measured_at=now_iso(),
             gatemark=gatemark_version(),
             engine=str(hello["version"]),
@@ -429,6 +446,8 @@ def loop_back_campaign(case: Case, subject: Subject, effort: Effort) -> Campaign
     return campaign_of(
         case,
         ports=subject.ports,
+        cores=subject.cores,
+        queues=subject.queues,
         trial_ns=effort.trial_ns,
         lateness_max_ns=subject.lateness_max_ns,
         udp_checksum=subject.udp_checksum,
