@@ -19,7 +19,7 @@ from typing import Any
 from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
-from gatemark.campaign.journal import Journal
+from gatemark.campaign.journal import Journal, KeptTrials
 from gatemark.campaign.plan import Plan, plan_of
 from gatemark.campaign.result_document import build_document, host_of, telemetry_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
@@ -398,6 +398,7 @@ def document_of(
             ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
         ),
         clock=clock_of(record),
+        removed=sum(session.trials_removed for session in record.sessions),
         self_test=self_test_of(folder),
     )
 
@@ -417,7 +418,10 @@ def _start_provenance(
     """
     before = provenance_of(folder) if resumed else None
     earlier = () if before is None else before.sessions
+    with KeptTrials(folder.journal_file) as kept:
+        counts = {"trials_before": kept.lines, "trials_removed": kept.removed}
     session = Session(
+        **counts,
         started_at=this_machine.now_iso(),
         finished_at=None,
         resumed=resumed,

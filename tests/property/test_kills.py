@@ -139,6 +139,6 @@ def test_a_killed_campaign_goes_on_to_the_same_result(tmp_path: Path, endures: b
                 assert status == -signal.SIGKILL
                 kills += 1
             assert result_of(output) == whole
-            assert sorted(path.name for path in output.glob(".*")) == [".lock", ".origin"]
+            assert sorted(path.name for path in output.glob(".*")) == [".lock", ".origin", ".trials"]
     finally:
         driver.close()

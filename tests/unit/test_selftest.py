@@ -301,7 +301,8 @@ def document(
     return SelfTest(
         selftest=2, machine=machine or stored.this_machine(), port_kind="memif", conditions=conditions,
         measured_at="2025-01-01", gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1,
-        lateness_max_ns=10**6, entries=entries, self_latency=latency, clock=ClockFacts(resolution_ps=10_000, read_ps=20_000),
+        lateness_max_ns=10**6, entries=entries, self_latency=latency,
+        clock=ClockFacts(resolution_ps=10_000, read_ps=20_000),
     )  # fmt: skip
 
 

@@ -20,7 +20,9 @@ from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
+from gatemark.results.store import ResultFolder
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
+from gatemark.stored import provenance_of
 
 WriteCampaign = Callable[..., Path]
 DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)
@@ -211,6 +213,29 @@ def test_a_strangers_folder_is_neither_locked_nor_entered(
     assert not (folder / ".lock").exists()
     trusted = resume_campaign(folder, equipment=simulated_equipment(DEVICE), trust_commands=True)
     assert trusted.document.status == "complete"
+
+
+def test_trials_that_were_removed_by_hand_leave_a_trace(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    lines = (folder / "trials.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "trials.jsonl").write_bytes(b"".join(lines[:-2]))
+    document = resume_campaign(folder, equipment=simulated_equipment(DEVICE)).document
+    assert document.validity.removed == 2
+    record = provenance_of(ResultFolder.open(folder))
+    assert record is not None
+    assert [(session.trials_before, session.trials_removed) for session in record.sessions] == [
+        (0, 0),
+        (len(lines) - 2, 2),
+    ]
+    page = (folder / "report.html").read_text()
+    assert "2 trials were removed from the journal by hand between two sessions; they were made again." in page
+
+
+def test_a_torn_line_is_not_one_that_was_removed(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    with (folder / "trials.jsonl").open("ab") as journal:
+        journal.write(b'{"order": just being written')
+    assert resume_campaign(folder, equipment=simulated_equipment(DEVICE)).document.validity.removed == 0
 
 
 def test_a_folder_measured_on_another_machine_is_refused_before_its_test_bed_is_entered(

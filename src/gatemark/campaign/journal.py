@@ -21,9 +21,11 @@ import google_crc32c
 from pydantic import ValidationError
 
 from gatemark.errors import ResultError
-from gatemark.files import open_to_append, open_to_read, opened_folder
+from gatemark.files import open_lock, open_to_append, open_to_read, opened_folder
 from gatemark.trial.record import TrialRecord
 
+MARK_FILE = ".trials"
+"""Beside the journal: how many trials it has held, so that one that loses its end leaves a trace."""
 LINE_OCTETS_MAX = 64 << 20
 """A trial with 10,000 clients and samples of a whole hour has less than a tenth of it."""
 
@@ -33,14 +35,16 @@ class KeptTrials:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines = self._bytes = 0
+        self.lines = self._bytes = 0
         for line in _whole_lines(path) if path.exists() else ():
-            lines, self._bytes = lines + 1, self._bytes + len(line)
+            self.lines, self._bytes = self.lines + 1, self._bytes + len(line)
         self.torn_octets = path.stat().st_size - self._bytes if path.exists() else 0
         """Length of a last line that a killed process or a full disk left; 0 if there was none."""
         self._reader = records_of(path)
-        self.records: Iterator[TrialRecord] = islice(self._reader, lines)
+        self.records: Iterator[TrialRecord] = islice(self._reader, self.lines)
         """What was in the file when it was opened, in order; each is read when it is taken."""
+        self.removed = max(0, _most_trials(path) - self.lines)
+        """Trials that were in the file once and are not any more: somebody has removed them since."""
 
     def __enter__(self) -> Self:
         return self
@@ -66,8 +70,10 @@ class Journal(KeptTrials):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         try:
+            self._mark = open_lock(path.with_name(MARK_FILE))
             self._file = open_to_append(path)
             self._file.truncate(self._bytes)
+            self._set_mark()
             with opened_folder(path.parent) as folder:
                 os.fsync(folder)
         except OSError as error:
@@ -89,11 +95,18 @@ class Journal(KeptTrials):
                 self._file.truncate(self._bytes)
             raise _disk_error(self.path, error) from error
         self._bytes += len(line)
+        self.lines += 1
+        with suppress(OSError):  # a mark that is too low hides nothing but what is removed from here on
+            self._set_mark()
+
+    def _set_mark(self) -> None:
+        os.pwrite(self._mark.fileno(), f"{self.lines:<20}\n".encode(), 0)
 
     def close(self) -> None:
         """Close the file; what was not read of it is not read any more."""
         super().close()
         self._file.close()
+        self._mark.close()
 
 
 def records_of(path: Path) -> Generator[TrialRecord, None, None]:
@@ -110,6 +123,13 @@ def line_of(record: TrialRecord) -> bytes:
     """Return the line of a record, with its check and its end."""
     content = record.model_dump_json(exclude_defaults=True).encode()[:-1]
     return content + _check(content)
+
+
+def _most_trials(path: Path) -> int:
+    """Return how many trials a journal has held at most; 0 if nobody knows."""
+    with suppress(OSError, ValueError), open_to_read(path.with_name(MARK_FILE)) as file:
+        return int(file.read(20))
+    return 0
 
 
 def _check(content: bytes) -> bytes:

@@ -57,10 +57,12 @@ def build_document(
     telemetry: TelemetryPart | None = None,
     clock: ClockPart | None = None,
     self_test: SelfTestPart | None = None,
+    removed: int = 0,
 ) -> ResultDocument:
     """Gather everything that `result.json` holds.
 
-    The campaign must be complete (recipe and line rate filled in); `trials` says for each trial whether it is valid.
+    The campaign must be complete (recipe and line rate filled in); `trials` says for each trial whether it is valid,
+    `removed` how many were removed by hand between sessions.
     """
     departures = deviations(campaign)
     runs = [bounded(run, self_test, campaign.technology.name) for run in runs]
@@ -82,7 +84,7 @@ def build_document(
         ),
         runs_planned=runs_planned,
         runs=tuple(runs),
-        validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
+        validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns, removed=removed),
         host=host,
         telemetry=telemetry,
         deviations=departures,
@@ -92,7 +94,7 @@ def build_document(
     )
 
 
-def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int) -> Validity:
+def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int, removed: int = 0) -> Validity:
     """Count valid and invalid trials; reasons lose their figures, so that equal ones are counted together."""
     total, invalid, reasons = 0, 0, ReasonCounter()
     for trial in trials:
@@ -106,6 +108,7 @@ def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int) -> Val
         invalid=invalid,
         lateness_max_ns=lateness_max_ns,
         reasons=reasons.counted(),
+        removed=removed,
     )
 
 

@@ -21,7 +21,15 @@ def observations(document: ResultDocument) -> tuple[str, ...]:
         *_behaviour_sentences(document),
         *_count_sentences(document),
         *_zero_checksum_sentences(document),
+        *_removed_sentences(document),
     )
+
+
+def _removed_sentences(document: ResultDocument) -> Iterator[str]:
+    removed = document.validity.removed
+    if removed:
+        trials, they = ("trial was", "it was") if removed == 1 else ("trials were", "they were")
+        yield f"{removed} {trials} removed from the journal by hand between two sessions; {they} made again."
 
 
 def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ class Validity(Part):
     """A trial with a burst that the Tester sent later than this is invalid."""
     reasons: tuple[ReasonPart, ...]
     """Why trials were invalid; a trial may have several reasons."""
+    removed: int = 0
+    """Trials that somebody removed from the journal between two sessions, so that they were made again."""
 
 
 class HostPart(Part):

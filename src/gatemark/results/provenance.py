@@ -112,6 +112,11 @@ class Session(Facts):
     """SHA-256 of `engine.log` at its end, with what earlier sessions wrote. Null if it was not finished."""
     resumed: bool
     """Whether it went on with an earlier one."""
+    trials_before: int = 0
+    """Trials that the journal held at its begin."""
+    trials_removed: int = 0
+    """Trials that the journal had held and did not hold any more at its begin: they were removed by hand, and made
+    again."""
     machine: MachineFacts
     """The machine of the Tester."""
     software: SoftwareFacts

@@ -109,7 +109,16 @@ class ResultFolder:
 
     def discard(self) -> None:
         """Remove a folder in which nothing was measured; it stays if it holds files that are not gatemark's."""
-        for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock", ORIGIN):
+        for name in (
+            "campaign.toml",
+            "campaign.json",
+            "gateway.json",
+            "selftest.json",
+            "engine.log",
+            ".lock",
+            ".trials",
+            ORIGIN,
+        ):
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
