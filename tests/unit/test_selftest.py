@@ -278,14 +278,14 @@ def between_ports(left: str, **testbed: Any) -> Campaign:
 
 
 def test_cores_queues_cards_and_engine_are_conditions() -> None:
-    one = conditions_of(between_ports("pci:0000:01:00.0", cores=[1]), "engine-1")
-    assert one["cores"] == "1" and one["queues"] == "2 2" and "0000:01:00.0" in one["cards"]
+    first = conditions_of(between_ports("pci:0000:01:00.0", cores=[1]), "engine-1")
+    assert first["cores"] == "1" and first["queues"] == "2 2" and "0000:01:00.0" in first["cards"]
     others = [
         conditions_of(between_ports("pci:0000:81:00.0", cores=[1]), "engine-1"),
         conditions_of(between_ports("pci:0000:01:00.0", cores=[1, 2]), "engine-1"),
         conditions_of(between_ports("pci:0000:01:00.0", cores=[1]), "engine-2"),
     ]
-    assert one not in others
+    assert first not in others
     subject = subject_of(between_ports("pci:0000:01:00.0", cores=[1]))
     campaign = loop_back_campaign(CASE, subject, QUICK)
     assert (campaign.testbed.cores, campaign.left.queues) == ((1,), 2), "those of the campaign"
