@@ -99,6 +99,10 @@ class TesterPortError(OutsideGatewayError):
     """A port of the Tester is gone."""
 
 
+class ImpossibleTimeError(TestBedError):
+    """A time that a host told cannot be: its clock was set meanwhile. The trial says nothing."""
+
+
 class HostConnectionError(OutsideGatewayError):
     """No command reaches the gateway's host, or the connection was lost before a command had ended."""
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.open import open_testbed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.shell import Shell, shell_at
-from gatemark.errors import TestBedError
+from gatemark.errors import ImpossibleTimeError, TestBedError
 
 SETTING = "net.netfilter.nf_conntrack_max"
 
@@ -73,6 +74,23 @@ def test_clocks_without_nanoseconds_are_replaced(tmp_path: Path, monkeypatch: py
         begun_ns = time.monotonic_ns()
         elapsed_ns = control(tear_down="sleep 0.1").tear_down()
         assert 50_000_000 <= elapsed_ns <= time.monotonic_ns() - begun_ns + CLOCK_STEP_NS
+
+
+@pytest.mark.parametrize("step_s", [-3600, -0.2, 0.2, 3600])
+def test_a_clock_that_is_set_meanwhile_gives_no_time(
+    step_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`date` of the gateway's host is set while the command runs."""
+    (tmp_path / "date").write_text(
+        "#!/bin/sh\n"
+        f"now=$({shutil.which('date')} +%s%N)\n"
+        f"if test -e {tmp_path}/second; then now=$((now + {int(step_s * 1e9)})); fi\n"
+        f"touch {tmp_path}/second; echo $now\n"
+    )
+    (tmp_path / "date").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ImpossibleTimeError, match="the clock of the gateway's host was set"):
+        control(tear_down="sleep 0.1").tear_down()
 
 
 def test_a_tear_down_that_fails_is_no_time() -> None:

@@ -17,7 +17,7 @@ from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
-from gatemark.errors import ConfigError, HostConnectionError, TestBedError
+from gatemark.errors import ConfigError, HostConnectionError, ImpossibleTimeError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
@@ -362,6 +362,23 @@ class TestTearDown:
         record = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
         assert record.verdict is not None
         assert record.verdict.reasons == ("the gateway still holds 1000 connections after the tear-down",)
+
+    @pytest.mark.parametrize("count", [1000, 0])
+    def test_a_time_that_cannot_be_is_no_time(self, bench: MakeBench, count: int) -> None:
+        class Set(SimulatedGateway):
+            def tear_down(self) -> int:
+                super().tear_down()
+                raise ImpossibleTimeError(what="the clock was set", where="gateway", fix="")
+
+        lab = bench(procedure="connection_tear_down_rate", instead=Set(FAST))
+        duration_ns = 0 if count == 0 else measure(10_000, purpose="event", tears_down=True, count=count).duration_ns
+        step = Measure(
+            frames_per_second=10_000, duration_ns=duration_ns, purpose="event", tears_down=True, connections=count
+        )
+        record = lab.make(step, rate=10_000)
+        assert record.verdict is None
+        assert any("the clock was set" in reason for reason in record.observed.validity.reasons)
+        assert record.connections is not None and record.connections.tear_down_ns is None
 
     def test_an_unfilled_table_is_not_timed(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2)

@@ -18,7 +18,7 @@ from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.dut.base import Watched
 from gatemark.engine.client import JsonObject
-from gatemark.errors import ConfigError, OutsideGatewayError, TestBedError
+from gatemark.errors import ConfigError, ImpossibleTimeError, OutsideGatewayError, TestBedError
 from gatemark.trial.answer import phase_one_request, phase_two_request, step_number, validate_request, validation_rate
 from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
@@ -199,7 +199,10 @@ class _Trial:
                 what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
             )
         self._tell("tear-down", None)
-        self._learn(tear_down_ns=control.tear_down())
+        try:
+            self._learn(tear_down_ns=control.tear_down())
+        except ImpossibleTimeError as error:
+            self._learn(tear_down_fault=error.what)
         self._learn(counted_after_tear_down=self.makes.count())
         return self._judged()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,7 +24,7 @@ from gatemark.config.tables import (
 from gatemark.dut.base import await_success
 from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Shell, attempt
-from gatemark.errors import Problem, TestBedError
+from gatemark.errors import ImpossibleTimeError, Problem, TestBedError
 from gatemark.facts import SettingFact
 
 POLL_SECONDS = 0.05
@@ -37,6 +38,10 @@ VALUE = "gatemark_value"
 a part of it."""
 
 TEAR_DOWN = """set -eu
+up() {{
+  read -r up rest 2> /dev/null < /proc/uptime || up=
+  case $up in *.??) up=${{up%.*}}${{up#*.}}0000000 ;; *) up=- ;; esac
+}}
 now() {{
   time=$(date +%s%N)
   case $time in
@@ -46,14 +51,21 @@ now() {{
     }} ;;
   esac
 }}
+up; longest=$up
 now; before=$time
+up; shortest=$up
 {{
 {command}
 }} > /dev/null
-now; echo "$before $time"
+up; shortest="$shortest $up"
+now
+up; echo "$before $time $shortest $longest $up"
 """
 """Times a command where it runs, so that neither ssh nor our own start of it counts. Not every `date` knows nanoseconds
-(busybox, OpenBSD); then perl is used, else the kernel's uptime, which has hundredths of a second."""
+(busybox, OpenBSD); then perl is used, else the kernel's uptime, which has hundredths of a second. The time of day may
+be set meanwhile; uptime may not, so it is read just inside and just outside of the two times."""
+UPTIME_ERROR_NS = 20_000_000
+"""Of the difference of two readings in hundredths of a second."""
 
 
 ControlCommands = RecipeCommands | GatewayControlModel
@@ -138,19 +150,37 @@ class GatewayControl:
         return self._last_number(command, "count_connections", "count_connections", "that of the connections")
 
     def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took where the command ran (RFC 9693 section 4.8)."""
+        """Delete all connections; return the nanoseconds that it took where the command ran (RFC 9693 section 4.8).
+
+        Raises ImpossibleTimeError for a time that cannot be, by the uptime there and by the Tester's clock.
+        """
         where = f"{self._where}: tear_down"
         if self._commands.tear_down is None:
             raise TestBedError(what="there is no such command", where=where, fix='write for example "conntrack -F"')
+        begun_ns = time.monotonic_ns()
         output = self._do(TEAR_DOWN.format(command=self._commands.tear_down), "tear_down")
-        times = re.fullmatch(r"(\d+) (\d+)", (output.strip().splitlines() or [""])[-1])
+        own_ns = time.monotonic_ns() - begun_ns
+        times = re.fullmatch(r"(\d+) (\d+)((?: \d+){4}| - - - -)", (output.strip().splitlines() or [""])[-1])
         if times is None:
             raise TestBedError(
                 what=f"the gateway's clock was not read: {output.strip()[-200:]!r}",
                 where=where,
                 fix="the command runs in a POSIX shell with `date`, with `perl` where `date` knows no nanoseconds (%N)",
             )
-        return int(times[2]) - int(times[1])
+        took_ns = int(times[2]) - int(times[1])
+        if "-" in times[3]:
+            shortest_ns, longest_ns = 0, own_ns
+        else:
+            inside, end_inside, outside, end_outside = map(int, times[3].split())
+            shortest_ns, longest_ns = end_inside - inside, min(own_ns, end_outside - outside)
+        if not max(0, shortest_ns - UPTIME_ERROR_NS) <= took_ns <= longest_ns + UPTIME_ERROR_NS:
+            raise ImpossibleTimeError(
+                what=f"the clock of the gateway's host was set: a deletion took {took_ns / 1e6:.3f} ms by it, and"
+                f" {shortest_ns / 1e6:.0f} to {longest_ns / 1e6:.0f} ms by clocks that nobody sets",
+                where=where,
+                fix="let nothing set that clock by steps during a campaign (chronyd or ntpd slew it)",
+            )
+        return took_ns
 
     def reset(self) -> None:
         """Reset the gateway (RFC 6201 section 4)."""

@@ -290,6 +290,8 @@ def _judged_tear_down(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> 
     """Judge the deletion of all connections, or of none (RFC 9693 section 4.8)."""
     if trial.order.connections and (unfilled := _unfilled(trial, facts, rules)) is not None:
         return unfilled
+    if facts.tear_down_fault is not None:
+        return Validity(valid=False, reasons=(facts.tear_down_fault,)), None
     left = facts.counted_after_tear_down
     reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
     return Validity(valid=True), Verdict(passed=not reasons, reasons=reasons)

@@ -63,6 +63,9 @@ class ConnectionFacts(Facts):
     """Connections that the gateway counted after test phase 2; what phase 2 changes is only recorded."""
     tear_down_ns: int | None = None
     """Time in which the gateway deleted all connections, on its own clock (RFC 9693 section 4.8)."""
+    tear_down_fault: str | None = None
+    """Why there is no such time although the connections were deleted: the clock of the gateway's host was set. Null if
+    there is one."""
     counted_after_tear_down: int | None = None
     """Connections that the gateway counted then; more than 0 is a failure."""
     collapse: str | None = None
