@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from tests.judge import judged
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
@@ -171,6 +172,7 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
         declared_figures()
     )
     assert {name for quantity in quantities for name in quantity.coordinates} <= set(MEANINGS)
+    assert judged([result.folder]) == []
     for run in result.runs:
         assert run.limited_by != "tester"
         if isinstance(run, RateResult) and run.rate is not None:
@@ -188,6 +190,7 @@ def test_examples_of_series_run_against_the_simulated_engine(file: Path, tmp_pat
     result = measure_series(file, output=tmp_path / "out", equipment=equipment_without_hardware(device))
     assert [column.outcome for column in result.document.columns] == ["measured"] * len(load_series(file).columns)
     assert result.document.metrics
+    assert judged(column.folder for column in result.columns) == []
 
 
 def links() -> Iterator[Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.judge import judged
 
 from gatemark.archive.read import unpacked
 from gatemark.archive.verify import verify_archive
@@ -85,6 +86,14 @@ def test_all_are_small() -> None:
 def test_results_follow_from_journals(name: str) -> None:
     findings = verify_archive(GALLERY / f"{name}.tar.gz").findings
     assert [finding.words for finding in findings if finding.outcome == "differs"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_judge_that_shares_no_code_judges_alike(name: str) -> None:
+    with unpacked(GALLERY / f"{name}.tar.gz") as content:
+        folders = [path.parent for path in sorted(content.path.rglob("result.json"))]
+        assert folders
+        assert judged(folders) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
