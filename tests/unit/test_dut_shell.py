@@ -309,7 +309,7 @@ class TestSettings:
         class Noting(Shell):
             def __call__(self, script: str, *, where: str, fix: str = "", seconds_max: float = 0) -> str:
                 limits.append(seconds_max)
-                return "1 2"
+                return "1 2 - - - -"
 
         document = {"clear_state": "x", "tear_down": "x", "limits": {"clear_state": "15min", "tear_down": "40min"}}
         settings = GatewaySettings(table=GatewayTableModel(), named={})
