@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFin
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
 from gatemark.campaign.journal import Journal, KeptTrials
 from gatemark.campaign.plan import Plan, plan_of
+from gatemark.campaign.requests import preview_requests
 from gatemark.campaign.result_document import build_document, host_of, telemetry_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.telemetry import samples_text
@@ -29,10 +30,12 @@ from gatemark.dut.base import GatewayDescription, TestBed
 from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.errors import (
     ConfigError,
+    EngineError,
     GatemarkError,
     GatewayCollapsed,
     HostBootError,
     OutsideGatewayError,
+    Problem,
     ResultError,
     TestBedError,
 )
@@ -285,6 +288,7 @@ def _measure_in(
             plan = plan_of(tester.campaign)
             if on_plan is not None:
                 on_plan(plan, expected_ns(tester.campaign, plan))
+            _check_trials(tester)
             record = _start_provenance(folder, tester, gateway, machine, equipment.engine_sha256(), resumed=resumed)
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
@@ -299,6 +303,22 @@ def _measure_in(
                 _store(folder, session, [finished[number] for number in sorted(finished)], report=report)
         raise
     return CampaignResult(folder=folder.path, document=_store(folder, session, list(results), report=report))
+
+
+def _check_trials(tester: Tester) -> None:
+    """Raise ConfigError if the engine would refuse any trial of the campaign: before the first one, and all at once."""
+    problems: dict[Problem, None] = {}
+    for words, preview in preview_requests(tester.campaign):
+        try:
+            tester.engine.frames(preview)
+        except EngineError as error:
+            for problem in error.problems:
+                refused = replace(
+                    problem, what=f"the engine refuses a trial of {words}: {problem.where}: {problem.what}"
+                )
+                problems[replace(refused, where=tester.campaign.source)] = None
+    if problems:
+        raise ConfigError(problems=[*problems])
 
 
 @contextlib.contextmanager

@@ -129,6 +129,11 @@ class SimulatedEngine:
             "not_kept": 0,
         }
 
+    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+        """Show no frame: whatever is asked can be made."""
+        del body
+        return {"frames": []}
+
     def connections(self) -> JsonObject:
         """Return what the state table says of the gateway: endpoint-independent, one public address."""
         if not self._count:

@@ -83,7 +83,7 @@ PURE = (
     "config.map_tables", "config.key_value_file", "config.maptperf", "config.siitperf", "config.siitperf_script",
     "config.complete_stateful", "config.control", "config.keys", "config.vary", "config.views", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.report", "compare.setup",
-    "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
+    "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
     "results.ceiling", "results.connections", "results.coordinates", "results.document", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",

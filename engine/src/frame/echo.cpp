@@ -103,6 +103,7 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     echo.first_client_ = request.source.part.minimum;
     echo.first_destination_ = request.destination.part.minimum;
     echo.values_ = Divider{request.destination.part.count()};
+    echo.hosts_ = Divider{std::uint64_t{request.destination.part.count()} * request.destination.networks};
     echo.outside_ = std::move(outside);
     const FrameTemplate &sent = echo.stream_->sent(), &expected = echo.stream_->expected();
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
@@ -116,7 +117,7 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
 }
 
 FrameValues Echo::values_of(const EchoPlace& place) const noexcept {
-    const auto host = values_.divide(place.client * numbers_.shape().destinations + place.destination);
+    const auto host = values_.divide(hosts_.remainder(place.client * numbers_.shape().destinations + place.destination));
     return {.source_port = 0,
             .destination_port = 0,
             .source_host = static_cast<std::uint16_t>(first_client_ + place.client),

@@ -96,6 +96,7 @@ private:
     std::vector<std::uint64_t> client_edges_;  ///< their numbers, by client
     std::optional<std::uint16_t> client_vlan_;
     Divider values_{1};  ///< how many values the hosts of a network have
+    Divider hosts_{1};   ///< how many hosts there are; clients with more destinations than that together share them
     std::uint16_t first_client_ = 0, first_destination_ = 0;
     std::optional<PublicSide> outside_;
     EchoFrame sent_request_, expected_request_, sent_reply_, expected_reply_;

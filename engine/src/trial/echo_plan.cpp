@@ -59,9 +59,9 @@ void check_ends(const TrialRequest& request, const frame::StreamRequest& stream,
     check_clients(request, stream, shape, errors);
     check_numbered(stream.destination, destination, errors);
     const std::uint64_t hosts = std::uint64_t{stream.destination.part.count()} * stream.destination.networks;
-    if (shape.all_destinations() > hosts) {
+    if (shape.destinations > hosts) {
         errors.push_back(
-            {std::to_string(shape.all_destinations()) + " destinations need as many addresses; there are " + std::to_string(hosts),
+            {std::to_string(shape.destinations) + " destinations of a client need as many addresses; there are " + std::to_string(hosts),
              destination, "widen minimum to maximum, or use more networks"});
     }
 }

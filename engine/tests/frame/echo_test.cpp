@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
@@ -49,6 +50,25 @@ TEST(EchoNumbers, EveryRequestHasAPlaceOfItsOwnAndAWayBack) {
         }
         EXPECT_EQ(seen.size(), shape.requests());
     }
+}
+
+TEST(EchoNumbers, ClientsWithMoreDestinationsThanHostsShareThem) {
+    StreamRequest request = test::echo_request(Gateway::siit64);
+    request.destination.part.minimum = 2;
+    request.destination.part.maximum = 7;
+    const Echo echo = test::make_echo(request, small_shape, std::nullopt);
+    std::map<std::string, std::set<std::string>> asked;  // the destinations of each client
+    for (std::uint64_t i = 0; i < small_shape.requests(); ++i) {
+        const Bytes frame = test::sent_request(echo, i);
+        asked[test::to_hex(std::span{frame}.subspan(22, 16))].insert(test::to_hex(std::span{frame}.subspan(38, 16)));
+    }
+    std::set<std::string> hosts;
+    for (const auto& [client, destinations] : asked) {
+        EXPECT_EQ(destinations.size(), small_shape.destinations) << client;
+        hosts.insert(destinations.begin(), destinations.end());
+    }
+    EXPECT_EQ(asked.size(), small_shape.clients);
+    EXPECT_EQ(hosts.size(), 6U) << "12 destinations, 6 hosts";
 }
 
 StreamRequest nat64_request() {

@@ -102,7 +102,7 @@ TEST(EchoPlan, EachProblemIsNamed) {
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].direction = Direction::reverse; }), List{"directions"});
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground_n = 2; }), List{"directions[0]"});
     EXPECT_EQ(problems([](TrialRequest& r) { r.echo->shape.clients = 254; }), List{"directions[0].foreground.source"});
-    EXPECT_EQ(problems([](TrialRequest& r) { r.echo->shape.destinations = 40'000; }), List{"directions[0].foreground.destination"});
+    EXPECT_EQ(problems([](TrialRequest& r) { r.echo->shape.destinations = 80'000; }), List{"directions[0].foreground.destination"});
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground->destination.part.mode = frame::ValueMode::pseudorandom; }),
               List{"directions[0].foreground.destination.mode"});
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground->mapping.reset(); }), List{"directions[0].foreground.translation"});

@@ -25,6 +25,7 @@ from gatemark.results.search import SearchGoal
 from gatemark.search.goal import Measure, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.order import TrialOrder
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
 """What an estimate assumes while the line rate is unknown; a measurement never assumes it."""
@@ -117,6 +118,32 @@ def _works(campaign: Campaign, plan: Plan, line: int | None) -> Iterator[tuple[W
         yield known[alike]
 
 
+def counted_orders(campaign: Campaign, plan: Plan) -> Iterator[TrialOrder]:
+    """Yield an order of each kind of trial that the runs of a plan may have, on the slowest and the fastest gateway.
+
+    Loads are those of the first such trial.
+    """
+    line = _assumed_line(campaign, campaign.line.rate)
+    for run in plan.runs:
+        carried = line_maximum(campaign, run.cell, line)
+        kinds: dict[Any, TrialOrder] = {}
+        for gateway in PROCEDURES[run.procedure].gateways(campaign, run, carried):
+            trials = _CountedTrials(campaign, run, carried, gateway)
+            PROCEDURES[run.procedure].run.measure(trials)
+            for order in trials.orders:
+                step = order.step
+                kind = (
+                    order.form,
+                    step.connections,
+                    step.drawn_frames,
+                    step.tears_down,
+                    step.is_burst,
+                    step.alpha is None,
+                )
+                kinds.setdefault(kind, order)
+        yield from kinds.values()
+
+
 def _work_on(campaign: Campaign, run: Run, carried: int | None, gateway: AssumedGateway) -> Work:
     trials = _CountedTrials(campaign, run, carried, gateway)
     PROCEDURES[run.procedure].run.measure(trials)
@@ -131,6 +158,8 @@ class _CountedTrials:
         self.run = run
         self.line_maximum = line_maximum
         self.work = Work()
+        self.orders: list[TrialOrder] = []
+        """Every trial that was counted."""
         self._gateway = gateway
         self._ramp_ns = flow_ramp_ns(campaign, run.cell.connections or flow_count(campaign))
 
@@ -171,9 +200,19 @@ class _CountedTrials:
         form: TrialForm = PLAIN,
     ) -> MeasureStep:
         """Return what counts the trials of one repetition; the gateway loses nothing up to its rate."""
-        del repetition, loss_tolerance
+        del loss_tolerance
 
         def count(step: Measure) -> Measured:
+            order = TrialOrder(
+                run=self.run,
+                trial_number=1,
+                repetition=repetition,
+                attempt=0,
+                step=step,
+                connections_per_second=connections_per_second,
+                form=form,
+            )
+            self.orders.append(order)
             self.work += Work(1, self._trial_ns(step, connections_per_second, form))
             return self._gateway.measured(step)
 

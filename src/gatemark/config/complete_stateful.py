@@ -26,6 +26,9 @@ from gatemark.config.types import CONNECTIONS_MAX, Span
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
+FOUR_TUPLES_MAX = 1 << 40
+"""An order of them is a permutation of so many numbers at most."""
+
 
 def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield every reason why a stateful campaign cannot be run; the sides must have their foreground hosts."""
@@ -185,6 +188,15 @@ def _space(campaign: Campaign) -> Iterator[Problem]:
     """There must be as many four-tuples as connections (RFC 9693 section 4.1)."""
     connections = campaign.connections_model
     fix = "emulate more hosts (hosts.range), widen connections.source_ports, or lower connections.count"
+    space = tuple_space(campaign, max(connections.count, default=1))
+    if space.product > FOUR_TUPLES_MAX:
+        what = f"gives {space.product:,} four-tuples ({space.sources:,} source endpoints to {space.destinations:,}"
+        yield problem(
+            campaign,
+            "connections.source_ports",
+            f"{what} destination endpoints), more than the 2^40 that connections are chosen from",
+            "narrow the ranges of ports or hosts, or leave connections.destination_ports out",
+        )
     for count in sorted(connections.count, reverse=True):
         space = tuple_space(campaign, count)
         if space.product < count:

@@ -70,6 +70,10 @@ class Engine(Protocol):
     def exchange(self, body: Mapping[str, Any]) -> JsonObject:
         """Send packets as they are, and return what arrives."""
 
+    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return frames as a trial would send them; raise EngineError if there can be no such trial."""
+        ...
+
     def connections(self) -> JsonObject:
         """Return what the state table says about the gateway."""
 
