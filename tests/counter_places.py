@@ -37,6 +37,8 @@ JOURNAL_ONLY: Mapping[str, str] = {
     "direction.intended_duration_ns": "follows from the campaign",
     "direction.sending_ns": "judged for validity",
     "port.received_by_queue": "for a closer look at one trial",
+    "delay.negative_maximum_ns": "judged for validity",
+    "port.clock_error_ns": "judged for validity",
     "clocks.cycle_counter_ns": "judged for validity",
     "clocks.monotonic_raw_ns": "judged for validity",
 }

@@ -56,6 +56,7 @@ class ClassDelays:
         return {
             "samples": sum(count for _, count in histogram),
             "negative": self.negative,
+            "negative_maximum_ns": max(0, -min(self.pattern)) if self.negative else 0,
             "minimum_ns": histogram[0][0] if histogram else None,
             "maximum_ns": histogram[-1][0] if histogram else None,
             "percentiles": [

@@ -62,6 +62,8 @@ class SimulatedDevice:
 
     delays_ns: tuple[int, ...] = (50_000,)
     """Delays of the frames of a class in turn: frame j has number j mod n. One below 0 is an error of the clock."""
+    clock_error_ns: int = 0
+    """How far the engine says that the times of arriving frames may be off."""
     delay_spread_ns: int = 0
     """All delays of a trial are longer by an amount of its own, evenly drawn from 0 to this."""
     recovery_ns: int = 0

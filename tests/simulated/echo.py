@@ -170,6 +170,7 @@ def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0
         "delay": {
             "samples": 0,
             "negative": 0,
+            "negative_maximum_ns": 0,
             "minimum_ns": None,
             "maximum_ns": None,
             "percentiles": [],

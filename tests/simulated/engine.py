@@ -386,6 +386,7 @@ class SimulatedEngine:
         return {
             "link_up": self._link_up,
             "link_losses": 0 if self._link_up else 1,
+            "clock_error_ns": self.device.clock_error_ns,
             "received_by_queue": [
                 sum(
                     direction[of_class]["received"]

@@ -172,7 +172,7 @@ class TestHonesty:
         assert series.latency.typical_ns.values == (20_000, 20_000)
 
     def test_delays_below_zero_are_counted_and_in_no_figure(self, path: Path) -> None:
-        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(-500, 10_000, 20_000))
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(-500, 10_000, 20_000), clock_error_ns=500)
         (result,) = measure(path, device, campaign(delay={"load": 3000, **SHORT, "tags": 900}))
         series = only_series(result)
         assert series.negative == (2000, 2000)
@@ -304,7 +304,7 @@ class TestProgress:
         assert lines[1] == "  trial 1: 10.00k frames/s for 2s (load): passed; delay median 10us, 99.9 % 20us"
 
     def test_what_has_no_delay_is_told_as_well(self, path: Path) -> None:
-        device = SimulatedDevice(capacity_forward=9000, delays_ns=(10_000, -3))
+        device = SimulatedDevice(capacity_forward=9000, delays_ns=(10_000, -3), clock_error_ns=3)
         lines = self.lines(path, device, campaign(delay={"load": 10_000, **SHORT}))
         assert lines[1].endswith(
             "delay median 10us, 99.9 % 10us, 4,000 frames not delivered, 400 tags lost, 18,000 delays below 0"

@@ -63,6 +63,15 @@ def with_clocks(cycle_counter_ns: int, monotonic_raw_ns: int) -> TrialReport:
     return changed(report(), clocks=ClockFacts(cycle_counter_ns=cycle_counter_ns, monotonic_raw_ns=monotonic_raw_ns))
 
 
+def with_negative_delays(*, below_ns: int, clock_error_ns: int = 0) -> TrialReport:
+    def change(direction: DirectionResult) -> DirectionResult:
+        delay = changed(direction.foreground.delay, negative=3, negative_maximum_ns=below_ns)
+        return changed(direction, foreground=changed(direction.foreground, delay=delay))
+
+    right = changed(report().ports["right"], clock_error_ns=clock_error_ns)
+    return changed(with_direction(change), ports={**report().ports, "right": right})
+
+
 class TestReport:
     def test_is_written_again_exactly(self) -> None:
         device = SimulatedDevice(capacity_forward=900, faults={"hop_limit": 100}, duplicate_every=7)
@@ -97,6 +106,10 @@ class TestValidity:
     def test_two_clocks_may_differ_a_little(self, counter: int, raw: int) -> None:
         assert judge_validity(with_clocks(counter, raw), POLICY).valid
 
+    def test_a_clock_may_be_as_far_off_as_it_says(self) -> None:
+        assert judge_validity(with_negative_delays(below_ns=900, clock_error_ns=900), POLICY).valid
+        assert not judge_validity(with_negative_delays(below_ns=901, clock_error_ns=900), POLICY).valid
+
     def test_loss_at_the_gateway_is_none_of_its_business(self) -> None:
         lossy = report(SimulatedDevice(capacity_forward=1, faults={"udp_checksum": 1}, duplicate_every=1))
         assert judge_validity(lossy, POLICY).valid
@@ -124,6 +137,10 @@ class TestValidity:
             (lambda: with_clocks(2 * SECOND, 2 * SECOND + 201_000), "201us away from it, 200"),
             (lambda: with_clocks(2 * SECOND + 200_001, 2 * SECOND), "200us is allowed"),
             (lambda: with_clocks(SECOND // 10, SECOND // 10 + 100_001), "100us is allowed"),
+            (
+                lambda: with_negative_delays(below_ns=12_000),
+                "forward: 3 foreground frames arrived, by the clock, up to 12us before they were sent, 0s is allowed",
+            ),
             (
                 lambda: changed(report(), worker_pause_max_ns=1_000_001),
                 "a worker was held up for 1ms while frames waited for it, 1ms is allowed",

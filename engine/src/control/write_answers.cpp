@@ -93,6 +93,7 @@ Json port_json(const trial::PortReport& report) {
     Json own_drops = {{"neighbour_overflow", report.neighbor_drops.overflow}, {"neighbour_unanswered", report.neighbor_drops.unanswered}};
     Json json = {{"link_up", report.link_up},
                  {"link_losses", report.link_losses},
+                 {"clock_error_ns", report.clock_error.count()},
                  {"received_by_queue", report.received_by_queue},
                  {"foreign", foreign}};
     for (const io::OwnDrops::Counter& counter : io::OwnDrops::counters) {

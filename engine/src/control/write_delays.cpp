@@ -98,8 +98,15 @@ Json round_trips_json(const record::RoundTrips& round_trips, const pace::TickSca
 Json delay_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale) {
     const record::ClassDelays& delays = report.delays;
     const std::uint64_t samples = delays.all.samples();
-    Json json{{"samples", samples},           {"negative", delays.negative}, {"minimum_ns", nullptr}, {"maximum_ns", nullptr},
-              {"percentiles", Json::array()}, {"histogram", Json::array()},  {"tags", nullptr},       {"variation", nullptr}};
+    Json json{{"samples", samples},
+              {"negative", delays.negative},
+              {"negative_maximum_ns", nanoseconds(delays.negative_maximum, scale)},
+              {"minimum_ns", nullptr},
+              {"maximum_ns", nullptr},
+              {"percentiles", Json::array()},
+              {"histogram", Json::array()},
+              {"tags", nullptr},
+              {"variation", nullptr}};
     if (samples != 0) {
         json["minimum_ns"] = nanoseconds(delays.all.minimum(), scale);
         json["maximum_ns"] = nanoseconds(delays.all.maximum(), scale);

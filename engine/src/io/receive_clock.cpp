@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -48,6 +49,9 @@ void ReceiveClock::follow() {
     if (!now || now->port <= base_.port) {
         return;
     }
+    const std::uint64_t told = to_tester(now->port).value;
+    const std::uint64_t apart = std::max(told, now->tester) - std::min(told, now->tester);
+    error_ = std::max(error_, pace::Ticks{apart + uncertainty().value + now->width / 2});
     constexpr std::uint64_t stretch_min = 200'000'000;  // Tester ticks: about 100 ms
     double rate = rate_.load(std::memory_order_relaxed);
     if (now->tester - base_.tester >= stretch_min) {

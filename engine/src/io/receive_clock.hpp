@@ -34,6 +34,11 @@ public:
     [[nodiscard]] pace::Ticks to_tester(std::uint64_t port_ticks) const noexcept;
     /// Half of the time that the latest reading of both clocks took, which bounds its error.
     [[nodiscard]] pace::Ticks uncertainty() const noexcept { return {uncertainty_.load(std::memory_order_relaxed)}; }
+    /// How far a conversion may have been off since `forget_error`. At each comparison the time
+    /// that was told until then is that far from the one that is read, and both readings have an
+    /// error.
+    [[nodiscard]] pace::Ticks error() const noexcept { return error_; }
+    void forget_error() noexcept { error_ = uncertainty(); }
 
 private:
     struct Reading {
@@ -46,7 +51,8 @@ private:
     void publish(const Reading& anchor, double rate);
 
     Reader reader_;
-    Reading base_;  ///< the start of the period that gives the rate
+    Reading base_;       ///< the start of the period that gives the rate
+    pace::Ticks error_;  ///< of the control thread, as `follow`
     // What a receiver reads. It is consistent if the version is even, and the same before and
     // after.
     std::atomic<std::uint64_t> version_{0}, port_{0}, tester_{0};

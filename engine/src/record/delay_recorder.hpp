@@ -22,12 +22,14 @@ struct ClassDelays {
     DelayHistogram all;               ///< of the correct frames that were in time
     std::uint64_t negative = 0;       ///< correct frames that seem to have arrived before they were sent: two clocks disagree
     std::uint64_t negative_tags = 0;  ///< the tagged ones among them
+    pace::Ticks negative_maximum{};   ///< how long before it was sent one of them seems to have arrived, at most
     std::optional<DelayVariation> variation;
 
     void add(const ClassDelays& other) {
         all.add(other.all);
         negative += other.negative;
         negative_tags += other.negative_tags;
+        negative_maximum = std::max(negative_maximum, other.negative_maximum);
         if (other.variation) {
             variation ? variation->add(*other.variation) : void(variation = other.variation);
         }
@@ -84,9 +86,12 @@ private:
     [[nodiscard]] bool note_all(std::span<const pace::Ticks> sent, std::span<const pace::Ticks> arrived) noexcept;
     [[nodiscard]] std::size_t note_each(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
                                         std::span<const pace::Ticks> arrived) noexcept;
+    static constexpr std::uint64_t told_max = std::uint64_t{1} << 53;  ///< ticks: a damaged time stamp may be anything
+
     [[gnu::noinline]] bool note_unusual(std::uint64_t index, pace::Ticks sent, pace::Ticks arrived) noexcept {
         if (arrived < sent) {
             ++delays_.negative;
+            delays_.negative_maximum = std::max(delays_.negative_maximum, pace::Ticks{std::min(sent.value - arrived.value, told_max)});
             delays_.negative_tags += tags_ != nullptr && finder_.find(index) ? 1 : 0;
             return true;
         }

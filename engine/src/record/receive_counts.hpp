@@ -79,7 +79,7 @@ struct ForeignCounts {
     std::uint64_t other_trial = 0, neighbour = 0, fragment = 0, foreign = 0;
     static const std::array<Counter<ForeignCounts>, 4> counters;
 
-    std::vector<std::uint32_t> icmp = std::vector<std::uint32_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128
+    std::vector<std::uint64_t> icmp = std::vector<std::uint64_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128
 
     void add(const ForeignCounts& other) noexcept {
         add_counters(*this, other);

@@ -38,6 +38,8 @@ struct PortReport {
     bool link_up = false;
     /// How often the link was seen to go down while frames were sent or awaited.
     std::uint64_t link_losses = 0;
+    /// How far the times of arriving frames may be off; 0 where the Tester reads its own clock.
+    std::chrono::nanoseconds clock_error{};
     /// Correct frames by the queue on which they arrived.
     std::vector<std::uint64_t> received_by_queue;
     record::ForeignCounts foreign;

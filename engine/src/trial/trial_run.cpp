@@ -335,6 +335,11 @@ bool TrialRun::one_gave_up() const {
 
 void TrialRun::send() {
     follow_clocks();
+    for (const auto& side : parts_.sides) {
+        if (io::ReceiveClock* const clock = side->port.receive_clock()) {
+            clock->forget_error();
+        }
+    }
     const auto begun = SteadyClock::now();
     // Every worker listens before any of them sends: an idle list would take frames and drop them.
     listening_ = task_lists();
@@ -432,6 +437,9 @@ record::TagFacts TrialRun::tags_of(const DirectionPlan& plan, TrafficClass traff
 void TrialRun::fill_port(PortReport& report, Side side) const {
     const TesterSide& tester_side = parts_.side(side);
     report.link_up = tester_side.port.facts().link_up;
+    if (const io::ReceiveClock* const clock = tester_side.port.receive_clock()) {
+        report.clock_error = parts_.scale.time(clock->error());
+    }
     for (const PlacedReceiver& receiver : receivers_) {
         if (receiver.side == side) {
             report.received_by_queue.push_back(receiver.receiver->received_so_far());

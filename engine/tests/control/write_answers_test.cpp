@@ -60,6 +60,7 @@ TEST(WriteAnswers, DelaysAreInNanosecondsAndAbsentOnesAreNull) {
         part.delays.all.add(pace::Ticks{ticks});
     }
     part.delays.negative = 2;
+    part.delays.negative_maximum = {7};
     part.tags = record::TagFacts{.count = 500, .received = 499, .median = pace::Ticks{40}, .p999 = {}};
     part.delays.variation.emplace();
     part.delays.variation->add(-6);
@@ -68,6 +69,7 @@ TEST(WriteAnswers, DelaysAreInNanosecondsAndAbsentOnesAreNull) {
     Json written = to_json(report, half_nanoseconds)["directions"][0]["foreground"]["delay"];
     EXPECT_EQ(written["samples"], 1000);
     EXPECT_EQ(written["negative"], 2);
+    EXPECT_EQ(written["negative_maximum_ns"], 4) << "3.5 ns, rounded";
     EXPECT_EQ(written["minimum_ns"], 1) << "half a nanosecond, rounded";
     EXPECT_EQ(written["maximum_ns"], 500);
     EXPECT_EQ(written["percentiles"], Json::parse(R"([{"per_100000":50000,"ns":250},{"per_100000":90000,"ns":450},
@@ -80,7 +82,8 @@ TEST(WriteAnswers, DelaysAreInNanosecondsAndAbsentOnesAreNull) {
     written = to_json(report, half_nanoseconds)["directions"][0];
     EXPECT_EQ(written["foreground"]["delay"]["variation"]["histogram"], Json::parse("[[-3,1],[5,1]]"));
     EXPECT_EQ(written["foreground"]["delay"]["histogram"].size(), 500U) << "buckets that are the same to the nanosecond are one";
-    EXPECT_EQ(written["background"]["delay"], Json::parse(R"({"samples":0,"negative":0,"minimum_ns":null,"maximum_ns":null,"percentiles":[],
+    EXPECT_EQ(written["background"]["delay"],
+              Json::parse(R"({"samples":0,"negative":0,"negative_maximum_ns":0,"minimum_ns":null,"maximum_ns":null,"percentiles":[],
                   "histogram":[],"tags":null,"variation":null})"));
 }
 

@@ -51,6 +51,24 @@ TEST(ReceiveClock, FollowsAClockOfAnotherRate) {
     }
 }
 
+TEST(ReceiveClock, TellsHowFarAConversionWasOff) {
+    std::uint64_t jump = 0;
+    const auto clock = ReceiveClock::start([&](std::uint64_t& ticks) {
+        ticks = pace::CycleClock{}.now().value + jump;
+        return true;
+    });
+    ASSERT_NE(clock, nullptr);
+    clock->follow();
+    clock->forget_error();
+    clock->follow();
+    EXPECT_LT(clock->error().value, 100'000'000U);
+    jump = 1'000'000'000;
+    clock->follow();
+    EXPECT_GE(clock->error().value, 900'000'000U);
+    clock->forget_error();
+    EXPECT_LT(clock->error().value, 100'000'000U);
+}
+
 TEST(ReceiveClock, IsNotThereWhereTheClockCannotBeReadOrStandsStill) {
     EXPECT_EQ(ReceiveClock::start([](std::uint64_t&) { return false; }), nullptr);
     EXPECT_EQ(ReceiveClock::start([](std::uint64_t& ticks) { return ticks = 7, true; }), nullptr);

@@ -65,7 +65,7 @@ protected:
     void expect_balance() const {
         std::uint64_t counted = receiver_->foreign().other_trial + receiver_->foreign().neighbour + receiver_->foreign().fragment +
                                 receiver_->foreign().foreign;
-        for (const std::uint32_t count : receiver_->foreign().icmp) {
+        for (const std::uint64_t count : receiver_->foreign().icmp) {
             counted += count;
         }
         for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {

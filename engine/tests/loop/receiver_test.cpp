@@ -141,6 +141,7 @@ TEST_F(ReceiverTest, DelaysBelowZeroAreCountedAndNeverZero) {
     EXPECT_EQ(counts(TrafficClass::foreground).received, 2U);
     EXPECT_EQ(delays().negative, 1U);
     EXPECT_EQ(delays().negative_tags, 1U);
+    EXPECT_EQ(delays().negative_maximum.value, 1U);
     EXPECT_EQ(delays().all.samples(), 1U);
     EXPECT_EQ(tags_.delay(0), std::nullopt);
     EXPECT_EQ(tags_.delay(2), std::optional{pace::Ticks{0}});

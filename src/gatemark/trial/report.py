@@ -184,6 +184,9 @@ class PortFacts(Facts):
     """State of the link after the trial."""
     link_losses: Natural
     """How often the link was seen to go down while frames were sent or awaited; the Tester looks every 100 ms."""
+    clock_error_ns: Natural = 0
+    """How far the times of arriving frames may have been off: of the port's clock, as often as both clocks were
+    compared; 0 where the Tester reads its own clock, and in journals of before protocol 12."""
     received_by_queue: tuple[Natural, ...] = ()
     """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals of before
     protocol 11."""

@@ -82,6 +82,7 @@ def judge_validity(
     if form.echo is not None:
         reasons += _echo_problems(report, form.echo)
     reasons += _clock_problems(report.clocks)
+    reasons += _negative_delays(report)
     if not given_up and report.worker_pause_max_ns > policy.lateness_max_ns:
         reasons.append(
             f"a worker was held up for {format_duration_ns(report.worker_pause_max_ns)} while frames waited for it,"
@@ -186,6 +187,19 @@ def _clock_problems(clocks: ClockFacts) -> list[str]:
         f" {format_duration_ns(apart)} away from it, {format_duration_ns(allowed)} is allowed:"
         " the Tester's machine was suspended or moved, or its counter is not steady"
     ]
+
+
+def _negative_delays(report: TrialReport) -> Iterator[str]:
+    for side, port in report.ports.items():
+        for direction, class_name, counts in report.counts():
+            delay = counts.delay
+            if direction == arriving_at(side) and delay.negative_maximum_ns > port.clock_error_ns:
+                yield (
+                    f"{direction}: {delay.negative} {class_name} frames arrived, by the clock, up to"
+                    f" {format_duration_ns(delay.negative_maximum_ns)} before they were sent,"
+                    f" {format_duration_ns(port.clock_error_ns)} is allowed: the clocks of the Tester's CPUs or ports"
+                    " differ, or time stamps were damaged on the way"
+                )
 
 
 def _port_problems(side: str, port: PortFacts, arrivals: int, *, may_lose_link: bool) -> list[str]:
