@@ -136,10 +136,17 @@ class Cluster:
         daemon.wait()
 
     def _steps_of(self, node: str) -> list[int]:
-        """Return the processes of the jobs of a node: each has the node's name in its environment."""
+        """Return the daemons of a node's steps, then the processes of its jobs.
+
+        A job has the node's name in its environment; its daemon is its parent, which shows its title in place of an
+        environment.
+        """
         wanted = f"SLURMD_NODENAME={node}".encode()
-        pids = subprocess.run(["ip", "netns", "pids", NAMESPACE], capture_output=True, text=True, check=False).stdout
-        return [pid for pid in map(int, pids.split()) if wanted in _environment(pid).split(b"\0")]
+        said = subprocess.run(["ip", "netns", "pids", NAMESPACE], capture_output=True, text=True, check=False).stdout
+        pids = [int(pid) for pid in said.split()]
+        jobs = [pid for pid in pids if wanted in _environment(pid).split(b"\0")]
+        daemons = {parent for pid in jobs if _name_of(parent := _parent(pid)) == "slurmstepd"}
+        return [*daemons, *(pid for pid in jobs if pid not in daemons)]
 
     def inside(self, *command: str) -> list[str]:
         """Return a command that runs in the namespace of the cluster."""
@@ -180,6 +187,21 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def _parent(pid: int) -> int:
+    """Return the process that started another one; 0 if that one has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _descendants(pid: int) -> list[int]:

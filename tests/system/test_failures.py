@@ -24,7 +24,7 @@ from gatemark.engine.process import find_engine
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "mount", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
-TRIALS = 5
+TRIALS = 8
 PATIENCE_S = 60
 CAMPAIGN = """
 name = "interrupted"
@@ -74,6 +74,15 @@ class Running:
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < until, "no trial was made in time"
             time.sleep(0.02)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Stop it for a while, so that it makes no further trials, however long this test is held up."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> Ended:
         """Wait for the end."""
@@ -183,8 +192,9 @@ BREAKS: list[tuple[str, Break, str]] = [
 def test_what_breaks_in_the_middle_is_told_once(tmp_path: Path, recipe: str, break_it: Break, told: str) -> None:
     with running(tmp_path, recipe) as under_way:
         under_way.wait_for_trials(2)
-        name = under_way.name
-        break_it(under_way)
+        with under_way.held():
+            name = under_way.name
+            break_it(under_way)
         ended = under_way.end()
     message, hint = only_error(ended, 1)
     assert re.search(told, message, re.DOTALL), message
