@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -63,6 +64,12 @@ def open_lock(path: Path) -> IO[bytes]:
 def open_to_read(path: Path) -> IO[bytes]:
     """Open a file to read it."""
     return os.fdopen(_ordinary(path, os.O_RDONLY, 0), "rb")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with open_to_read(path) as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ can go wrong.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from gatemark.errors import (
     ResultError,
     TestBedError,
 )
+from gatemark.files import sha256_of
 from gatemark.report.model import TrialRow
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
@@ -313,10 +313,8 @@ def _check_trials(tester: Tester) -> None:
             tester.engine.frames(preview)
         except EngineError as error:
             for problem in error.problems:
-                refused = replace(
-                    problem, what=f"the engine refuses a trial of {words}: {problem.where}: {problem.what}"
-                )
-                problems[replace(refused, where=tester.campaign.source)] = None
+                what = f"the engine refuses a trial of {words}: {problem.where}: {problem.what}"
+                problems[replace(problem, what=what, where=tester.campaign.source)] = None
     if problems:
         raise ConfigError(problems=[*problems])
 
@@ -377,7 +375,7 @@ class _Session:
 def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *, report: bool) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and, if asked for, the report."""
     record = session.record
-    log = hashlib.sha256(folder.engine_log.read_bytes()).hexdigest() if folder.has(folder.engine_log.name) else None
+    log = sha256_of(folder.engine_log) if folder.has(folder.engine_log.name) else None
     end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": log}
     ended = record.sessions[-1].model_copy(update=end)
     folder.write_text(
@@ -458,7 +456,7 @@ def _start_provenance(
         raise _other_equipment(folder, differing)
     record = Provenance(
         seed=tester.campaign.seed,
-        campaign_sha256=_digest(folder),
+        campaign_sha256=sha256_of(folder.campaign_file),
         recipe_sha256=_recipe_digest(tester.campaign),
         tester_cpus=tuple(tester.testbed.tester_cores),
         line_bits_per_second=tester.campaign.line.rate,
@@ -517,10 +515,6 @@ def resolved(complete: Campaign) -> dict[str, Any]:
     return json.loads(json.dumps(complete.to_document()))  # type: ignore[no-any-return]
 
 
-def _digest(folder: ResultFolder) -> str:
-    return hashlib.sha256(folder.campaign_file.read_bytes()).hexdigest()
-
-
 def _recipe_digest(campaign: CampaignFile) -> str | None:
     return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
 
@@ -563,7 +557,7 @@ def _other_equipment(folder: ResultFolder, differing: Iterable[str]) -> ResultEr
 def _same_files(folder: ResultFolder) -> None:
     """Raise ResultError if campaign.toml is not that of the first session."""
     before = provenance_of(folder)
-    if before is not None and before.campaign_sha256 != _digest(folder):
+    if before is not None and before.campaign_sha256 != sha256_of(folder.campaign_file):
         raise _changed(folder, "campaign.toml has changed since the folder was made")
 
 

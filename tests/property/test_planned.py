@@ -25,19 +25,12 @@ from gatemark.technology import TECHNOLOGIES
 ROOT = Path(__file__).parents[2]
 
 
-def has_engine() -> bool:
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
     try:
         find_engine()
     except EngineError:
-        return False
-    return True
-
-
-pytestmark = pytest.mark.skipif(not has_engine(), reason="the engine is not built")
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+        pytest.skip("needs gatemark-engine")
     with start_engine(log=None) as opened:
         yield opened
 

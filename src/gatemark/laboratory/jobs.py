@@ -90,6 +90,6 @@ def _all_of(files: Sequence[Path], bed: Bed | None) -> list[CampaignText | Serie
 
 
 def _measuring(name: str, folder: Path) -> Job:
-    # The folder was made from the file of whoever submits it, and the machine of the job may be another one.
+    # Whoever submits the job has just made the folder from a file of theirs, perhaps on another machine than the job's.
     command = (*GATEMARK, "run", "--resume", str(folder.resolve()), "--trust-commands")
     return Job(name=name, folder=folder, commands=(command,), measures=True)
