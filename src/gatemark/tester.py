@@ -74,7 +74,7 @@ def open_tester(campaign: Campaign, bed: TestBed, equipment: Equipment, *, log: 
     Where the gateway works on this machine, its CPUs and the Tester's are kept from other runs meanwhile.
     """
     cpus = {*bed.gateway_cores, *bed.tester_cores} if bed.gateway_cores else set()
-    with claimed_cpus(cpus, result=None if log is None else log.parent), bed as testbed:
+    with claimed_cpus(cpus), bed as testbed:
         ported = _with_ports(campaign, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)

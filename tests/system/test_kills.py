@@ -1,4 +1,4 @@
-"""kill -9 of gatemark, engine and gateway at random moments: after a clean-up the machine is as before.
+"""kill -9 of gatemark, engine and gateway at random moments: a moment later the machine is as before, by itself.
 
 And the campaign goes on to its end. Needs root.
 """
@@ -144,11 +144,9 @@ def test_whatever_is_killed_whenever_the_machine_is_as_before(tmp_path: Path, en
             _, words = process.communicate(timeout=PATIENCE_S)
         where = f"{victim} killed {moment:.2f} s after it was there: status {process.returncode}, {words}"
         assert "Traceback" not in words, where
-        cleaned = remove_leftovers()
-        assert not cleaned, f"{where}; {cleaned}"
         until = time.monotonic() + PATIENCE_S
         while (after := state_of_the_machine()) != before:
-            assert time.monotonic() < until, f"{where}: {after} and not {before}; {cleaned}"
+            assert time.monotonic() < until, f"{where}: {after} and not {before}"
             time.sleep(0.1)
         if is_complete(output):  # it ended before the kill, or in spite of it
             number += 1

@@ -26,10 +26,11 @@ from tests.system.machine import gatemark, sees_kernel_threads
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.tables import SideModel
-from gatemark.dut import machine, naming
+from gatemark.dut import machine, naming, plumbing, recipe_gateway
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
+from gatemark.dut.guard import SURVIVOR
 from gatemark.dut.kernel_modules import missing_modules
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
@@ -437,15 +438,48 @@ def owner_of_a_bed() -> Iterator[tuple[subprocess.Popen[str], naming.BedName]]:
                 owner.terminate()
 
 
-def test_a_killed_owner_leaves_what_the_next_start_removes() -> None:
+def kill_with_its_survivor(owner: subprocess.Popen[str]) -> None:
+    """Kill a process and, before it, the one that would clean up after it."""
+    children = Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split()
+    (survivor,) = (pid for pid in children if SURVIVOR in Path(f"/proc/{pid}/cmdline").read_text())
+    for pid in (int(survivor), owner.pid):
+        os.kill(pid, signal.SIGKILL)
+    owner.wait()
+
+
+def test_after_a_kill_the_survivor_cleans_up() -> None:
     with owner_of_a_bed() as (owner, name):
         owner.kill()
-        owner.wait()
+        await_that(lambda: not name.folder.exists())
+        assert name not in naming.leftovers()
+        assert name.stem not in " ".join(everything_of_ours())
+
+
+def test_what_a_killed_owner_and_its_survivor_leave_the_next_start_removes() -> None:
+    with owner_of_a_bed() as (owner, name):
+        kill_with_its_survivor(owner)
         assert name in naming.leftovers()
         with new_bed("linux-router4"):
             assert name not in naming.leftovers()
         assert not (naming.NETNS_FOLDER / name.tester_namespace).exists()
         assert not name.folder.exists()
+
+
+def test_without_ipv6_in_the_kernel_ipv4_is_forwarded_and_an_ipv6_gateway_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kernel that is started with `ipv6.disable=1` lacks the folder of its settings."""
+    for module in (plumbing, recipe_gateway):
+        monkeypatch.setattr(module, "IPV6_SETTINGS", "/proc/sys/net/absent")
+    recipe = load_recipe("linux-router4")
+    sides = {side: recipe.side(side).model_copy(update={"ipv6": None}) for side in ("left", "right")}
+    with NetnsTestBed(recipe, sides, plan_cores(usable_cpus())) as bed:
+        passed_over = "[tester] [ ! -e /proc/sys/net/absent ] || echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6"
+        assert passed_over in bed.describe().commands
+        received, _ = exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
+        assert len(received) == 1
+    with pytest.raises(TestBedError, match=r"IPv6 is switched off in the gateway's kernel"), new_bed("linux-router6"):
+        pass
 
 
 def everything_of_ours() -> list[str]:
@@ -460,8 +494,7 @@ def test_cleanup_lists_what_is_left_and_removes_it() -> None:
     before = everything_of_ours()
     with owner_of_a_bed() as (owner, name):
         assert run_json("cleanup")["left"] == {"beds": [], "settings": []}
-        owner.kill()
-        owner.wait()
+        kill_with_its_survivor(owner)
         (left,) = run_json("cleanup", "--dry-run")["left"]["beds"]
         assert left["name"] == name.stem
         assert left["namespaces"] == [name.gateway_namespace, name.tester_namespace]

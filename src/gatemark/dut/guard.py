@@ -1,10 +1,16 @@
-"""Removal that cannot be forgotten: at exit, on signals that end the process, and undisturbed by a second Ctrl-C."""
+"""Removal that cannot be forgotten: at exit, on signals that end the process, and undisturbed by a second Ctrl-C.
+
+After `kill -9` another process does it.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -62,6 +68,32 @@ class CleanupGuard:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+SURVIVOR = "gatemark-survivor"
+"""The name, in its command line, of the process that waits for this one to be killed."""
+_CLEAN = "from gatemark.dut.cleanup import remove_leftovers; remove_leftovers()"
+
+
+@functools.cache
+def leave_a_survivor() -> None:
+    """Start, once, a process that cleans up if this one is killed; kernel settings would else stay as they are.
+
+    A shell reads a pipe whose other end only this process has: a line says that it ended by itself, and the end of the
+    pipe that it did not. The shell is in a session of its own, so nothing that a terminal sends reaches it. Where it
+    cannot be started, or is killed as well, the next test bed cleans up.
+    """
+    command = ["sh", "-c", 'read -r ended || exec "$@"', SURVIVOR, sys.executable, "-c", _CLEAN]
+    with contextlib.suppress(OSError):
+        survivor = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        atexit.register(survivor.communicate, b"ended\n")
 
 
 def _raise_interrupted(number: int, frame: FrameType | None) -> None:

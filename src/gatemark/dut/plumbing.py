@@ -54,6 +54,10 @@ REPORTED_SYSCTL = (
 """Settings left as they are but worth naming: they bound the ICMP errors that a trial may see."""
 
 
+IPV6_SETTINGS = "/proc/sys/net/ipv6/conf"
+"""A folder that a kernel lacks where IPv6 is switched off."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayEnd:
     """Addresses and routes of one interface of the gateway."""
@@ -136,12 +140,15 @@ def machine_settings(recipe: Recipe, table: GatewayTableModel) -> dict[str, str]
 def sysctl_script(settings: Mapping[str, str | int]) -> str:
     """Write settings as a shell script that needs no `sysctl` program; a missing one is an error that names it.
 
-    Nothing in a value is part of the script.
+    Where IPv6 is switched off, its settings have no meaning and are passed over. Nothing in a value is part of the
+    script.
     """
-    return "\n".join(
-        f"echo {shlex.quote(str(value))} > {shlex.quote('/proc/sys/' + name.replace('.', '/'))}"
-        for name, value in settings.items()
-    )
+    return "\n".join(_sysctl_line("/proc/sys/" + name.replace(".", "/"), value) for name, value in settings.items())
+
+
+def _sysctl_line(path: str, value: str | int) -> str:
+    line = f"echo {shlex.quote(str(value))} > {shlex.quote(path)}"
+    return f"[ ! -e {IPV6_SETTINGS} ] || {line}" if path.startswith("/proc/sys/net/ipv6/") else line
 
 
 def _no_dad(address: str) -> list[str]:

@@ -14,7 +14,7 @@ from gatemark.dut.control import POLL_SECONDS, GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.gateway_host import threads_of
 from gatemark.dut.gateway_kernel import SIDES, GatewayKernel, Links
-from gatemark.dut.plumbing import GATEWAY_SYSCTL, gateway_end, machine_settings, sysctl_script
+from gatemark.dut.plumbing import GATEWAY_SYSCTL, IPV6_SETTINGS, gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import substitute
 from gatemark.dut.shell import Shell
 from gatemark.dut.steering import renice
@@ -155,6 +155,8 @@ class RecipeGateway(GatewayControl):
                 self._note(["ip", "link", "add", *lower, "type", "vlan", "id", str(vlan)])
                 self._note(["ip", "link", "set", interface, "up"])
             end = gateway_end(self._recipe, side, self._sides[side], interface, self._edges)
+            if any(":" in address for address in end.addresses):
+                self._require_ipv6()
             for line in end.commands():
                 self._note(line)
         for file_name, text in self._recipe.files.items():
@@ -165,6 +167,14 @@ class RecipeGateway(GatewayControl):
                 raise naming.cannot_keep(path, error) from None
         for command in self._recipe.commands.setup:
             self.run(command, "setup", where=f"gateway {self._recipe.name}: setup", keep=True)
+
+    def _require_ipv6(self) -> None:
+        if try_command(self._kernel.place.shell(f"test -d {IPV6_SETTINGS}")) is None:
+            raise TestBedError(
+                what="IPv6 is switched off in the gateway's kernel, and its recipe gives it IPv6 addresses",
+                where=f"gateway {self._recipe.name}",
+                fix="boot without `ipv6.disable=1`, or give the gateway a kernel of its own (testbed.kernel)",
+            )
 
     def _await_start(self) -> None:
         """Wait until the gateway works; a daemon that ended is not waited for."""
