@@ -79,9 +79,47 @@ def other_connections(report: Report, _before: Report) -> None:
     report["connections"] = {"count": 7, "established": 7}
 
 
+def another_size(report: Report, _before: Report) -> None:
+    counts = report["directions"][0]["foreground"]
+    counts["frame_octets"] = (counts["frame_octets"] or 0) + 1
+
+
+def another_phase(report: Report, _before: Report) -> None:
+    if report["connections"] is None:
+        report["phases"].pop()
+    else:
+        report["connections"]["phase"] = {"establish": "use", "use": "establish"}[report["connections"]["phase"]]
+
+
+def other_clients(report: Report, _before: Report) -> None:
+    if report["echo"] is None:
+        report["echo"] = {"steady": None, "clients": [], "client_busy_ns": 0, "responder_busy_ns": 0}
+        report["echo"] |= {"all": NO_ROUND_TRIPS, "first": NO_ROUND_TRIPS}
+    else:
+        report["echo"]["clients"].append(report["echo"]["clients"][0])
+
+
+def one_reply_more(report: Report, before: Report) -> None:
+    if report["echo"] is None:
+        return off_by_one(report, before)
+    report["echo"]["clients"][0]["replies"] += 1
+
+
+def other_round_trips(report: Report, before: Report) -> None:
+    if report["echo"] is None:
+        return off_by_one(report, before)
+    report["echo"]["clients"][0]["rtt"]["requests"] += 1
+
+
+NO_ROUND_TRIPS: Report = {
+    "requests": 1,
+    "samples": 0,
+    "percentiles": [],
+    **dict.fromkeys(("minimum_ns", "mean_ns", "deviation_ns", "maximum_ns")),
+}
 LIES = (
     stale, another_number, another_rate, another_length, swapped, one_direction_less, doubled_counts, off_by_one,
-    other_connections,
+    other_connections, another_size, another_phase, other_clients, one_reply_more, other_round_trips,
 )  # fmt: skip
 
 
@@ -193,7 +231,14 @@ STATEFUL: dict[str, Any] = {
     "connection_tear_down_rate": {},
     "repetitions": 1,
 }
-CAMPAIGNS = {"stateless": STATELESS, "stateful": STATEFUL}
+ECHO: dict[str, Any] = {
+    **{name: table for name, table in ROUTER.items() if name != "throughput"},
+    "left": {"ipv4": {"address": "198.18.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-9"}}},
+    "right": {"ipv4": {"address": "198.19.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-99"}}},
+    "overload": {"clients": [1, 2, 5], "count": 20, "window": 4, "destinations": 8},
+    "repetitions": 6,
+}
+CAMPAIGNS = {"stateless": STATELESS, "stateful": STATEFUL, "echo": ECHO}
 DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5, establishment_rate=23_000)
 
 
@@ -259,7 +304,7 @@ def campaign_with_faults(whole: Whole, path: Path, seed: int) -> list[str]:
         outcome = session(kind, path, transport)
         kept = facts(path)
         assert kept == trials[: len(kept)], f"seed {seed}: a wrong number"
-        phases_max = 1 if kind == "stateless" else 4
+        phases_max = 4 if kind == "stateful" else 1
         assert transport.engine.trials_made <= (len(kept) - before + 1) * phases_max, f"seed {seed}: trials were lost"
         faults += transport.faults
         if not isinstance(outcome, GatemarkError):

@@ -57,8 +57,8 @@ def echo_trial(device: SimulatedDevice, body: Mapping[str, Any]) -> dict[str, An
                 "replies": echoes.replies,
             },
             "clients": clients,
-            "all": _round_trips(echoes, echoes.replies),
-            "first": _round_trips(echoes, min(first, echoes.replies)),
+            "all": _round_trips(echoes, echoes.requests, echoes.replies),
+            "first": _round_trips(echoes, first, min(first, echoes.replies)),
             "client_busy_ns": echoes.requests * BUSY_NS,
             "responder_busy_ns": echoes.answered * BUSY_NS,
         },
@@ -109,20 +109,25 @@ def _client(echo: Mapping[str, Any], echoes: _Echoes, number: int) -> dict[str, 
         "lost": lost,
         "duplicate": 0,
         "faulty": 0,
-        "rtt": _round_trips(echoes, replies),
+        "rtt": _round_trips(echoes, requests, replies),
     }
 
 
-def _round_trips(echoes: _Echoes, samples: int) -> dict[str, Any]:
+def _round_trips(echoes: _Echoes, requests: int, samples: int) -> dict[str, Any]:
     known = samples > 0
     rtt_ns = echoes.round_trip_ns
     return {
+        "requests": requests,
         "samples": samples,
         "minimum_ns": echoes.shortest_ns if known else None,
         "mean_ns": rtt_ns if known else None,
         "deviation_ns": rtt_ns // 10 if known else None,
         "maximum_ns": 2 * rtt_ns if known else None,
-        "percentiles": [{"per_100000": rank, "ns": rtt_ns} for rank in PERCENTILES if known],
+        "percentiles": [
+            {"per_100000": rank, "ns": rtt_ns if -(-requests * rank // 100_000) <= samples else None}
+            for rank in PERCENTILES
+            if requests
+        ],
     }
 
 
@@ -147,6 +152,7 @@ def _direction(body: Mapping[str, Any], echoes: _Echoes, way: str) -> dict[str, 
 
 def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0) -> dict[str, Any]:
     return {
+        "frame_octets": None,
         "intended": offered,
         "offered": offered,
         "received": received,

@@ -111,7 +111,11 @@ class SimulatedEngine:
             "worker_pause_max_ns": 20_000,
             "directions": directions,
             "ports": {side: self._port_facts(body, side, directions) for side in ("left", "right")},
-            "connections": {"count": self._count, "established": self._established}
+            "connections": {
+                "phase": body["connections"]["phase"],
+                "count": self._count,
+                "established": self._established,
+            }
             if body.get("connections") is not None
             else None,
             "kept_frames": [],
@@ -233,6 +237,8 @@ class SimulatedEngine:
             self._counts(body, totals[0][0], gaps[0], untranslated, losses[0], tags[0]),
             self._counts(body, totals[1][0], gaps[1], 0, losses[1], tags[1]),
         ]
+        for name, of_class in zip(("foreground", "background"), counts, strict=True):
+            of_class["frame_octets"] = (request.get(name) or {}).get("frame_octets")
         if body.get("connections") is not None and body["connections"]["phase"] == "establish":
             self._count, self._established = int(body["connections"]["count"]), counts[0]["received"]
             if body["connections"]["send_order"] == "pseudorandom":

@@ -6,8 +6,7 @@ from typing import Any
 
 from tests.trial_facts import blank, changed
 
-from gatemark.trial.delay import Percentile
-from gatemark.trial.echo import EchoClient, EchoFacts, EchoForm, EchoSteady, RoundTrips
+from gatemark.trial.echo import EchoClient, EchoFacts, EchoForm, EchoSteady, RankedRoundTrip, RoundTrips
 from gatemark.trial.report import Counts, DirectionResult, PortFacts, TrialReport
 
 FORM = EchoForm(
@@ -16,18 +15,22 @@ FORM = EchoForm(
 RATE_FORM = EchoForm(clients=2, window=4, count=11, destinations=8, pace_without_reply_ns=None, timeout_ns=10**9)
 
 
-def round_trips(samples: int, mean_ns: int = 1_000_000) -> RoundTrips:
+def round_trips(requests: int, samples: int, mean_ns: int = 1_000_000) -> RoundTrips:
     """Round trips of which the mean is known, and all else follows."""
     if not samples:
-        return blank(RoundTrips)
+        return blank(RoundTrips, requests=requests)
     ranks = (50_000, 90_000, 99_000, 99_900, 99_990, 99_999)
     return RoundTrips(
+        requests=requests,
         samples=samples,
         minimum_ns=mean_ns // 2,
         mean_ns=mean_ns,
         deviation_ns=mean_ns // 10,
         maximum_ns=3 * mean_ns,
-        percentiles=tuple(Percentile(per_100000=rank, ns=mean_ns + rank) for rank in ranks),
+        percentiles=tuple(
+            RankedRoundTrip(per_100000=rank, ns=None if requests * rank > samples * 100_000 else mean_ns + rank)
+            for rank in ranks
+        ),
     )
 
 
@@ -45,7 +48,7 @@ def client(number: int, *, requests: int = 88, lost: int = 0, late: int = 0, mea
         lost=lost,
         duplicate=0,
         faulty=0,
-        rtt=round_trips(replies, mean_ns),
+        rtt=round_trips(requests, replies, mean_ns),
     )
 
 
@@ -77,8 +80,8 @@ def report(*clients: EchoClient, mean_ns: int = 1_000_000, frames_per_second: in
     echo = EchoFacts(
         steady=EchoSteady(begin_ns=0, end_ns=10**9, requests=total["requests"], replies=total["replies"]),
         clients=clients,
-        all=round_trips(total["replies"], mean_ns),
-        first=round_trips(min(16, total["replies"]), 2 * mean_ns),
+        all=round_trips(total["requests"], total["replies"], mean_ns),
+        first=round_trips(min(16, total["requests"]), min(16, total["replies"]), 2 * mean_ns),
         client_busy_ns=1000 * total["requests"],
         responder_busy_ns=1000 * total["arrived"],
     )

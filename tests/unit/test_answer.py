@@ -22,7 +22,7 @@ from gatemark.results.run import RunResult
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, EstablishedConnections
 
-THREE = EstablishedConnections(count=3, established=3)
+THREE = EstablishedConnections(phase="establish", count=3, established=3)
 DEVICE = SimulatedDevice(capacity_forward=40_000)
 
 
@@ -59,6 +59,8 @@ LIES = {
     "it is of 7 frames/s, not of": lambda record: with_direction(record, frames_per_second=7),
     "it is of 1 ns, not of": lambda record: with_direction(record, intended_duration_ns=1),
     "it is of 3 connections, not of 0": lambda record: with_report(record, connections=THREE),
+    "its frames are of 84 octets, not of 64": lambda record: with_counts(record, frame_octets=84),
+    "it has the phases none, not settle, learn, send, drain, rest": lambda record: with_report(record, phases=()),
     "are accounted for": lambda record: with_counts(record, lost=first(record).foreground.lost + 1),
     "by queues": lambda record: with_counts(
         record, received=first(record).foreground.received - 1, late=first(record).foreground.late + 1

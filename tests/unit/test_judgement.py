@@ -300,12 +300,12 @@ class TestConnections:
     """RFC 9693 section 4.2: test phase 1 passes if every connection was established."""
 
     def test_one_that_is_missing_fails_whatever_the_tolerance(self) -> None:
-        established = EstablishedConnections(count=1000, established=999)
+        established = EstablishedConnections(phase="establish", count=1000, established=999)
         verdict = judge(changed(report(), connections=established), Fraction(1, 2))
         assert verdict == Verdict(passed=False, reasons=("1 of 1000 connections were not established",))
 
     def test_all_pass(self) -> None:
-        established = EstablishedConnections(count=1000, established=1000)
+        established = EstablishedConnections(phase="establish", count=1000, established=1000)
         assert judge(changed(report(), connections=established), Fraction(0)).passed
 
     def test_known_zero_checksums_are_correct_frames(self) -> None:

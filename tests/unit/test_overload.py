@@ -456,6 +456,17 @@ class TestPoint:
         assert (found_point.replies_per_second.summary, found_point.outstanding.summary) == (None, None)
         assert found_point.rtt_ns["p99.9"].values == (1_099_900,)
 
+    def test_a_request_without_a_reply_ranks_above_every_round_trip(self) -> None:
+        """0.5 % of the requests have no reply: p99 is known, p99.9 is theirs."""
+        lossy = client(0, requests=1000, lost=3, late=2)
+        found_point = point_of(LOAD, [trial(lossy, client(1, requests=1000)), trial(client(0), client(1))])
+        assert found_point.rtt_ns["p99"].values == (1_099_000, 1_099_000)
+        assert found_point.rtt_ns["p99.9"].values == (None, 1_099_900)
+        assert found_point.rtt_ns["p99.9"].summary is None
+        first, second = found_point.clients_apart
+        assert first.rtt_ns["p99.9"].values[0] is None
+        assert second.rtt_ns["p99.9"].values[0] == 1_099_900
+
     def test_faults_of_requests_and_replies_stay_apart(self) -> None:
         report = echo_facts.report(client(0), client(1))
         forward, reverse = report.directions
@@ -623,6 +634,15 @@ class TestReport:
         table = next(_tables(overload_columns.result([point(TAYGA[0]), collapsed])))
         assert table.rows[0] == ("gateway", "works", "collapsed")
         assert table.rows[1] == ("echo loss", "0.01 %", "\u2013")
+
+    def test_a_percentile_without_a_reply_says_in_how_many_repetitions(self) -> None:
+        some, all_of_them = point(TAYGA[0]), point(TAYGA[3])
+        unknown = {"p99.9": Figure(values=(None, 5), summary=None), "p99": Figure(values=(None, None), summary=None)}
+        some = some.model_copy(update={"rtt_ns": some.rtt_ns | unknown})
+        table = next(_tables(overload_columns.result([some, all_of_them])))
+        cells = {row[0]: row[1] for row in table.rows if len(row) > 1}
+        assert cells["99.9 %, ms"] == "no reply\nin 1 of 2"
+        assert cells["99 %, ms"] == "no reply"
 
     def test_figures_that_contradict_each_other_are_named(self) -> None:
         (fine,) = _consistency_notes(run_of(*TAYGA))

@@ -166,7 +166,7 @@ def test_a_gateway_that_forgets_a_connection_fails(tmp_path: Path) -> None:
     assert not verdict_of_phase_one(record.order, record.report, held - 1).passed
     once = replace(record.order, step=replace(record.order.step, drawn_frames=None))
     assert not verdict_of_phase_one(once, record.report, None).passed  # each once: 995 of 20,000 are missing
-    assert record.report.connections == EstablishedConnections(count=COUNT, established=held)
+    assert record.report.connections == EstablishedConnections(phase="establish", count=COUNT, established=held)
 
 
 def test_it_is_told_as_a_deviation() -> None:

@@ -53,7 +53,9 @@ def report(number: int, *, established: int | None = N, received: int = N, zero_
         direction="forward", frames_per_second=10_000, intended_duration_ns=10**8, sending_ns=10**8, lateness_max_ns=5,
         gave_up=False, lateness_histogram=(LatenessBucket(below_ns=10, bursts=number),), foreground=counts,
     )  # fmt: skip
-    connections = None if established is None else EstablishedConnections(count=N, established=established)
+    connections = (
+        None if established is None else EstablishedConnections(phase="establish", count=N, established=established)
+    )
     return blank(TrialReport, trial_number=number, cancelled=False, directions=(direction,), connections=connections)
 
 

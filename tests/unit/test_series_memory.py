@@ -80,7 +80,9 @@ def facts(**means: float) -> TelemetryFacts:
 
 
 def filled(established: int, first: TelemetryFacts, then: TelemetryFacts | None) -> tuple[float, float] | None:
-    report = blank(TrialReport, connections=EstablishedConnections(count=10, established=established))
+    report = blank(
+        TrialReport, connections=EstablishedConnections(phase="establish", count=10, established=established)
+    )
     valid = Validity(valid=True)
     attempt = PhaseOne(
         connections_per_second=1,

@@ -42,7 +42,8 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
             faults[std::string{frame::fault_names[i]}] = report.counts.faults[i];
         }
     }
-    Json json = {{"intended", report.intended},
+    Json json = {{"frame_octets", report.frame_octets ? Json(*report.frame_octets) : Json{}},
+                 {"intended", report.intended},
                  {"offered", report.offered},
                  {"lost", report.lost},
                  {"faults", faults},
@@ -103,6 +104,12 @@ Json port_json(const trial::PortReport& report) {
     return json;
 }
 
+Json connections_json(const trial::EstablishedConnections& connections) {
+    return {{"phase", connections.phase == state::Phase::establish ? "establish" : "use"},
+            {"count", connections.count},
+            {"established", connections.established}};
+}
+
 Json echo_json(const trial::EchoReport& report, const pace::TickScale& scale) {
     Json steady, clients = Json::array();
     if (report.steady) {
@@ -122,12 +129,12 @@ Json echo_json(const trial::EchoReport& report, const pace::TickScale& scale) {
                            {"lost", client.lost},
                            {"duplicate", client.duplicate},
                            {"faulty", client.faulty},
-                           {"rtt", round_trips_json(client.round_trips, scale)}});
+                           {"rtt", round_trips_json(client.round_trips, client.requests, scale)}});
     }
     return {{"steady", steady},
             {"clients", clients},
-            {"all", round_trips_json(report.all, scale)},
-            {"first", round_trips_json(report.first, scale)},
+            {"all", round_trips_json(report.all, report.all_requests(), scale)},
+            {"first", round_trips_json(report.first, report.first_requests, scale)},
             {"client_busy_ns", report.client_busy.count()},
             {"responder_busy_ns", report.responder_busy.count()}};
 }
@@ -186,8 +193,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
     }
     return {{"trial_number", report.trial_number},
             {"cancelled", report.cancelled},
-            {"connections",
-             report.connections ? Json{{"count", report.connections->count}, {"established", report.connections->established}} : Json{}},
+            {"connections", report.connections ? connections_json(*report.connections) : Json{}},
             {"echo", report.echo ? echo_json(*report.echo, scale) : Json{}},
             {"phases", phases},
             {"clocks", clocks_json(report.clocks)},

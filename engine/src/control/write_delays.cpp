@@ -68,21 +68,27 @@ Json variation_json(const record::DelayVariation& variation, std::uint64_t offer
     return json;
 }
 
-Json percentiles_json(const record::DelayHistogram& delays, const pace::TickScale& scale) {
+/// Of `total` frames: those that are not among the samples rank above all samples, so a percentile
+/// that falls on one of them is null.
+Json percentiles_json(const record::DelayHistogram& delays, std::uint64_t total, const pace::TickScale& scale) {
     Json list = Json::array();
     for (const std::uint64_t percentile : percentiles) {
-        const auto rank = static_cast<std::uint64_t>((static_cast<Wide>(delays.samples()) * percentile + 99'999) / 100'000);
-        list.push_back({{"per_100000", percentile}, {"ns", nanoseconds(delays.of_rank(rank), scale)}});
+        const auto rank = static_cast<std::uint64_t>((static_cast<Wide>(total) * percentile + 99'999) / 100'000);
+        const bool is_known = rank <= delays.samples();
+        list.push_back({{"per_100000", percentile}, {"ns", is_known ? Json(nanoseconds(delays.of_rank(rank), scale)) : Json{}}});
     }
     return list;
 }
 
 }  // namespace
 
-Json round_trips_json(const record::RoundTrips& round_trips, const pace::TickScale& scale) {
+Json round_trips_json(const record::RoundTrips& round_trips, std::uint64_t requests, const pace::TickScale& scale) {
     const std::uint64_t samples = round_trips.samples();
-    Json json{{"samples", samples},      {"minimum_ns", nullptr}, {"mean_ns", nullptr},
+    Json json{{"requests", requests},    {"samples", samples},    {"minimum_ns", nullptr},       {"mean_ns", nullptr},
               {"deviation_ns", nullptr}, {"maximum_ns", nullptr}, {"percentiles", Json::array()}};
+    if (requests != 0) {
+        json["percentiles"] = percentiles_json(round_trips.histogram(), requests, scale);
+    }
     if (samples != 0) {
         const Wide divisor = static_cast<Wide>(samples) * scale.ticks_per_second();
         json["minimum_ns"] = nanoseconds(round_trips.histogram().minimum(), scale);
@@ -90,7 +96,6 @@ Json round_trips_json(const record::RoundTrips& round_trips, const pace::TickSca
         json["deviation_ns"] =
             static_cast<std::uint64_t>(std::llround(round_trips.deviation() * 1e9 / static_cast<double>(scale.ticks_per_second())));
         json["maximum_ns"] = nanoseconds(round_trips.histogram().maximum(), scale);
-        json["percentiles"] = percentiles_json(round_trips.histogram(), scale);
     }
     return json;
 }
@@ -110,7 +115,7 @@ Json delay_json(const trial::ClassReport& report, bool with_histograms, const pa
     if (samples != 0) {
         json["minimum_ns"] = nanoseconds(delays.all.minimum(), scale);
         json["maximum_ns"] = nanoseconds(delays.all.maximum(), scale);
-        json["percentiles"] = percentiles_json(delays.all, scale);
+        json["percentiles"] = percentiles_json(delays.all, samples, scale);
     }
     if (with_histograms) {
         json["histogram"] = histogram_json(delays.all, scale);

@@ -77,6 +77,8 @@ struct Layout {
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
 
     [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept;
+    /// With FCS, without VLAN tag.
+    [[nodiscard]] std::size_t frame_octets() const noexcept { return end - ip + net::ethernet::header_bytes + net::ethernet::fcs_bytes; }
     [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
     [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
     [[nodiscard]] std::size_t source_address() const noexcept {

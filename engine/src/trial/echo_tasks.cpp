@@ -148,6 +148,20 @@ record::LossFacts EchoTasks::losses(Direction direction) const {
                                      [&](std::uint64_t index) { return parts_.echo.answered.arrived(index); });
 }
 
+/// How many requests were the first to their destination. In each period of indexes these come
+/// before all others.
+std::uint64_t EchoTasks::first_requests() const {
+    const frame::EchoShape& shape = echo().numbers().shape();
+    const std::uint64_t period = shape.slots() * shape.count, end = plan_.directions.front().frame_count;
+    std::uint64_t count = 0;
+    for (std::uint64_t begin = 0; begin < end; begin += period) {
+        for (std::uint64_t index = begin; index < std::min(begin + shape.slots(), end); ++index) {
+            count += has_offered(index) ? 1 : 0;
+        }
+    }
+    return count;
+}
+
 /// What the clients of a closed loop sent.
 void EchoTasks::fill_sent(EchoReport& report, pace::Ticks start) const {
     for (std::size_t queue = 0; queue < closed_loops_.size(); ++queue) {
@@ -219,6 +233,7 @@ EchoReport EchoTasks::report(pace::Ticks start) const {
         client.lost = client.requests > found ? client.requests - found : 0;
         report.all.add(client.round_trips);
     }
+    report.first_requests = first_requests();
     for (const Replies* const receiver : replies_) {
         report.first.add(receiver->handler().first());
         if (report.steady) {

@@ -44,6 +44,7 @@ private:
     [[nodiscard]] std::unique_ptr<loop::SendingTask> make_client(std::size_t queue, pace::Ticks start);
     /// Whether the port took request `index`.
     [[nodiscard]] bool has_offered(std::uint64_t index) const;
+    [[nodiscard]] std::uint64_t first_requests() const;
     void fill_sent(EchoReport& report, pace::Ticks start) const;
     void fill_sent_at_rate(EchoReport& report, pace::Ticks start) const;
     [[nodiscard]] std::chrono::nanoseconds since(pace::Ticks start, pace::Ticks time) const {

@@ -17,6 +17,7 @@
 namespace gatemark::trial {
 
 struct ClassReport {
+    std::optional<std::size_t> frame_octets;  ///< as in `frame::StreamRequest`; absent without frames, and in a trial of echo requests
     std::uint64_t intended = 0, offered = 0, lost = 0;
     record::ClassCounts counts;
     record::LossFacts loss;
@@ -65,6 +66,7 @@ struct ClockTimes {
 
 /// How many connections have an entry in the state table.
 struct EstablishedConnections {
+    state::Phase phase = state::Phase::establish;
     std::uint64_t count = 0, established = 0;
 };
 
@@ -85,8 +87,17 @@ struct EchoSteadyReport {
 struct EchoReport {
     std::optional<EchoSteadyReport> steady;  ///< absent if one client had ended before another began
     std::vector<EchoClientReport> clients;
-    record::RoundTrips all, first;  ///< first: of the first request to each destination
+    record::RoundTrips all, first;     ///< first: of the first request to each destination
+    std::uint64_t first_requests = 0;  ///< how many of those were offered
     std::chrono::nanoseconds client_busy{}, responder_busy{};
+
+    [[nodiscard]] std::uint64_t all_requests() const noexcept {
+        std::uint64_t sum = 0;
+        for (const EchoClientReport& client : clients) {
+            sum += client.requests;
+        }
+        return sum;
+    }
 };
 
 struct TrialReport {

@@ -406,6 +406,10 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
 }
 
 void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {
+    const std::optional<frame::Stream>& stream = traffic_class == TrafficClass::foreground ? plan.foreground : plan.background;
+    if (stream) {
+        report.frame_octets = stream->sent().layout.frame_octets();
+    }
     for (const PlacedReceiver& receiver : receivers_) {
         report.counts.add(receiver.receiver->counts(plan.direction, traffic_class));
         if (const record::DelayRecorder* const recorder = receiver.receiver->delays(plan.direction)) {
@@ -458,7 +462,8 @@ void TrialRun::fill_connections() {
         parts_.connections.established =
             plan_.connections->draws ? parts_.connections.table.filled() : report_.directions.front().foreground.counts.received;
     }
-    report_.connections = {.count = plan_.connections->identity.count, .established = parts_.connections.established};
+    report_.connections = {
+        .phase = plan_.connections->phase, .count = plan_.connections->identity.count, .established = parts_.connections.established};
 }
 
 void TrialRun::fill_kept_frames() {

@@ -117,6 +117,7 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
     report.directions.resize(1);
     report.directions[0].lateness.add(pace::Ticks{5});
     for (trial::ClassReport* const part : {&report.directions[0].foreground, &report.directions[0].background}) {
+        part->frame_octets = 84;
         part->loss.first_runs.push_back({1, 1});
         part->delays.all.add(pace::Ticks{5});
         part->delays.variation.emplace().add(3);

@@ -465,7 +465,7 @@ TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     EXPECT_EQ(ask({{"request", "connections"}, {"id", 8}})["answer"], "error");
     const Json established = ask(phase("establish", {"forward"}, 4000));
     ASSERT_EQ(established["answer"], "ok") << established;
-    EXPECT_EQ(established["connections"], Json::parse(R"({"count":400,"established":400})"));
+    EXPECT_EQ(established["connections"], Json::parse(R"({"phase":"establish","count":400,"established":400})"));
     const Json behaviour = ask({{"request", "connections"}, {"id", 8}});
     for (const char* const all : {"count", "established", "examined", "port_preserved", "parity_preserved", "port_class_preserved"}) {
         EXPECT_EQ(behaviour[all], 400) << all;
@@ -475,7 +475,9 @@ TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     for (const char* const order : {"fixed", "increasing", "decreasing", "pseudorandom"}) {
         const Json used = ask(phase("use", {"reverse", "forward"}, 10'000, order));
         ASSERT_EQ(used["answer"], "ok") << used;
+        EXPECT_EQ(used["connections"]["phase"], "use");
         for (const Json& direction : used["directions"]) {
+            EXPECT_EQ(direction["foreground"]["frame_octets"], 84);
             EXPECT_EQ(direction["foreground"]["received"], 1000) << order << direction["foreground"]["faults"];
         }
     }
@@ -642,6 +644,7 @@ TEST_F(RingTrial, EchoRequestsOfAClosedLoopAreAllAnswered) {
         for (const char* const count : {"requests", "arrived", "replies"}) {
             EXPECT_EQ(client[count], 120) << client;
         }
+        EXPECT_EQ(client["rtt"]["requests"], 120);
         EXPECT_EQ(client["rtt"]["samples"], 120);
         EXPECT_GE(client["rtt"]["mean_ns"], client["rtt"]["minimum_ns"]);
         EXPECT_GE(client["end_ns"], client["begin_ns"]);
@@ -651,6 +654,7 @@ TEST_F(RingTrial, EchoRequestsOfAClosedLoopAreAllAnswered) {
     }
     EXPECT_EQ(facts["all"]["samples"], 360);
     EXPECT_EQ(facts["first"]["samples"], 120);
+    EXPECT_EQ(facts["first"]["requests"], 120);
     EXPECT_EQ(facts["all"]["maximum_ns"], answer["directions"][1]["foreground"]["delay"]["maximum_ns"]);
     EXPECT_GT(facts["steady"]["requests"], 0);
     EXPECT_GT(facts["client_busy_ns"], 0);
@@ -665,8 +669,10 @@ TEST_F(RingTrial, EchoRequestsAtAConstantRateBeginAgainAfterTheLast) {
     EXPECT_EQ(answer["echo"]["clients"][0]["requests"], 167);
     EXPECT_EQ(answer["echo"]["clients"][2]["requests"], 166);
     EXPECT_EQ(answer["echo"]["clients"][1]["begin_ns"], 1'999'999) << "when it was due, on a clock of whole ticks";
-    EXPECT_EQ(answer["echo"]["first"]["samples"], 120 + 7 * 6 + 6)
-        << "of 360 requests and the first 140 of them again, seven times 18 and 14";
+    for (const char* const count : {"requests", "samples"}) {
+        EXPECT_EQ(answer["echo"]["first"][count], 120 + 7 * 6 + 6)
+            << "of 360 requests and the first 140 of them again, seven times 18 and 14";
+    }
     EXPECT_EQ(answer["echo"]["steady"]["requests"], 498);
 }
 

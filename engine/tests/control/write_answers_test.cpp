@@ -99,9 +99,29 @@ TEST(WriteAnswers, RoundTripsHaveAnExactMeanAndDeviation) {
     EXPECT_EQ(written["all"]["mean_ns"], 1'000'000'000'003);
     EXPECT_EQ(written["all"]["deviation_ns"], 2) << "of 0, 2, 4 and 6 ns: the square root of 5";
     EXPECT_EQ(written["all"]["maximum_ns"], 1'000'000'000'006);
-    EXPECT_EQ(written["first"], Json::parse(R"({"samples":0,"minimum_ns":null,"mean_ns":null,"deviation_ns":null,"maximum_ns":null,
+    EXPECT_EQ(written["first"],
+              Json::parse(R"({"requests":0,"samples":0,"minimum_ns":null,"mean_ns":null,"deviation_ns":null,"maximum_ns":null,
         "percentiles":[]})"));
     EXPECT_EQ(written["steady"], Json{});
+}
+
+TEST(WriteAnswers, ARequestWithoutAReplyRanksAboveEveryRoundTrip) {
+    trial::TrialReport report;
+    trial::EchoReport& echo = report.echo.emplace();
+    echo.clients.resize(1);
+    echo.clients[0].requests = 1'000;
+    echo.first_requests = 1;
+    for (std::uint64_t time = 1; time <= 990; ++time) {
+        echo.all.add(pace::Ticks{time});
+    }
+    const Json written = to_json(report, pace::TickScale{1'000'000'000})["echo"];
+    EXPECT_EQ(written["all"]["requests"], 1'000);
+    EXPECT_EQ(written["all"]["samples"], 990);
+    EXPECT_EQ(written["all"]["percentiles"],
+              Json::parse(R"([{"per_100000":50000,"ns":500},{"per_100000":90000,"ns":900},{"per_100000":99000,"ns":990},
+                  {"per_100000":99900,"ns":null},{"per_100000":99990,"ns":null},{"per_100000":99999,"ns":null}])"))
+        << "of 1000 requests, the 991st has no round trip";
+    EXPECT_EQ(written["first"]["percentiles"][0], Json::parse(R"({"per_100000":50000,"ns":null})"));
 }
 
 TEST(WriteAnswers, EveryFaultHasItsOwnName) {

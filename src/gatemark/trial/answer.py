@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from gatemark.config.model import Campaign
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.echo_request import echo_request
-from gatemark.trial.messages import TrialRequest
+from gatemark.trial.messages import Echo, TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.report import TrialReport, arriving_at
+from gatemark.trial.report import PhaseName, TrialReport, arriving_at
 from gatemark.trial.request import trial_request
 
 STEPS_MAX = 16
@@ -91,6 +92,7 @@ def mismatches(request: TrialRequest, report: TrialReport) -> Iterator[str]:
     loads = {way["direction"]: way["frames_per_second"] or 0 for way in request["directions"]}
     if request.get("echo") is not None:
         loads["reverse"] = 0
+    sizes = _sizes_of(request)
     if [way.direction for way in report.directions] != list(loads):
         said = ", ".join(way.direction for way in report.directions) or "no direction"
         yield f"it is of {said}, not of {', '.join(loads)}"
@@ -100,13 +102,61 @@ def mismatches(request: TrialRequest, report: TrialReport) -> Iterator[str]:
             yield f"{way.direction}: it is of {way.frames_per_second} frames/s, not of {loads[way.direction]}"
         if way.intended_duration_ns != request["duration_ns"]:
             yield f"{way.direction}: it is of {way.intended_duration_ns} ns, not of {request['duration_ns']}"
-    asked = request.get("connections")
-    count, told = None if asked is None else asked["count"], report.connections
+    for way in report.directions:
+        for name, counts in way.classes:
+            octets = sizes.get((way.direction, name))
+            if counts.frame_octets != octets:
+                yield f"{way.direction} {name}: its frames are of {counts.frame_octets} octets, not of {octets}"
+    phases = [phase.phase for phase in report.phases]
+    if phases != list(get_args(PhaseName)):
+        yield f"it has the phases {', '.join(phases) or 'none'}, not {', '.join(get_args(PhaseName))}"
+    asked, told = request.get("connections"), report.connections
+    count = None if asked is None else asked["count"]
     if (None if told is None else told.count) != count:
         yield f"it is of {0 if told is None else told.count} connections, not of {count or 0}"
+    elif asked is not None and told is not None and told.phase != asked["phase"]:
+        yield f"it is of connections to {told.phase}, not to {asked['phase']}"
     elif told is not None and told.established > told.count:
         yield f"{told.established} of {told.count} connections are established"
     yield from _differing_sums(report)
+    yield from _echo_mismatches(request.get("echo"), report)
+
+
+def _sizes_of(request: TrialRequest) -> dict[tuple[str, str], int]:
+    """Return the frame sizes of a request by direction and class; those of echo requests are not told."""
+    if request.get("echo") is not None:
+        return {}
+    sizes: dict[tuple[str, str], int] = {}
+    for way in request["directions"]:
+        for name, stream in (("foreground", way.get("foreground")), ("background", way.get("background"))):
+            if stream is not None:
+                sizes[way["direction"], name] = stream["frame_octets"]
+    return sizes
+
+
+def _echo_mismatches(asked: Echo | None, report: TrialReport) -> Iterator[str]:
+    """Yield where the clients of a report are not those of the request, and where their sums differ."""
+    facts = report.echo
+    clients = 0 if facts is None else len(facts.clients)
+    if clients != (0 if asked is None else asked["clients"]):
+        yield f"it is of {clients} clients, not of {0 if asked is None else asked['clients']}"
+    if facts is None:
+        return
+    requests, replies = (way.foreground for way in report.directions)
+    for name, by_clients, by_frames in (
+        ("requests", facts.total("requests"), requests.offered),
+        ("replies", facts.total("replies"), replies.received),
+        ("requests of round trips", facts.all.requests, facts.total("requests")),
+        ("round trips", facts.all.samples, sum(client.rtt.samples for client in facts.clients)),
+    ):
+        if by_clients != by_frames:
+            yield f"{by_clients} {name} by clients, and {by_frames} by frames"
+    for client in facts.clients:
+        unanswered = max(0, client.requests - client.replies - client.late - client.faulty)
+        if client.lost != unanswered:
+            yield f"client {client.client + 1}: {client.lost} requests were lost, and {unanswered} had no reply"
+        if client.rtt.requests != client.requests or client.rtt.samples > client.replies:
+            yield f"client {client.client + 1}: its round trips are not those of its requests"
 
 
 def _differing_sums(report: TrialReport) -> Iterator[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gatemark.trial.delay import Percentile
 from gatemark.trial.facts import Facts, Natural
 from gatemark.trial.messages import ClosedLoop, Echo
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -69,9 +68,20 @@ class EchoForm:
         }
 
 
+class RankedRoundTrip(Facts):
+    """A percentile of round-trip times over all requests (RFC 2330 section 11.3)."""
+
+    per_100000: Natural
+    """Rank in hundred-thousandths: 99,900 is 99.9 %."""
+    ns: Natural | None
+    """The time. A request without a correct reply in time ranks above all others; null if it has the rank."""
+
+
 class RoundTrips(Facts):
     """Times from just before a request is handed to its port until just after the poll that returns the reply."""
 
+    requests: Natural
+    """Requests handed over, answered or not."""
     samples: Natural
     """Correct replies in time."""
     minimum_ns: int | None
@@ -82,11 +92,11 @@ class RoundTrips(Facts):
     """Standard deviation of all samples."""
     maximum_ns: int | None
     """Longest round trip."""
-    percentiles: tuple[Percentile, ...]
-    """Percentiles within 0.1 % or 1 ns (RFC 2330 section 11.3)."""
+    percentiles: tuple[RankedRoundTrip, ...]
+    """Percentiles of all requests, within 0.1 % or 1 ns; empty without requests."""
 
     def percentile_ns(self, per_100000: int) -> int | None:
-        """Return a percentile that the engine reports; None if it does not or if there is no sample."""
+        """Return a percentile that the engine reports; None if it does not, or if no reply has that rank."""
         return next((percentile.ns for percentile in self.percentiles if percentile.per_100000 == per_100000), None)
 
 

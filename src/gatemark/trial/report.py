@@ -46,6 +46,8 @@ class LossFacts(Facts):
 class Counts(Facts):
     """Frames of one class in one direction."""
 
+    frame_octets: Natural | None
+    """Size of its frames as sent, with FCS and without VLAN tag. Null where it has none, and of echo requests."""
     intended: Natural
     """Frames that the plan asked for."""
     offered: Natural
@@ -213,10 +215,14 @@ class KeptFrame(Facts):
     """The frame in hexadecimal, without FCS."""
 
 
+PhaseName = Literal["settle", "learn", "send", "drain", "rest"]
+"""In their order."""
+
+
 class PhaseTime(Facts):
     """How long a phase of the trial took (RFC 2544 section 23)."""
 
-    phase: Literal["settle", "learn", "send", "drain", "rest"]
+    phase: PhaseName
     """The phase (RFC 2544 section 23)."""
     duration_ns: Natural
     """Its length."""
@@ -225,6 +231,8 @@ class PhaseTime(Facts):
 class EstablishedConnections(Facts):
     """Connections with an entry in the state table at the end of a trial (RFC 9693 section 4.2)."""
 
+    phase: Literal["establish", "use"]
+    """Whether the trial filled the state table or used it."""
     count: Natural
     """Number of connections that the trial is about."""
     established: Natural

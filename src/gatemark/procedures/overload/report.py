@@ -78,9 +78,15 @@ def meaning(run: OverloadResult) -> str:
         f" its own; frames of {format_sizes(run)} octets (IPv4 / IPv6). A round trip is from just before the request is"
         " handed to its port until just after the poll that returns the reply; the first request to a destination, for"
         " which the gateway makes its state, is in all figures but where it stands apart. Loss is what had no correct"
-        f" reply within {format_duration_ns(run.timeout_ns)}. Packets/s are of the time in which all clients ask,"
+        f" reply within {format_duration_ns(run.timeout_ns)}. Such a request ranks above every round trip: percentiles"
+        f' are of all requests, and one that falls on it is "{NO_REPLY}"; the other times are of the replies. Packets/s'
+        " are of the time in which all clients ask,"
         " and of requests or replies alone. Shown are medians of the repetitions, with 1st and 99th percentile."
     )
+
+
+NO_REPLY = "no reply"
+"""In the place of a percentile of the round-trip times that falls on a request without a correct reply in time."""
 
 
 def _tables(run: OverloadResult) -> Iterator[Table]:
@@ -116,11 +122,11 @@ def _lines(
     """Return the lines of the table by their headings; first those that such experiments print, in their order."""
 
     def time(key: str) -> PointColumn:
-        return _line(f"{rtt_words(key)}, {unit}", lambda point: point.rtt_ns[key], _in(unit_ns))
+        return Column(f"{rtt_words(key)}, {unit}", lambda point: _round_trip(point.rtt_ns, key, unit_ns))
 
     def first_time(key: str) -> PointColumn:
         label = f"first of each destination, {rtt_words(key)}, {unit}"
-        return _line(label, lambda point: point.first_rtt_ns[key], _in(unit_ns))
+        return Column(label, lambda point: _round_trip(point.first_rtt_ns, key, unit_ns))
 
     collapsed: PointColumn = Column("gateway", lambda point: "collapsed" if point.is_collapsed else "works")
     return {
@@ -227,7 +233,7 @@ def _client_table(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> T
     """Return the clients one by one: a client that gets less than the others is seen here."""
 
     def time(key: str) -> Callable[[tuple[OverloadPoint, EchoClientPart]], str]:
-        return lambda row: _cell(row[1].rtt_ns[key], _in(unit_ns)).split("\n")[0]
+        return lambda row: _round_trip(row[1].rtt_ns, key, unit_ns).split("\n")[0]
 
     columns: tuple[Column[tuple[OverloadPoint, EchoClientPart]], ...] = (
         Column("column", lambda row: _heading(row[0]).replace("\n", ", "), names=True, numeric=False),
@@ -253,6 +259,15 @@ def _cell(figure: Figure, words: Words) -> str:
     if summary.count == 1 or summary.p1 == summary.p99:
         return words(summary.median)
     return f"{words(summary.median)}\n{words(summary.p1)} {DASH} {words(summary.p99)}"
+
+
+def _round_trip(figures: Mapping[str, Figure], key: str, unit_ns: int) -> str:
+    """Return a round-trip time; a percentile that falls on a request without a reply says in how many repetitions."""
+    values = figures[key].values
+    unanswered = values.count(None) if key.startswith("p") else 0
+    if not unanswered:
+        return _cell(figures[key], _in(unit_ns))
+    return NO_REPLY if unanswered == len(values) else f"{NO_REPLY}\nin {unanswered} of {len(values)}"
 
 
 def _in(unit_ns: int) -> Words:

@@ -143,7 +143,8 @@ class OverloadPoint(Part):
     """Replies correct and in time while all clients asked."""
     rtt_ns: dict[str, Figure]
     """Round-trip times of all clients by name: `minimum`, `mean`, `p50`, `deviation`, `p99`, `p99.9`, `maximum`. They
-    are exact, but percentiles within 0.1 %."""
+    are exact, but percentiles within 0.1 %. Percentiles are of all requests: one without a correct reply in time ranks
+    above every round trip, and a percentile that falls on one is null. The others are of the replies."""
     first_rtt_ns: dict[str, Figure]
     """The same of the first request to each destination, for which the gateway makes its state."""
     clients_apart: tuple[EchoClientPart, ...]
