@@ -93,8 +93,8 @@ def another_phase(report: Report, _before: Report) -> None:
 
 def other_clients(report: Report, _before: Report) -> None:
     if report["echo"] is None:
-        report["echo"] = {"steady": None, "clients": [], "client_busy_ns": 0, "responder_busy_ns": 0}
-        report["echo"] |= {"all": NO_ROUND_TRIPS, "first": NO_ROUND_TRIPS}
+        trips = {"all": NO_ROUND_TRIPS, "first": NO_ROUND_TRIPS}
+        report["echo"] = {"steady": None, "clients": [], "client_busy_ns": 0, "responder_busy_ns": 0, **trips}
     else:
         report["echo"]["clients"].append(report["echo"]["clients"][0])
 
