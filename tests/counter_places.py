@@ -35,6 +35,7 @@ JOURNAL_ONLY: Mapping[str, str] = {
     "loss.last_index": "recovery and reset are computed from it",
     "loss.first_runs": "for a closer look at one trial",
     "direction.intended_duration_ns": "follows from the campaign",
+    "counts.frame_octets": "follows from the campaign",
     "direction.sending_ns": "judged for validity",
     "port.received_by_queue": "for a closer look at one trial",
     "delay.negative_maximum_ns": "judged for validity",

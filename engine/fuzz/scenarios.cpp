@@ -53,7 +53,7 @@ Scenario known_faults() {
     request.source = test::varying_host("2001:2::", 14, frame::ValueMode::pseudorandom, 2, 254);
     request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96", {{"198.18.0.0/24", "2001:2::/120"}});
     request.zero_checksum_for_ones = true;
-    request.dont_fragment_always_set = true;
+    request.dont_fragment_rule = frame::DontFragmentRule::rfc6145;
     return one_way(request, Gateway::siit46);
 }
 
@@ -98,7 +98,7 @@ Scenario edges_of_one_domain() {
     for (const Direction direction : {Direction::forward, Direction::reverse}) {
         frame::StreamRequest request = test::edges_request(edges, direction);
         request.without_checksum = direction == Direction::reverse;
-        request.dont_fragment_always_set = true;
+        request.dont_fragment_rule = frame::DontFragmentRule::rfc6145;
         request.zero_checksum_for_ones = true;
         scenario.streams[static_cast<std::size_t>(direction)][0] = test::make_stream(request, {}, TrafficClass::foreground, direction);
     }
@@ -134,6 +134,7 @@ frame::Stream stream_of(const Nat& nat, Role role, bool zero_checksum_for_ones, 
     request.zero_checksum_for_ones = zero_checksum_for_ones;
     if (request.source.address.family != request.destination.address.family) {
         request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        request.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
         request.hop_limit_decrement = 3;
     }
     const enumerate::TupleRanges ranges{

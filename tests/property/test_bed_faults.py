@@ -183,10 +183,10 @@ def session(path: Path, bed: FaultyBed) -> tuple[RunResult, ...] | BaseException
 def assert_true_or_unknown(outcome: tuple[RunResult, ...], truth: tuple[RunResult, ...], seed: int) -> int:
     """Compare figures; return how many are known. One that is not known is never blamed on the gateway."""
     known = 0
-    for found, true in zip(outcome, truth, strict=True):
-        for figure, of_truth in zip(found.own_quantities(), true.own_quantities(), strict=True):
+    for run, true in zip(outcome, truth, strict=True):
+        for figure, of_truth in zip(run.own_quantities(), true.own_quantities(), strict=True):
             if figure.limited_by == "tester" or not figure.values:
-                assert found.limited_by != "gateway" or found.refused or not of_truth.values, f"seed {seed}: {found}"
+                assert run.limited_by != "gateway" or run.refused or not of_truth.values, f"seed {seed}: {run}"
                 continue
             assert figure.values == of_truth.values, f"seed {seed}: {figure.name}"
             known += 1

@@ -39,6 +39,7 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
         "hop_limit": 10,
         "traffic_class": 0,
         "dont_fragment": False,
+        "dont_fragment_rule": "kept",
         "udp_checksum": "computed",
         "source": hosts("198.18.0.2", sources),
         "destination": hosts("198.19.0.2", destinations),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.config.types import FRAMES_PER_SECOND_MAX, Mix
+from gatemark.errors import ConfigError
 from gatemark.trial.connection_request import (
     establish_request,
     establishing_ns,
@@ -130,6 +131,20 @@ def test_a_known_zero_checksum_is_told_to_the_engine(nat_campaign: NatCampaign) 
     for known in (True, False):
         body = phases(nat_campaign("nat64", gateway={"zero_udp_checksum": known}))[0]
         assert body["directions"][0]["foreground"]["translation"]["zero_udp_checksum"] is known
+
+
+def test_the_dont_fragment_rule_of_a_translator_in_a_nat44_is_told_to_the_engine(nat_campaign: NatCampaign) -> None:
+    """464XLAT from end to end is a NAT44 in which the last translator decides on DF (RFC 6877)."""
+    for rule, told in ((None, "kept"), ("rfc7915", "rfc7915"), ("rfc6145", "rfc6145")):
+        gateway = {} if rule is None else {"dont_fragment_rule": rule}
+        bodies = phases(nat_campaign(gateway=gateway))
+        streams = [way["foreground"] for body in bodies for way in body["directions"]]
+        assert {stream["dont_fragment_rule"] for stream in streams} == {told}
+        assert {stream["translation"] for stream in streams} == {None}
+    streams = [way["foreground"] for way in phases(nat_campaign("nat64"))[-1]["directions"]]
+    assert {stream["dont_fragment_rule"] for stream in streams} == {"rfc7915"}
+    with pytest.raises(ConfigError, match=r"which sends no IPv4"):
+        nat_campaign("nat66", gateway={"dont_fragment_rule": "rfc7915"})
 
 
 def test_in_a_loop_back_the_initiators_hosts_are_the_pool(nat_campaign: NatCampaign) -> None:

@@ -59,9 +59,8 @@ def test_customer_edges_send_to_servers_and_servers_to_them() -> None:
     assert reverse["destination"] == forward["source"]
     assert (forward["destination"]["address"], reverse["source"]["address"]) == ("198.19.0.2", "198.19.0.2")
     assert (forward["frame_octets"], reverse["frame_octets"]) == (84, 64)
-    translation: dict[str, Any] = {"prefix": None, "eam": []}
-    translation |= {"dont_fragment_rule": "rfc7915", "zero_udp_checksum": False}
-    assert forward["translation"] == reverse["translation"] == translation
+    assert forward["translation"] == reverse["translation"] == {"prefix": None, "eam": [], "zero_udp_checksum": False}
+    assert forward["dont_fragment_rule"] == reverse["dont_fragment_rule"] == "rfc7915"
 
 
 def test_ports_of_customer_edges_vary_as_asked_and_have_the_span_of_sources_where_they_are_free() -> None:

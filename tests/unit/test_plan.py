@@ -195,7 +195,7 @@ def test_each_deviation_is_a_sentence_with_its_section(
 
 def test_the_defaults_deviate_only_where_the_tester_cannot_do_more() -> None:
     told = (
-        "No routing updates are sent; routes are static (RFC 2544 section 23 a).",
+        "No routing update is sent before a trial; routes are static (RFC 2544 sections 13 and 23 a).",
         "One destination network, not 256 (RFC 2544 section 12 asks for both).",
     )
     assert sentences(rfc_campaign(line={"rate": "10G"}, frame_loss={})) == told

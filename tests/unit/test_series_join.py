@@ -265,6 +265,19 @@ def test_cells_say_what_is_in_the_place_of_a_figure() -> None:
     assert section(document).notes == ("Column 5: throughput not measured: it forwards nothing.",)
 
 
+def test_average_and_standard_deviation_are_those_of_all_repetitions() -> None:
+    """As papers print them beside the median; a bound, a missing or a single value has none."""
+    document = series(
+        [figure(1000, values=(980, 1000, 1050))],
+        [figure(2000, values=(2000, 2000, 2000), limited_by="maximum")],
+        [figure(3000, values=(3000, None, 3000))],
+        [figure(4000, values=(4000,))],
+    )
+    rows = cells(document)
+    assert rows["Average"] == ("1,010", DASH, DASH, DASH)
+    assert rows["Standard deviation"] == ("36", DASH, DASH, DASH)
+
+
 def test_means_and_times_are_written_as_such() -> None:
     back_to_back = figure(None, "back-to-back frames", "frames", average=12.5, p1=None, p99=None)
     delay = figure(1_500_000, "typical latency", "ns", better="lower")

@@ -272,6 +272,10 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
     stream.traffic_class = static_cast<std::uint8_t>(reader.integer("traffic_class", 0, 255));
     stream.dont_fragment = reader.boolean("dont_fragment");
+    stream.dont_fragment_rule = read_word<frame::DontFragmentRule>(reader, "dont_fragment_rule",
+                                                                   {{"kept", frame::DontFragmentRule::kept},
+                                                                    {"rfc7915", frame::DontFragmentRule::rfc7915},
+                                                                    {"rfc6145", frame::DontFragmentRule::rfc6145}});
     stream.without_checksum = read_word<bool>(reader, "udp_checksum", {{"computed", false}, {"zero", true}});
     read_end(reader, "source", stream.source, stream.source_edges, errors);
     read_end(reader, "destination", stream.destination, stream.destination_edges, errors);
@@ -286,11 +290,6 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     if (const Json* const rules = reader.optional("translation")) {
         ObjectReader translation{*rules, reader.path("translation"), errors};
         stream.mapping = read_mapping(translation, reader.path("translation"), errors);
-        const std::string rule = translation.text("dont_fragment_rule");
-        if (rule != "rfc7915" && rule != "rfc6145") {
-            translation.problem("dont_fragment_rule", "is unknown", "send rfc7915 or rfc6145");
-        }
-        stream.dont_fragment_always_set = rule == "rfc6145";
         stream.zero_checksum_for_ones = translation.boolean("zero_udp_checksum");
     }
     return stream;

@@ -112,7 +112,7 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     echo.expected_request_ = echo_of(expected, true, arriving, echo.stream_->expected_dont_fragment());
     echo.sent_reply_ = echo_of(turned_round(expected), false, request.hop_limit, asked);
     echo.expected_reply_ =
-        echo_of(turned_round(sent), false, arriving, expected_dont_fragment(request, expected.layout.family, sent.layout));
+        echo_of(turned_round(sent), false, arriving, expected_dont_fragment(request, sent.layout));
     return echo;
 }
 

@@ -105,8 +105,10 @@ std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, ne
 
 }  // namespace
 
-DontFragment expected_dont_fragment(const StreamRequest& request, net::Family sent, const Layout& expected) noexcept {
-    const bool is_set = sent == expected.family ? request.dont_fragment : request.dont_fragment_always_set || expected.ip_bytes() > 1260;
+DontFragment expected_dont_fragment(const StreamRequest& request, const Layout& expected) noexcept {
+    const DontFragmentRule rule = request.as_sent ? DontFragmentRule::kept : request.dont_fragment_rule;
+    const bool is_set = rule == DontFragmentRule::kept ? request.dont_fragment
+                                                       : rule == DontFragmentRule::rfc6145 || expected.ip_bytes() > 1260;
     return is_set ? DontFragment::set : DontFragment::clear;
 }
 
@@ -170,7 +172,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
-    stream.expected_dont_fragment_ = frame::expected_dont_fragment(request, sent_family, stream.expected_.layout);
+    stream.expected_dont_fragment_ = frame::expected_dont_fragment(request, stream.expected_.layout);
     build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);

@@ -28,6 +28,11 @@ struct ConnectionTraffic {
     bool nat_is_inside = false;  ///< of a gateway that translates between families: its NAT is on the Initiator's side
 };
 
+/// What the gateway makes of DF in an IPv4 packet: it stays; it is set above 1260 octets only (RFC
+/// 7915 section 5.1); it is always set (RFC 6145 section 5.1). The last two are those of a
+/// translator from IPv6, and of two translators in a row from IPv4 to IPv4.
+enum class DontFragmentRule : std::uint8_t { kept, rfc7915, rfc6145 };
+
 /// One stream as requested: what is sent, and what the gateway must make of it.
 struct StreamRequest {
     std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
@@ -40,7 +45,7 @@ struct StreamRequest {
     bool as_sent = false;  ///< loop-back: nothing changes on the way
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::AddressMapping> mapping{};  ///< present when the families differ
-    bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it sends
+    DontFragmentRule dont_fragment_rule = DontFragmentRule::kept;
     bool zero_checksum_for_ones = false;           ///< the translator writes UDP checksum 0x0000 where 0xffff is due
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 
@@ -102,10 +107,8 @@ struct FrameTemplate {
 /// What a correct gateway does with the fragmentation fields.
 enum class DontFragment : std::uint8_t { clear, set };
 
-/// What a correct gateway makes of the DF bit of a frame between these families; `expected` is what
-/// it sends. RFC 7915 section 5.1: an IPv4 packet translated from IPv6 has DF = 0 up to 1260 bytes,
-/// and DF = 1 above. RFC 6145 section 5.1: always DF = 1.
-[[nodiscard]] DontFragment expected_dont_fragment(const StreamRequest& request, net::Family sent, const Layout& expected) noexcept;
+/// What a correct gateway makes of the DF bit of a frame; `expected` is what it sends.
+[[nodiscard]] DontFragment expected_dont_fragment(const StreamRequest& request, const Layout& expected) noexcept;
 
 /// One class of traffic in one direction: frame number j of the class, sent as frame number i of
 /// the direction, is a pure function of (seed, stream, j, i), on the sending side and, as a correct

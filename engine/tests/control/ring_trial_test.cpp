@@ -74,6 +74,7 @@ protected:
                 {"hop_limit", 10},
                 {"traffic_class", 0},
                 {"dont_fragment", false},
+                {"dont_fragment_rule", "kept"},
                 {"udp_checksum", "computed"},
                 {"source", hosts(source)},
                 {"destination", hosts(destination)},

@@ -93,6 +93,23 @@ TEST(StreamFrames, ChecksumsHoldForManyFramesInARow) {
     }
 }
 
+TEST(StreamFrames, DontFragmentFromIpv4ToIpv4StaysUnlessTwoTranslatorsMakeIt) {
+    for (const bool sent : {false, true}) {
+        for (const std::size_t bytes : {64U, 1298U, 1299U, 1518U}) {
+            StreamRequest request = test::request_for(Gateway::router44, bytes);
+            request.dont_fragment = sent;
+            const auto expected_with = [&](DontFragmentRule rule) {
+                request.dont_fragment_rule = rule;
+                return test::make_stream(request).expected_dont_fragment() == DontFragment::set;
+            };
+            const bool is_long = bytes - net::ethernet::header_bytes - net::ethernet::fcs_bytes > 1260;
+            EXPECT_EQ(expected_with(DontFragmentRule::kept), sent) << bytes;
+            EXPECT_EQ(expected_with(DontFragmentRule::rfc7915), is_long) << bytes;
+            EXPECT_TRUE(expected_with(DontFragmentRule::rfc6145)) << bytes;
+        }
+    }
+}
+
 TEST(StreamFrames, DontFragmentOfATranslatedPacketFollowsItsLength) {
     for (const std::size_t bytes :
          {1296U, 1297U, 1298U, 1299U, 1300U, 1518U}) {  // 1260 bytes of IPv4 are a frame of 1278, and of 1298 as IPv6

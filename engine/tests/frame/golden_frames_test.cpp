@@ -41,6 +41,7 @@ StreamRequest request_of(const Golden& golden, const char* right_host, std::opti
     request.frame_octets = request.source.address.family == net::Family::ipv4 ? 64 : 84;
     request.hop_limit = 10;
     request.mapping = std::move(mapping);
+    request.dont_fragment_rule = DontFragmentRule::rfc7915;
     return request;
 }
 

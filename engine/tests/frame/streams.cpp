@@ -77,6 +77,7 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
     }
     if (request.source.address.family != request.destination.address.family) {
         request.mapping = mapping_of(std::string{prefix_96} + "/96");
+        request.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
     }
     return request;
 }
@@ -94,6 +95,7 @@ frame::StreamRequest edges_request(const frame::EdgesRequest& edges, frame::sign
     request.hop_limit_decrement = as_sent ? 0 : 1;
     if (!as_sent) {
         request.mapping = mapping_of("");
+        request.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
     }
     return request;
 }

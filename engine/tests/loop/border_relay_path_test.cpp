@@ -394,7 +394,7 @@ TEST(BorderRelayPath, ADamagedMarkBetweenEdgesAndServersIsAFault) {
 TEST(BorderRelayPath, TakesDontFragmentAsTheTranslatorsRuleHasIt) {
     for (const bool always : {false, true}) {
         frame::StreamRequest request = test::edges_request(usual_edges(), Direction::forward);
-        request.dont_fragment_always_set = always;
+        request.dont_fragment_rule = always ? frame::DontFragmentRule::rfc6145 : frame::DontFragmentRule::rfc7915;
         const frame::Stream stream = test::make_stream(request);
         EXPECT_EQ(stream.expected_dont_fragment() == frame::DontFragment::set, always);
     }

@@ -207,6 +207,7 @@ protected:
         request.destination_ports = initiator ? outer : inner;
         if (crosses_) {
             request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+            request.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
         }
         const enumerate::TupleRanges ranges{
             .source_ports = {5000, 5}, .destination_ports = {80, 2}, .source_hosts = {2, 8}, .destination_hosts = {2, 5}};

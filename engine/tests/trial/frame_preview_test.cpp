@@ -127,6 +127,7 @@ TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
         frame::StreamRequest& stream = *direction.foreground;
         const bool upload = direction.direction == Direction::forward;
         stream.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        stream.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
         stream.frame_octets = upload ? 84 : 64;
         stream.hop_limit_decrement = 3;
         (upload ? stream.source : stream.destination) = test::fixed_host("2001:2::2");

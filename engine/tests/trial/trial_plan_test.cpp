@@ -256,6 +256,7 @@ TEST(TrialPlan, NamesEveryProblemOfCustomerEdges) {
     frame::StreamRequest stream = test::edges_request(edges, Direction::forward);
     EXPECT_EQ(problems_of(request_with({direction_with(stream)})), Places{});
     stream.mapping = test::mapping_of("64:ff9b::/96");
+    stream.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
     stream.source_edges->domains.push_back(test::edge_domain("2001:db8::/40", "198.19.0.64/26", 16, 6));
     stream.source_edges->domains.push_back(test::edge_domain("2001:dba::/40", "203.0.113.0/24", 16, 12));
     const std::string where = "directions[0].foreground";
@@ -453,6 +454,7 @@ TrialRequest edge_trial() {
     frame::StreamRequest& stream = *request.directions[0].foreground;
     stream.destination = test::fixed_host("2001:db8:ffff::c613:2");
     stream.mapping = test::mapping_of("2001:db8:ffff::/96");
+    stream.dont_fragment_rule = frame::DontFragmentRule::rfc7915;
     request.connections->edge = EdgeRequest{.rule = {.ipv6 = net::parse_prefix("2001:db8::/40").value(),
                                                      .ipv4 = net::parse_prefix("192.0.2.0/24").value(),
                                                      .ea_bits = 16,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from gatemark.campaign.deviations import deviations
+from gatemark.campaign.deviations import ROUTES_ARE_STATIC, deviations
 from gatemark.campaign.facts import port_range
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
@@ -188,10 +188,10 @@ def claim_of(
     *,
     complete: bool,
 ) -> Claim:
-    """What may be claimed (RFC 2544 section 5): nothing unless every MUST of the procedures was met.
+    """What may be claimed (RFC 2544 section 5): no compliance, as no routing update is sent (section 13).
 
-    gatemark does not do every SHOULD (routing updates, for one), so the strongest claim is "conditionally compliant".
-    `unmet` holds only what the campaign's deviations cannot know.
+    The strongest statement is that every other MUST of the procedures was met. `unmet` holds only what the campaign's
+    deviations cannot know.
     """
     unmet: list[str] = []
     if not complete:
@@ -206,14 +206,18 @@ def claim_of(
         unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
     informational = STATEFUL_CLAIM if campaign.technology.is_stateful else None
     is_of_rfc2544 = any(PROCEDURES[run.procedure].standard == "RFC 2544" for run in runs)
-    if unmet or not is_of_rfc2544 or any(deviation.rules_out_claim for deviation in departures):
+    if (
+        unmet
+        or not is_of_rfc2544
+        or any(deviation.rules_out_claim for deviation in departures if deviation != ROUTES_ARE_STATIC)
+    ):
         sentence = "No compliance with RFC 2544 is claimed for these figures (RFC 2544 section 5)."
         return Claim(level="none", sentence=sentence, informational=informational, unmet=tuple(unmet))
     sentence = (
-        "Conditionally compliant with RFC 2544 (section 5): every MUST of the procedures that were run is met, "
-        "not every SHOULD."
+        "No compliance with RFC 2544 is claimed (section 5), because no routing update is sent before a trial (section"
+        " 13). Every other MUST of the procedures that were run is met."
     )
-    return Claim(level="conditional", sentence=sentence, informational=informational, unmet=())
+    return Claim(level="all_but_routing_updates", sentence=sentence, informational=informational, unmet=())
 
 
 def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:

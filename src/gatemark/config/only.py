@@ -42,6 +42,11 @@ TRANSLATORS = Only(
     lack="which does not translate between IPv4 and IPv6",
     words="translators",
 )
+WITH_IPV4_OUT = Only(
+    technology=lambda row: row.is_translation or row.families == ("ipv4", "ipv4"),
+    lack="which sends no IPv4",
+    words="translators, and where two of them are a gateway from IPv4 to IPv4",
+)
 STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
 WITH_RULES = Only(technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP-T gateways")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")

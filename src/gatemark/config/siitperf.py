@@ -283,16 +283,9 @@ def _hosts(writer: Writer, side: Side, family: int, inside: Side | None) -> dict
     letter = LETTER[side]
     represented = inside == OTHER[side] and family == 4 and _family(writer, OTHER[side]) == 6
     key = f"IPv{6 if represented else family}-{letter}-offset"
-    last = 2 if family == 4 else 14
-    given = writer.value(key, last + 12 if represented else last)
-    offset = given - 12 if represented else given
-    if family == 6 and offset != last:
-        writer.note(
-            f"varies octets {offset} and {offset + 1} of IPv6 addresses; octets 14 and 15 vary here instead, in the"
-            " same range. A gateway that shares its work among cores by some bits of addresses may share it otherwise.",
-            key,
-        )
-        offset = last
+    offset = writer.value(key, 14 if family == 6 or represented else 2) - (12 if represented else 0)
+    if offset < 0:
+        writer.entries.refuse(key, "lies before the IPv4 address that the IPv6 address holds", "write 12, 13 or 14")
     low, high = writer.value(f"IP-{letter}-min", 0), writer.value(f"IP-{letter}-max", 65535)
     return {"offset": offset, "mode": MODES[writer.value(f"IP-{letter}-var")], "range": f"{low}-{high}"}
 

@@ -22,6 +22,7 @@ from gatemark.config.only import (
     STATEFUL,
     TRANSLATORS,
     WITH_GATEWAY,
+    WITH_IPV4_OUT,
     WITH_KERNELS,
     WITH_RECIPE,
 )
@@ -298,9 +299,10 @@ class GatewayModel(Table):
     """Translation prefix (RFC 6052). Its length is 32, 40, 48, 56, 64 or 96, and its bits 64 to 71 are zero."""
     eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = ()
     """Explicit address mappings (RFC 7757)."""
-    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), TRANSLATORS] = None
-    """DF in the IPv4 packets that the translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
-    `rfc6145`: always 1 (RFC 6145 section 5.1). Default: `"rfc7915"`."""
+    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), WITH_IPV4_OUT] = None
+    """DF in the IPv4 packets that a translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
+    `rfc6145`: always 1 (RFC 6145 section 5.1). Default: `"rfc7915"` for a translator. From IPv4 to IPv4 DF stays as it
+    is, unless two translators in a row make it (RFC 6877): then name the rule of the second."""
     lowest_ipv6_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, TRANSLATORS, WITH_GATEWAY] = None
     """The translator's setting of that name: it fragments larger packets without DF (RFC 7915 section 4). Default:
     1280."""

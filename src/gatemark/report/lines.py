@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from statistics import fmean, stdev
 from typing import TypeVar
 
 from gatemark.report.table import Column
@@ -204,11 +205,32 @@ def figure_lines(
     )
     yield line("Minimum (p1)", lambda quantity: words.known(quantity, quantity.p1))
     yield line("Maximum (p99)", lambda quantity: words.known(quantity, quantity.p99))
+    if label == "Median":
+        yield line("Average", lambda quantity: words.known(quantity, _average(quantity)))
+    yield line("Standard deviation", lambda quantity: words.known(quantity, _deviation(quantity)))
     yield line("Dispersion", lambda known: "" if known.p1 is None else format_percent(known.dispersion_percent))
     yield from before
     yield Column(f"{label} / previous {label.lower()}", lambda entry: ratio_words(entry.ratio), optional=True)
     yield from after
     yield line("Limited by", lambda quantity: "" if quantity.limited_by is None else limit_text(quantity))
+
+
+def _values(quantity: Quantity) -> list[Number]:
+    """Return the values of several repetitions; none if one of them is not known or is a bound of the load."""
+    known = [value for value in quantity.values if value is not None]
+    is_whole = len(known) == len(quantity.values) > 1 and quantity.limited_by != "maximum"
+    return known if is_whole else []
+
+
+def _average(quantity: Quantity) -> float | None:
+    values = _values(quantity)
+    return fmean(values) if values else None
+
+
+def _deviation(quantity: Quantity) -> float | None:
+    """Return the standard deviation of a sample, as papers that list their repetitions give it."""
+    values = _values(quantity)
+    return stdev(values) if values else None
 
 
 def ratio_words(ratio: float | None, decimals: int = 2) -> str:

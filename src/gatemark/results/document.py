@@ -207,8 +207,9 @@ class Deviation(Part):
 class Claim(Part):
     """Claim of RFC 2544 section 5, with what stands against a stronger one."""
 
-    level: Literal["none", "conditional"]
-    """`conditional`: every MUST of the procedures is met, not every SHOULD (RFC 2544 section 5). `none`: no claim."""
+    level: Literal["none", "all_but_routing_updates"]
+    """`all_but_routing_updates`: every MUST of the procedures is met except that of RFC 2544 section 13, a routing
+    update before each trial. `none`: others are not met either."""
     sentence: str
     """The claim in words."""
     informational: str | None

@@ -212,6 +212,8 @@ class ColumnFigure(Part):
     """Number of the column."""
     where: dict[str, Coordinate]
     """What it was measured with, as far as that depends on the column."""
+    values: tuple[Number | None, ...]
+    """One for each valid repetition; null where it could not be measured."""
     repetitions: int
     """Valid repetitions that the figure is made of."""
     median: Number | None
@@ -286,6 +288,7 @@ class Metric(Part):
             unit=self.unit,
             better=self.better,
             coordinates={**self.where, **figure.where},
+            values=figure.values,
             repetitions=figure.repetitions,
             median=figure.median,
             p1=figure.p1,

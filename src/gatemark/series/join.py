@@ -294,6 +294,7 @@ def _figure(
     return ColumnFigure(
         column=member.column.number,
         where={**member.where, **own_load},
+        values=quantity.values,
         repetitions=quantity.repetitions,
         median=quantity.median,
         p1=quantity.p1,

@@ -156,8 +156,11 @@ class Translation(TypedDict):
 
     prefix: NotRequired[str | None]
     eam: list[ExplicitMapping]
-    dont_fragment_rule: Literal["rfc7915", "rfc6145"]
     zero_udp_checksum: bool
+
+
+DontFragmentRule = Literal["kept", "rfc7915", "rfc6145"]
+"""What the gateway makes of DF in an IPv4 packet (RFC 7915 section 5.1, RFC 6145 section 5.1)."""
 
 
 class StreamFrames(TypedDict):
@@ -167,6 +170,7 @@ class StreamFrames(TypedDict):
     hop_limit: Annotated[int, Field(ge=1, le=255)]
     traffic_class: Octet
     dont_fragment: bool
+    dont_fragment_rule: DontFragmentRule
     udp_checksum: UdpChecksum
     expect: Literal["gateway", "as_sent"]
     hop_limit_decrement: Annotated[int, Field(ge=0, le=254)]

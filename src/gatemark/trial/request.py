@@ -19,6 +19,7 @@ from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.messages import (
     Direction,
     Domain,
+    DontFragmentRule,
     Edges,
     FramesRequest,
     GatewayEdge,
@@ -277,11 +278,19 @@ def _frames(
         "hop_limit": traffic.hop_limit,
         "traffic_class": traffic.traffic_class,
         "dont_fragment": traffic.dont_fragment,
+        "dont_fragment_rule": _dont_fragment_rule(campaign, families),
         "udp_checksum": traffic.udp_checksum if families[0] == "ipv4" else "computed",
         "expect": "as_sent" if campaign.bed.forwards_unchanged else "gateway",
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
     }
+
+
+def _dont_fragment_rule(campaign: Campaign, families: tuple[Family, Family]) -> DontFragmentRule:
+    """Return what the gateway makes of DF; a stream of IPv6 has none."""
+    if families == ("ipv6", "ipv6"):
+        return "kept"
+    return campaign.gateway.dont_fragment_rule or ("kept" if families[0] == families[1] else "rfc7915")
 
 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
@@ -380,6 +389,5 @@ def _translation(campaign: Campaign) -> Translation:
     return {
         "prefix": None if prefix is None else str(prefix),
         "eam": [{"ipv4": str(entry.ipv4), "ipv6": str(entry.ipv6)} for entry in campaign.gateway.eam],
-        "dont_fragment_rule": campaign.gateway.dont_fragment_rule or "rfc7915",
         "zero_udp_checksum": bool(campaign.gateway.zero_udp_checksum),
     }
