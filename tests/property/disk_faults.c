@@ -1,11 +1,14 @@
-/* Preloaded before the C library: the n-th call that changes a file below a folder fails, once or from then on.
+/* Preloaded before the C library: the n-th call that changes a file below a folder fails, once or from then on, or the
+ * process is killed there.
  *
- * Counted are open for writing, write, fsync, ftruncate, rename, unlink, mkdir and rmdir, also relative to a folder.
+ * Counted are open for writing, write, fsync, ftruncate, rename, link, unlink, mkdir and rmdir, also relative to a
+ * folder.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +34,7 @@ static int fails(const char *call, const char *path) {
   if (folder[0] == 0 || path == NULL || strncmp(path, folder, strlen(folder)) != 0) return 0;
   ++calls;
   if (fails_at == 0 || calls < fails_at || (calls > fails_at && !stays)) return 0;
+  if (error_number < 0) raise(SIGKILL);
   if (failed_call[0] == 0) snprintf(failed_call, sizeof failed_call, "%s %s", call, path);
   errno = error_number;
   return 1;
@@ -113,14 +117,20 @@ int fsync(int file) { return fails_on("fsync", file) ? -1 : REAL(fsync)(file); }
 int ftruncate(int file, off_t length) { return fails_on("ftruncate", file) ? -1 : REAL(ftruncate)(file, length); }
 int ftruncate64(int file, off64_t length) { return fails_on("ftruncate", file) ? -1 : REAL(ftruncate64)(file, length); }
 int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : REAL(rename)(from, to); }
-int unlink(const char *path) { return fails("unlink", path) ? -1 : REAL(unlink)(path); }
+/* A full disk lets everything be removed. */
+static int removal_fails(const char *call, const char *path) { return error_number != ENOSPC && fails(call, path); }
+int unlink(const char *path) { return removal_fails("unlink", path) ? -1 : REAL(unlink)(path); }
 int mkdir(const char *path, mode_t mode) { return fails("mkdir", path) ? -1 : REAL(mkdir)(path, mode); }
-int rmdir(const char *path) { return fails("rmdir", path) ? -1 : REAL(rmdir)(path); }
+int rmdir(const char *path) { return removal_fails("rmdir", path) ? -1 : REAL(rmdir)(path); }
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags) {
+  return fails("linkat", path_at(to_at, to)) ? -1 : REAL(linkat)(from_at, from, to_at, to, flags);
+}
+int link(const char *from, const char *to) { return fails("link", to) ? -1 : REAL(link)(from, to); }
 int renameat(int from_at, const char *from, int to_at, const char *to) {
   return fails("renameat", path_at(to_at, to)) ? -1 : REAL(renameat)(from_at, from, to_at, to);
 }
 int unlinkat(int at, const char *name, int flags) {
-  return fails("unlinkat", path_at(at, name)) ? -1 : REAL(unlinkat)(at, name, flags);
+  return removal_fails("unlinkat", path_at(at, name)) ? -1 : REAL(unlinkat)(at, name, flags);
 }
 int mkdirat(int at, const char *name, mode_t mode) {
   return fails("mkdirat", path_at(at, name)) ? -1 : REAL(mkdirat)(at, name, mode);

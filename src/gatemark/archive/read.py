@@ -80,7 +80,7 @@ def unpacked(archive: Path) -> Iterator[Unpacked]:
             fix = "name a file that gatemark archive wrote"
             raise ConfigError(what=f"cannot be read: {error.strerror}", where=str(archive), fix=fix) from None
         try:
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-"))
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-", ignore_cleanup_errors=True))
             content = unpack(file, archive, Path(place))
         except OSError as error:
             what = f"cannot be unpacked: {error.strerror or error}"

@@ -70,7 +70,7 @@ def write_archive(folder: Path, output: Path | None = None) -> Archive:
         _write(file, result, description, inputs)
         file.flush()
         file.seek(0)
-        with tempfile.TemporaryDirectory(prefix="gatemark-") as place:
+        with tempfile.TemporaryDirectory(prefix="gatemark-", ignore_cleanup_errors=True) as place:
             content = unpack(file, target, Path(place))
             check_inputs(content)
             octets = file.tell()

@@ -73,7 +73,7 @@ def build_kernel(version: str | None, tell: Tell, *, jobs: int, suites: Sequence
         if kernel is not None and kernel.is_current:
             return kernel
         _require(folder)
-        with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder) as place:
+        with tempfile.TemporaryDirectory(prefix=BUILDING, dir=folder, ignore_cleanup_errors=True) as place:
             tell("reading which sources Debian has", 0, 0)
             packages = PackageSource(Path(place) / "apt", suites)
             return _build(_chosen_source(packages, version), packages, Path(place), tell, jobs)

@@ -35,7 +35,7 @@ def kernel_command(program: Path, first_process: Path, *, megabytes: int, more: 
 
 def check_start(program: Path, release: str) -> None:
     """Raise TestBedError if a kernel does not start on this machine, or is another one."""
-    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=program.parent, ignore_cleanup_errors=True) as folder:
         script = Path(folder) / "init"
         script.write_text(FIRST_PROCESS, encoding="ascii")
         script.chmod(0o755)
