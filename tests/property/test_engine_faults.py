@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -130,6 +131,8 @@ class FaultyTransport:
         self.engine = engine
         self.steps = 0
         self.faults: list[str] = []
+        self.lies: Sequence[Callable[[Report, Report], None]] = LIES
+        self.lied = False
         self._rng = rng
         self._planned = planned
         self._lines: deque[str] = deque()
@@ -163,7 +166,8 @@ class FaultyTransport:
         if fault == "double":
             self._lines.appendleft(line)
         if fault == "lie" and "ports" in (report := json.loads(line)):
-            self._rng.choice(LIES)(report, deepcopy(report))
+            self._rng.choice(self.lies)(report, deepcopy(report))
+            self.lied = True
             return json.dumps(report)
         if fault == "refuse":
             return json.dumps({"answer": "error", "id": json.loads(line)["id"], "errors": [{"what": "no memory"}]})
@@ -324,6 +328,23 @@ def test_a_connection_that_fails_costs_at_most_one_trial_and_never_a_wrong_numbe
         outcomes.update(campaign_with_faults(whole, path, seed))
         path.unlink()
     assert outcomes == set(FAULTS)
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_every_lie_about_every_kind_of_trial_is_an_error_of_the_engine(whole: Whole, tmp_path: Path, lie: Any) -> None:
+    """Whichever line of the first few it is in."""
+    kind, _, trials = whole
+    lied = 0
+    for step in range(1, 20):
+        path = tmp_path / f"{step}.jsonl"
+        transport = FaultyTransport(engine(), random.Random(step), {step: "lie"})
+        transport.lies = (lie,)
+        outcome = session(kind, path, transport)
+        lied += transport.lied
+        assert not transport.lied or isinstance(outcome, EngineError), (step, outcome)
+        kept = facts(path)
+        assert kept == trials[: len(kept)], step
+    assert lied > 3
 
 
 @pytest.mark.endure

@@ -137,9 +137,10 @@ def _sizes_of(request: TrialRequest) -> dict[tuple[str, str], int]:
 def _echo_mismatches(asked: Echo | None, report: TrialReport) -> Iterator[str]:
     """Yield where the clients of a report are not those of the request, and where their sums differ."""
     facts = report.echo
-    clients = 0 if facts is None else len(facts.clients)
-    if clients != (0 if asked is None else asked["clients"]):
-        yield f"it is of {clients} clients, not of {0 if asked is None else asked['clients']}"
+    told, wanted = (None if facts is None else len(facts.clients)), (None if asked is None else asked["clients"])
+    if told != wanted:
+        yield f"it is of {told or 0} clients, not of {wanted or 0}"
+        return
     if facts is None:
         return
     requests, replies = (way.foreground for way in report.directions)
