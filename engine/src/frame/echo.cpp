@@ -111,8 +111,7 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     echo.sent_request_ = echo_of(sent, true, request.hop_limit, asked);
     echo.expected_request_ = echo_of(expected, true, arriving, echo.stream_->expected_dont_fragment());
     echo.sent_reply_ = echo_of(turned_round(expected), false, request.hop_limit, asked);
-    echo.expected_reply_ =
-        echo_of(turned_round(sent), false, arriving, expected_dont_fragment(request, sent.layout));
+    echo.expected_reply_ = echo_of(turned_round(sent), false, arriving, expected_dont_fragment(request, sent.layout));
     return echo;
 }
 

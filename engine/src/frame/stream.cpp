@@ -107,8 +107,8 @@ std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, ne
 
 DontFragment expected_dont_fragment(const StreamRequest& request, const Layout& expected) noexcept {
     const DontFragmentRule rule = request.as_sent ? DontFragmentRule::kept : request.dont_fragment_rule;
-    const bool is_set = rule == DontFragmentRule::kept ? request.dont_fragment
-                                                       : rule == DontFragmentRule::rfc6145 || expected.ip_bytes() > 1260;
+    const bool is_set =
+        rule == DontFragmentRule::kept ? request.dont_fragment : rule == DontFragmentRule::rfc6145 || expected.ip_bytes() > 1260;
     return is_set ? DontFragment::set : DontFragment::clear;
 }
 

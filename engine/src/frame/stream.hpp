@@ -46,7 +46,7 @@ struct StreamRequest {
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::AddressMapping> mapping{};  ///< present when the families differ
     DontFragmentRule dont_fragment_rule = DontFragmentRule::kept;
-    bool zero_checksum_for_ones = false;           ///< the translator writes UDP checksum 0x0000 where 0xffff is due
+    bool zero_checksum_for_ones = false;             ///< the translator writes UDP checksum 0x0000 where 0xffff is due
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 
     /// The families of both ends on their own sides.

@@ -212,8 +212,8 @@ class ColumnFigure(Part):
     """Number of the column."""
     where: dict[str, Coordinate]
     """What it was measured with, as far as that depends on the column."""
-    values: tuple[Number | None, ...]
-    """One for each valid repetition; null where it could not be measured."""
+    values: tuple[Number | None, ...] = ()
+    """One for each valid repetition, null where it could not be measured; empty where the figure has none."""
     repetitions: int
     """Valid repetitions that the figure is made of."""
     median: Number | None
