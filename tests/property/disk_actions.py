@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tests.property.router_campaign import BARE
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
@@ -25,31 +26,16 @@ from gatemark.calibrate.store import JSON_FILE, StoredCalibration
 from gatemark.campaign.events import TrialFinished
 from gatemark.dut import machine, naming
 from gatemark.facts import ClockFacts
+from gatemark.results.toml_text import to_toml
 from gatemark.selftest.document import SelfTest, load_self_test, store_self_test, this_machine
 from gatemark.series.run import measure_series, resume_series
 from gatemark.session import measure, rebuild_report, resume_campaign
 from gatemark.tester import Equipment
 
-CAMPAIGN = """
-name = "faults"
-repetitions = 1
-[testbed]
-kind = "loopback"
-[gateway]
-technology = "router44"
-[traffic]
-frame_sizes = {family = "ipv4", octets = [64]}
-[trial]
-duration = "1s"
-[frame_loss]
-rates = ["20k", "40k", "60k", "80k"]
-"""
-SERIES = (
-    CAMPAIGN.replace('["20k", "40k", "60k", "80k"]', '["20k"]')
-    + """
-[[vary]]
-seed = [1, 2]
-"""
+FRAME_LOSS = {"rates": ["20k", "40k", "60k", "80k"]}
+CAMPAIGN = to_toml({**BARE, "name": "faults", "repetitions": 1, "frame_loss": FRAME_LOSS})
+SERIES = to_toml(
+    {**BARE, "name": "faults", "repetitions": 1, "frame_loss": {"rates": ["20k"]}, "vary": [{"seed": [1, 2]}]}
 )
 BEFORE = "950000"
 """Of a setting of the kernel, which must never be lost."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.property.router_campaign import ROUTER
+from tests.property.router_campaign import BARE, ROUTER
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
 from gatemark.campaign.file import campaign_from_dict
@@ -236,7 +236,8 @@ STATEFUL: dict[str, Any] = {
     "repetitions": 1,
 }
 ECHO: dict[str, Any] = {
-    **{name: table for name, table in ROUTER.items() if name != "throughput"},
+    **BARE,
+    "validity": ROUTER["validity"],
     "left": {"ipv4": {"address": "198.18.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-9"}}},
     "right": {"ipv4": {"address": "198.19.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-99"}}},
     "overload": {"clients": [1, 2, 5], "count": 20, "window": 4, "destinations": 8},

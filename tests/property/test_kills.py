@@ -13,23 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.property.router_campaign import BARE
 
-CAMPAIGN = """
-name = "killed"
-repetitions = 2
-[testbed]
-kind = "loopback"
-[gateway]
-technology = "router44"
-[traffic]
-frame_sizes = {family = "ipv4", octets = [64]}
-[trial]
-duration = "1s"
-[throughput]
-maximum = "1M"
-minimum = "1k"
-resolution = "5k"
-"""
+from gatemark.results.toml_text import to_toml
+
+THROUGHPUT = {"maximum": "1M", "minimum": "1k", "resolution": "5k"}
+CAMPAIGN = to_toml({**BARE, "name": "killed", "repetitions": 2, "throughput": THROUGHPUT})
 
 DRIVER = """
 import json, os, sys, time, traceback
