@@ -148,15 +148,18 @@ class RecipeGateway(GatewayControl):
 
     def _set_up_kernel(self) -> None:
         """Give the gateway its addresses and routes, write its files, run the recipe's set-up."""
-        for side in SIDES:
+        ends = {
+            side: gateway_end(self._recipe, side, self._sides[side], self.interfaces[side], self._edges)
+            for side in SIDES
+        }
+        if any(":" in address for end in ends.values() for address in end.addresses):
+            self._require_ipv6()
+        for side, end in ends.items():
             interface, vlan = self.interfaces[side], self._sides[side].vlan
             if vlan is not None:
                 lower = ["link", self._links.gateway_end(side), "name", interface]
                 self._note(["ip", "link", "add", *lower, "type", "vlan", "id", str(vlan)])
                 self._note(["ip", "link", "set", interface, "up"])
-            end = gateway_end(self._recipe, side, self._sides[side], interface, self._edges)
-            if any(":" in address for address in end.addresses):
-                self._require_ipv6()
             for line in end.commands():
                 self._note(line)
         for file_name, text in self._recipe.files.items():
