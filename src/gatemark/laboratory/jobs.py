@@ -90,6 +90,6 @@ def _all_of(files: Sequence[Path], bed: Bed | None) -> list[CampaignText | Serie
 
 
 def _measuring(name: str, folder: Path) -> Job:
-    # Whoever submits the job has just made the folder from a file of theirs, perhaps on another machine than the job's.
+    # The folder comes from the submitter's own file, possibly on another machine, so its commands are trusted.
     command = (*GATEMARK, "run", "--resume", str(folder.resolve()), "--trust-commands")
     return Job(name=name, folder=folder, commands=(command,), measures=True)
