@@ -41,23 +41,6 @@ bool set_ring(int descriptor, int option, unsigned entries) { return set_option(
 
 }  // namespace
 
-template <class Entry>
-std::uint32_t XdpSocket::Ring<Entry>::produced() const noexcept {
-    return std::atomic_ref<std::uint32_t>{*producer}.load(std::memory_order_acquire);
-}
-template <class Entry>
-std::uint32_t XdpSocket::Ring<Entry>::consumed() const noexcept {
-    return std::atomic_ref<std::uint32_t>{*consumer}.load(std::memory_order_acquire);
-}
-template <class Entry>
-void XdpSocket::Ring<Entry>::produce_until(std::uint32_t number) const noexcept {
-    std::atomic_ref<std::uint32_t>{*producer}.store(number, std::memory_order_release);
-}
-template <class Entry>
-void XdpSocket::Ring<Entry>::consume_until(std::uint32_t number) const noexcept {
-    std::atomic_ref<std::uint32_t>{*consumer}.store(number, std::memory_order_release);
-}
-
 Result<std::unique_ptr<XdpSocket>> XdpSocket::open(const std::string& interface, unsigned queue, unsigned ring_frames, unsigned frame_bytes,
                                                    rte_mempool* pool) {
     const auto kernel_interface = find_kernel_interface(interface);
@@ -126,6 +109,7 @@ int XdpSocket::set_up(int interface_index, unsigned queue) {
         fill_.at(i) = std::uint64_t{i} * chunk_bytes_;
     }
     fill_.produce_until(ring_frames_);
+    reader_ = {{.begin = memory_, .bytes = bytes, .chunk_bytes = chunk_bytes_}, receive_, fill_, pool_};
     lift_send_limit(descriptor_);
     sockaddr_xdp address{};
     address.sxdp_family = AF_XDP;
@@ -162,7 +146,7 @@ int XdpSocket::make_rings() {
 }
 
 template <class Entry, class Offsets>
-bool XdpSocket::map_ring(Ring<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset) {
+bool XdpSocket::map_ring(MappedRing<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset) {
     const std::size_t bytes = offsets.desc + std::size_t{ring.size} * sizeof(Entry);
     void* const mapping =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(page_offset));
@@ -229,25 +213,6 @@ void XdpSocket::withdraw_left_frames() noexcept {
     for (std::uint32_t i = transmit_.consumed(); i != transmit_.produced(); ++i) {
         transmit_.at(i).addr = no_address;
     }
-}
-
-std::size_t XdpSocket::receive(std::span<rte_mbuf*> burst) noexcept {
-    const std::uint32_t first = receive_.consumed();
-    const std::uint32_t count = std::min(static_cast<std::uint32_t>(burst.size()), receive_.produced() - first);
-    if (count == 0 || rte_pktmbuf_alloc_bulk(pool_, burst.data(), count) != 0) {
-        return 0;
-    }
-    const std::uint32_t filled = fill_.produced();
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const xdp_desc& descriptor = receive_.at(first + i);
-        std::memcpy(rte_pktmbuf_mtod(burst[i], std::byte*), memory_ + descriptor.addr, descriptor.len);
-        burst[i]->data_len = static_cast<std::uint16_t>(descriptor.len);
-        burst[i]->pkt_len = descriptor.len;
-        fill_.at(filled + i) = descriptor.addr & ~std::uint64_t{chunk_bytes_ - 1};
-    }
-    fill_.produce_until(filled + count);
-    receive_.consume_until(first + count);
-    return count;
 }
 
 }  // namespace gatemark::io

@@ -1,18 +1,15 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "io/xdp_ring.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-struct rte_mbuf;
-struct rte_mempool;
 struct sockaddr_xdp;
-struct xdp_desc;
 
 namespace gatemark::io {
 
@@ -43,30 +40,18 @@ public:
     /// Frees the buffers of the frames accepted, a prefix of `burst`, and returns their number.
     /// Never waits.
     [[nodiscard]] std::size_t send(std::span<rte_mbuf*> burst) noexcept;
-    /// Copies frames out of the ring and returns their number. Frames that find no buffer stay in
-    /// the ring.
-    [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept;
+    /// As `XdpReader` does.
+    [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept { return reader_.receive(burst); }
 
 private:
     /// The most frames that the kernel takes from the ring in one kick.
     static constexpr unsigned batch_frames_max = 32;
 
-    /// One of the four rings that an AF_XDP socket shares with the kernel. We write one of its two
-    /// counters, the kernel writes the other.
+    /// A ring, and where it is mapped.
     template <class Entry>
-    struct Ring {
-        std::uint32_t* producer = nullptr;
-        std::uint32_t* consumer = nullptr;
-        Entry* entries = nullptr;
-        unsigned size = 0;
+    struct MappedRing : XdpRing<Entry> {
         void* mapping = nullptr;
         std::size_t mapping_bytes = 0;
-
-        [[nodiscard]] Entry& at(std::uint32_t number) const noexcept { return entries[number & (size - 1)]; }
-        [[nodiscard]] std::uint32_t produced() const noexcept;
-        [[nodiscard]] std::uint32_t consumed() const noexcept;
-        void produce_until(std::uint32_t number) const noexcept;
-        void consume_until(std::uint32_t number) const noexcept;
     };
 
     XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_bytes, rte_mempool* pool);
@@ -75,7 +60,7 @@ private:
     [[nodiscard]] int make_rings();
     [[nodiscard]] bool bind_to(const sockaddr_xdp& address) const;
     template <class Entry, class Offsets>
-    [[nodiscard]] bool map_ring(Ring<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset);
+    [[nodiscard]] bool map_ring(MappedRing<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset);
 
     [[nodiscard]] std::size_t send_batch(std::span<rte_mbuf*> batch) noexcept;
     /// Has the kernel take what the transmit ring holds; false if some frames are left.
@@ -89,10 +74,11 @@ private:
     /// `ring_frames_` chunks to receive into, then `batch_frames_max` to send from.
     std::byte* memory_ = nullptr;
     std::uint32_t sent_ = 0;  ///< frames that the kernel took; they complete when the other side has processed them
-    Ring<xdp_desc> transmit_;
-    Ring<std::uint64_t> completion_;
-    alignas(64) Ring<xdp_desc> receive_;  // used by another thread
-    Ring<std::uint64_t> fill_;
+    MappedRing<xdp_desc> transmit_;
+    MappedRing<std::uint64_t> completion_;
+    MappedRing<xdp_desc> receive_;
+    MappedRing<std::uint64_t> fill_;
+    alignas(64) XdpReader reader_;  // used by another thread
 };
 
 /// Has the kernel redirect all frames that arrive at an interface to the AF_XDP sockets of its

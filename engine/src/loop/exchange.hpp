@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -80,8 +81,7 @@ public:
         std::size_t begin, bytes;
     };
 
-    FrameKeeper(Queue& queue, NeighborMailbox& mailbox, const Clock& clock = {})
-        : queue_{queue}, mailbox_{mailbox}, clock_{clock}, store_(store_bytes) {
+    FrameKeeper(Queue& queue, NeighborMailbox& mailbox, const Clock& clock = {}) : queue_{queue}, mailbox_{mailbox}, clock_{clock} {
         kept_.reserve(frames_max);
     }
 
@@ -97,9 +97,7 @@ public:
 
     /// Valid after the worker has left the exchange.
     [[nodiscard]] const std::vector<Kept>& kept() const noexcept { return kept_; }
-    [[nodiscard]] std::span<const std::byte> bytes_of(const Kept& kept) const noexcept {
-        return std::span{store_}.subspan(kept.begin, kept.bytes);
-    }
+    [[nodiscard]] std::span<const std::byte> bytes_of(const Kept& kept) const noexcept { return {store_.get() + kept.begin, kept.bytes}; }
     /// Frames for which there was no room.
     [[nodiscard]] std::uint64_t not_kept() const noexcept { return not_kept_; }
 
@@ -112,11 +110,11 @@ private:
             }
             return;
         }
-        if (kept_.size() == frames_max || frame.size() > store_.size() - used_) {
+        if (kept_.size() == frames_max || frame.size() > store_bytes - used_) {
             ++not_kept_;
             return;
         }
-        std::copy(frame.begin(), frame.end(), store_.begin() + static_cast<std::ptrdiff_t>(used_));
+        std::copy(frame.begin(), frame.end(), store_.get() + used_);
         kept_.push_back({.arrived = arrived, .begin = used_, .bytes = frame.size()});
         used_ += frame.size();
     }
@@ -125,7 +123,7 @@ private:
     NeighborMailbox& mailbox_;
     const Clock clock_;
     std::array<typename Queue::Buffer, frame::burst_frames_max> buffers_{};
-    std::vector<std::byte> store_;
+    std::unique_ptr<std::byte[]> store_ = std::make_unique_for_overwrite<std::byte[]>(store_bytes);
     std::vector<Kept> kept_;
     std::size_t used_ = 0;
     std::uint64_t not_kept_ = 0;
