@@ -96,6 +96,7 @@ std::vector<EchoScenario> all() {
     list.push_back({make(test::echo_request_of(edges()))});
     auto edge = frame::GatewayEdge::make(test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6).rule, 0x1234, "edge");
     list.push_back({make(test::echo_request(Gateway::siit46), "2001:db8:12:3400:0:c000:212:34/128", std::get<frame::GatewayEdge>(edge))});
+    list.push_back({make(test::echo_request(Gateway::siit64, 9018))});
     for (EchoScenario& scenario : list) {
         if (scenario.echo.pool() != nullptr) {
             holds(!scenario.table.emplace().reset(test::small_shape.all_destinations()), "there is memory for a few entries");
@@ -108,7 +109,7 @@ std::vector<EchoScenario>& scenarios() {
     static std::vector<EchoScenario> list = all();
     return list;
 }
-constexpr std::size_t scenario_count = 8;
+constexpr std::size_t scenario_count = 9;
 
 Reached reached_faults{"fault", echo_fault_names, 2 * scenario_count};
 Reached reached_outcomes{"outcome", outcome_names, 2 * scenario_count};

@@ -56,11 +56,7 @@ Bytes some_frame(Script& script, const Scenario& scenario) {
         return {raw.begin(), raw.end()};
     }
     if ((kind & 0x38U) == 8U) {  // a question or an announcement in its place
-        const loop::NeighborLink link{.own_mac = *net::parse_mac("02:00:00:00:00:02"), .vlan_id = std::nullopt};
-        const net::Address target = (kind & 0x40U) != 0 ? test::address_of("198.18.0.1") : test::address_of("2001:2::1");
-        const loop::NeighborFrame message =
-            (kind & 0x80U) != 0 ? loop::write_question(link, target, target) : loop::write_answer(link, {target, target, link.own_mac});
-        bytes.assign(message.data.begin(), message.data.begin() + static_cast<std::ptrdiff_t>(message.bytes));
+        bytes = neighbor_message((kind & 0x80U) != 0, (kind & 0x40U) != 0 ? net::Family::ipv4 : net::Family::ipv6);
     }
     damage(script, bytes);
     return bytes;

@@ -5,10 +5,12 @@
 #include "io/dpdk_environment.hpp"
 #include "io/packet_ring.hpp"
 #include "io/wire_format.hpp"
+#include "io/xdp_ring.hpp"
 
 #include <rte_mbuf.h>
 
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 
 #include <algorithm>
 #include <array>
@@ -16,8 +18,9 @@
 #include <optional>
 #include <vector>
 
-/// Frames as drivers and the kernel hand them over, in pieces or without their VLAN tag, become the
-/// frames that were on the wire. Short buffers, so that frames do not fit.
+/// Frames as drivers and the kernel hand them over, in pieces or without their VLAN tag, become
+/// the frames that were on the wire. Short buffers, so that frames do not fit. Descriptors of
+/// AF_XDP may have any place and length.
 namespace gatemark::fuzz {
 namespace {
 
@@ -29,6 +32,8 @@ constexpr std::size_t addresses_bytes = 12;
 
 constexpr std::array<std::string_view, 5> format_names{"whole", "pieces", "tag", "cut", "short"};
 Reached reached{"frame", format_names};
+constexpr std::array<std::string_view, 5> descriptor_names{"whole", "cut", "empty", "outside", "more_than_the_ring"};
+Reached reached_descriptors{"descriptor", descriptor_names};
 
 /// DPDK, and a pool of short buffers.
 rte_mempool* pool() {
@@ -128,7 +133,6 @@ public:
         }
         waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(received));
     }
-    void drain() { take(slots); }
 
 private:
     [[nodiscard]] static Bytes expected(std::span<const std::byte> frame, std::optional<std::uint16_t> type, std::uint16_t tag) {
@@ -146,20 +150,85 @@ private:
     std::size_t put_ = 0;
 };
 
+/// The rings of an AF_XDP socket. Their other side writes any descriptor, and any number of them.
+class XdpRings {
+public:
+    void put(Script& script) {
+        static constexpr std::array<std::uint64_t, 4> far{memory_bytes - 40, memory_bytes, ~std::uint64_t{0}, ~std::uint64_t{0} - 40};
+        const std::uint8_t kind = script.byte();
+        xdp_desc& descriptor = descriptors_[produced_ % slots];
+        descriptor.addr = (kind & 3U) != 0 ? script.below(memory_bytes) : far[script.below(far.size())];
+        descriptor.len = (kind & 4U) != 0 ? static_cast<std::uint32_t>(script.below(room + 20))
+                                          : std::uint32_t{script.word()} * (script.one_in(4) ? 65537U : 1U);
+        if (descriptor.addr < memory_bytes) {
+            const auto frame = script.take(script.below(20));
+            std::copy_n(frame.begin(), std::min<std::size_t>(frame.size(), memory_bytes - descriptor.addr),
+                        memory_.begin() + static_cast<std::ptrdiff_t>(descriptor.addr));
+        }
+        produced_ += script.one_in(16) ? static_cast<std::uint32_t>(script.word()) : 1U;
+    }
+    void take(std::size_t count) {
+        std::array<rte_mbuf*, slots> burst{};
+        const std::uint32_t first = consumed_, given_back = filled_, ready = produced_ - first;
+        if (ready > slots) {
+            reached_descriptors.note(4);
+        }
+        const std::size_t received = reader_.receive(std::span{burst}.first(count));
+        holds(received == std::min<std::size_t>({count, ready, slots}), "what is ready is received, a ring of it at most");
+        holds(consumed_ - first == received && filled_ - given_back == received, "each frame makes room for another one");
+        for (std::uint32_t i = 0; i < received; ++i) {
+            const xdp_desc& descriptor = descriptors_[(first + i) % slots];
+            expect_frame(*burst[i], expected(descriptor));
+            holds(fill_[(given_back + i) % slots] == descriptor.addr / chunk_bytes * chunk_bytes, "a chunk is given back from its begin");
+            rte_pktmbuf_free(burst[i]);
+        }
+    }
+
+private:
+    static constexpr unsigned chunk_bytes = 256;
+    static constexpr std::size_t memory_bytes = std::size_t{slots} * chunk_bytes;
+
+    [[nodiscard]] Bytes expected(const xdp_desc& descriptor) const {
+        const bool inside = descriptor.addr <= memory_bytes && descriptor.len <= memory_bytes - descriptor.addr;
+        const std::size_t bytes = inside ? std::min<std::size_t>(descriptor.len, room) : 0;
+        reached_descriptors.note(!inside ? std::size_t{3} : bytes == 0 ? 2 : bytes < descriptor.len ? 1 : 0);
+        const auto begin = memory_.begin() + static_cast<std::ptrdiff_t>(bytes == 0 ? 0 : descriptor.addr);
+        return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+    }
+
+    std::vector<std::byte> memory_ = std::vector<std::byte>(memory_bytes);
+    std::array<xdp_desc, slots> descriptors_{};
+    std::array<std::uint64_t, slots> fill_{};
+    std::uint32_t produced_ = 0, consumed_ = 0, filled_ = 0, taken_ = 0;
+    io::XdpReader reader_{{.begin = memory_.data(), .bytes = memory_bytes, .chunk_bytes = chunk_bytes},
+                          {.producer = &produced_, .consumer = &consumed_, .entries = descriptors_.data(), .size = slots},
+                          {.producer = &filled_, .consumer = &taken_, .entries = fill_.data(), .size = slots},
+                          pool()};
+};
+
+/// Whatever fills the rings, now and then some of it is taken, and what is left at the end.
+template <class Rings>
+void fill_and_take(Script& script) {
+    Rings rings;
+    while (!script.at_end()) {
+        rings.put(script);
+        if (script.one_in(2)) {
+            rings.take(1 + script.below(slots));
+        }
+    }
+    rings.take(slots);
+}
+
 }  // namespace
 
 void run(Script& script) {
-    if (script.byte() % 2 == 0) {
+    const std::uint8_t kind = script.byte() % 4;
+    if (kind == 0) {
         restore(script);
+    } else if (kind == 1) {
+        fill_and_take<Ring>(script);
     } else {
-        Ring ring;
-        while (!script.at_end()) {
-            ring.put(script);
-            if (script.one_in(2)) {
-                ring.take(1 + script.below(slots));
-            }
-        }
-        ring.drain();
+        fill_and_take<XdpRings>(script);
     }
     holds(rte_mempool_in_use_count(pool()) == 0, "no buffer is lost");
 }

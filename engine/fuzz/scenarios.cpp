@@ -1,5 +1,7 @@
 #include "fuzz/scenarios.hpp"
 
+#include "loop/neighbor_messages.hpp"
+
 #include <stdexcept>
 
 namespace gatemark::fuzz {
@@ -11,6 +13,7 @@ using frame::signature::Direction, frame::signature::TrafficClass;
 using test::Gateway;
 
 constexpr std::uint64_t connection_count = 24;
+constexpr std::size_t jumbo_octets = 9018;
 enum class Frames : std::uint8_t { usual, special };
 
 Scenario stateless(Gateway forward, Gateway reverse, Gateway background, std::size_t frame_octets, const test::Vlans& vlans = {}) {
@@ -194,6 +197,7 @@ std::vector<Scenario> all() {
     list.push_back(edges_of_one_domain());
     list.push_back(gateway_edge(state::Phase::establish, Role::initiator));
     list.push_back(gateway_edge(state::Phase::use, Role::initiator));
+    list.push_back(stateless(Gateway::siit46, Gateway::router66, Gateway::router44, jumbo_octets));
     return list;
 }
 
@@ -202,6 +206,14 @@ std::vector<Scenario> all() {
 const std::vector<Scenario>& scenarios() {
     static const std::vector<Scenario> list = all();
     return list;
+}
+
+test::Bytes neighbor_message(bool is_question, net::Family family) {
+    const loop::NeighborLink link{.own_mac = *net::parse_mac("02:00:00:00:00:02"), .vlan_id = std::nullopt};
+    const net::Address target = test::address_of(family == net::Family::ipv4 ? "198.18.0.1" : "2001:2::1");
+    const loop::NeighborFrame message =
+        is_question ? loop::write_question(link, target, target) : loop::write_answer(link, {target, target, link.own_mac});
+    return {message.data.begin(), message.data.begin() + static_cast<std::ptrdiff_t>(message.bytes)};
 }
 
 }  // namespace gatemark::fuzz

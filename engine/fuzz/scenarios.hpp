@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/streams.hpp"
+#include "golden/bytes.hpp"
 #include "net/address_pool.hpp"
 #include "pace/mix.hpp"
 #include "state/connection_keeper.hpp"
@@ -24,8 +25,11 @@ struct Scenario {
 };
 
 /// Every technology, customer edges among them; with VLAN tags, many networks, the known fault of
-/// the checksum, no checksums and a link-layer address for each host in some; for stateful gateways
-/// both phases and both ends.
+/// the checksum, no checksums and a link-layer address for each host in some, jumbo frames in one;
+/// for stateful gateways both phases and both ends.
 [[nodiscard]] const std::vector<Scenario>& scenarios();
+
+/// The frame of a question of neighbour discovery, or of an announcement, as the Tester sends it.
+[[nodiscard]] test::Bytes neighbor_message(bool is_question, net::Family family);
 
 }  // namespace gatemark::fuzz
