@@ -26,6 +26,8 @@ _DEEP = "it is nested too deeply"
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _FIGURES = re.compile(r"-?[\d., -]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 
 def visible(text: str) -> str:
@@ -36,6 +38,11 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     """Return a JSON document with escapes for what `json.dumps` leaves as it is."""
     return text.translate(_IN_JSON)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is; None if it is none, or has more digits than a kernel counts with."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
@@ -60,6 +67,11 @@ def json_of(text: str) -> Any:
         raise ValueError(_DEEP) from None
     if _is_deeper(value, DEPTH_MAX):
         raise ValueError(_DEEP)
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it has half of a character") from None
     return value
 
 

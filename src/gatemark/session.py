@@ -54,7 +54,7 @@ from gatemark.results.provenance import (
 )
 from gatemark.results.quantity import to_csv
 from gatemark.results.run import RunResult
-from gatemark.results.store import ResultFolder, default_folder
+from gatemark.results.store import ResultFolder, default_folder, evaluating
 from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
@@ -200,9 +200,10 @@ def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[li
     """
     path = Path(folder)
     single = (path / "campaign.toml").exists() or not path.is_dir()
-    folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
-    parts = [part_of(member) for member in folders]
-    page = write_report(parts, path / "report.html", plots=plots)
+    with evaluating(path):
+        folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
+        parts = [part_of(member) for member in folders]
+        page = write_report(parts, path / "report.html", plots=plots)
     results = [
         CampaignResult(folder=member.path, document=part.document)
         for member, part in zip(folders, parts, strict=True)

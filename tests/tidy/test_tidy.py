@@ -41,7 +41,7 @@ ARROWS: dict[str, set[str]] = {
     "engine": {"errors", "files", "programs", "units"},
     "kernels": {"errors", "files"},
     "findings": {"errors"},
-    "dut": {"bed_kinds", "config", "errors", "facts", "files", "kernels", "map_domains", "technology"},
+    "dut": {"bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
         "config", "consoles", "dut", "embedded_ipv4", "engine.client", "errors", "files", "harmless", "map_domains",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from tests.archives import repacked
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
 
 from gatemark.archive.write import write_archive
 from gatemark.cli.main import main
+from gatemark.results.part import Part, Ratio
 from gatemark.session import measure
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
@@ -81,6 +86,60 @@ def test_a_damaged_file_of_an_archive_is_not_verified(
     archive = repacked(write_archive(good, tmp_path / "good.tar.gz").path, tmp_path / "bad.tar.gz", edit)
     assert main(["archive", "--verify", str(archive)]) in (1, 2, 3)
     capsys.readouterr()
+
+
+def _fewer_values(result: Any) -> None:
+    result["runs"][0]["points"][0]["losses"][0]["undelivered"] *= 2
+
+
+def _half_a_character(result: Any) -> None:
+    result["name"] = "\ud800"
+
+
+def _one_port(provenance: Any) -> None:
+    provenance["sessions"][-1]["engine"]["queues"] = {"left": 1}
+
+
+CONTRADICTIONS: dict[str, tuple[str, Callable[[Any], None], str]] = {
+    "fewer values": ("result.json", _fewer_values, "different numbers of repetitions"),
+    "half a character": ("result.json", _half_a_character, "half of a character"),
+    "queues of one port": ("provenance.json", _one_port, "provenance.json is damaged"),
+}
+
+
+@pytest.mark.parametrize("contradiction", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_file_that_contradicts_itself_is_one_error(
+    contradiction: tuple[str, Callable[[Any], None], str],
+    good: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name, edit, words = contradiction
+    bad = shutil.copytree(good, tmp_path / "bad")
+    document = json.loads((bad / name).read_text())
+    edit(document)
+    (bad / name).write_text(json.dumps(document))
+    assert main(["report", str(bad)]) == 3
+    assert words in capsys.readouterr().err
+
+
+def test_what_nobody_foresaw_is_one_error_too(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gatemark.stored.by_procedure", lambda _name: 1 // 0)
+    assert main(["report", str(shutil.copytree(good, tmp_path / "bad"))]) == 3
+    said = capsys.readouterr().err
+    assert "damaged or contradict each other" in said and "report this as a defect" in said
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1/0", "-1", "0.5", "\u0661", "9" * 5000, "", None, [1]])
+def test_a_ratio_of_others_is_a_short_fraction(text: object) -> None:
+    class Shared(Part):
+        share: Ratio
+
+    assert Shared.model_validate({"share": "4/5"}).share == Fraction(4, 5)
+    with pytest.raises(ValidationError, match="is no ratio"):
+        Shared.model_validate({"share": text})
 
 
 KINDS: dict[str, Callable[[Path], None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ def test_what_a_host_says_is_typed_and_what_it_does_not_say_is_none() -> None:
     assert (first.tx_queues, first.rss_udp4, first.rss_udp6) == (None, "IP SA IP DA", None)
     assert (second.interface, second.driver) == ("eth2", None)
     assert description_of("") == GatewayHostFacts()
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "²", "٣", "1_0", "0x1", "", "-"])
+def test_what_is_no_number_of_a_kernel_is_left_out(number: str) -> None:
+    host = description_of(re.sub(r"\d+", number, SAID))
+    assert host.interfaces[0].interrupts == ()
+    assert host.cpus_online is None and host.interfaces[0].rx_queues is None
 
 
 def test_the_cpus_that_serve_the_queues_are_told() -> None:

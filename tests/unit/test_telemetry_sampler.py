@@ -189,6 +189,7 @@ def test_cost_is_all_cpu_time_of_shell_and_children() -> None:
     before, after = "0m0.01s 0m0.02s\n0m0.10s 0m0.20s\n", "0m0.02s 0m0.03s\n0m0.40s 1m0.40s\n"
     assert parse_cost(before + after, 50) == round((60.85 - 0.33) / 50 * SECOND)
     assert parse_cost("nothing", 50) is None
+    assert parse_cost((before + after).replace("0m", "9" * 5000 + "m"), 50) is None
 
 
 class Answers:

@@ -26,7 +26,7 @@ from gatemark.errors import GatemarkError
 from gatemark.facts import CHECKSUMS
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
-from gatemark.results.store import BAD_FRAMES, ResultFolder, bad_frame_files, samples_name
+from gatemark.results.store import BAD_FRAMES, ResultFolder, bad_frame_files, evaluating, samples_name
 from gatemark.results.this_machine import gatemark_version
 from gatemark.series.join import csv_rows
 from gatemark.series.run import open_series, series_page
@@ -162,7 +162,8 @@ def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) ->
         return
     where, words = _where(content, folder), "report.html is what follows from the results"
     try:
-        is_same = folder.read_text("report.html") == page()
+        with evaluating(folder.path):
+            is_same = folder.read_text("report.html") == page()
     except GatemarkError as error:
         yield _not_again("report", where, error)
         return
@@ -177,17 +178,9 @@ def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) ->
 def _of_trials(content: Unpacked, folder: ResultFolder) -> Iterator[Finding]:
     """Say whether the files of single trials and the engine's log are those of journal and provenance."""
     where = _where(content, folder)
-    wanted: dict[str, str] = {}
     try:
-        provenance = provenance_of(folder)
-        if provenance is not None and (log := provenance.last.engine_log_sha256) is not None:
-            wanted[folder.engine_log.name] = log
-        for record in records_of(folder.journal_file):
-            number = record.order.trial_number
-            for name, octets in bad_frame_files(number, kept_frames(record)).items():
-                wanted[f"{BAD_FRAMES}/{name}"] = hashlib.sha256(octets).hexdigest()
-            if record.samples_sha256 is not None:
-                wanted[samples_name(number)] = record.samples_sha256
+        with evaluating(folder.path):
+            wanted = dict(_wanted_files(folder))
     except GatemarkError as error:
         yield _not_again("files", where, error)
         return
@@ -195,6 +188,19 @@ def _of_trials(content: Unpacked, folder: ResultFolder) -> Iterator[Finding]:
         words = "bad frames, samples and the engine's log are those of journal and provenance"
         files = _files(content, folder, *wanted)
         yield _found(content, folder, "files", lambda: _faults_of_files(folder, wanted), words, files)
+
+
+def _wanted_files(folder: ResultFolder) -> Iterator[tuple[str, str]]:
+    """Yield the names and digests of files as journal and provenance have them."""
+    provenance = provenance_of(folder)
+    if provenance is not None and (log := provenance.last.engine_log_sha256) is not None:
+        yield folder.engine_log.name, log
+    for record in records_of(folder.journal_file):
+        number = record.order.trial_number
+        for name, octets in bad_frame_files(number, kept_frames(record)).items():
+            yield f"{BAD_FRAMES}/{name}", hashlib.sha256(octets).hexdigest()
+        if record.samples_sha256 is not None:
+            yield samples_name(number), record.samples_sha256
 
 
 def _faults_of_files(folder: ResultFolder, wanted: Mapping[str, str]) -> Iterator[str]:
@@ -220,7 +226,8 @@ def _found(
     """Return what is wrong with something, or these words if nothing is: then the files are verified."""
     where = _where(content, folder)
     try:
-        known = sorted(faults_of(), key=lambda fault: fault.endswith(ADDED))
+        with evaluating(folder.path):
+            known = sorted(faults_of(), key=lambda fault: fault.endswith(ADDED))
         faults = known[:SHOWN_MAX]
     except GatemarkError as error:
         return _not_again(what, where, error)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from gatemark.compare.condition import check_names, condition_of, read_limits
+from gatemark.compare.condition import Limit, check_names, condition_of, read_limits
 from gatemark.compare.document import COMPARISON_SCHEMA, ComparisonDocument
 from gatemark.compare.judge import chosen, compared, matched
 from gatemark.compare.report import render_comparison
 from gatemark.compare.setup import differences
 from gatemark.compare.sides import Side, read_sides
 from gatemark.errors import ConfigError
-from gatemark.results.store import ResultFolder
+from gatemark.results.store import ResultFolder, evaluating
 from gatemark.results.this_machine import gatemark_version
 from gatemark.units import parse_ratio
 
@@ -36,6 +36,19 @@ def compare_folders(
     """
     share = _confidence(confidence)
     limits = read_limits(conditions)
+    with evaluating(", ".join(map(str, folders))):
+        return _compared(folders, limits, names, share, page, everything=everything)
+
+
+def _compared(
+    folders: Sequence[Path],
+    limits: Sequence[Limit],
+    names: Sequence[str],
+    share: Fraction,
+    page: Path | None,
+    *,
+    everything: bool,
+) -> ComparisonDocument:
     sides = read_sides(folders)
     rows = matched([side.quantities for side in sides])
     check_names(limits, names, {row.known.quantity.name.casefold() for row in rows})

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from gatemark.dut.shell import Run
 from gatemark.facts import Facts, GatewayHostFacts, InterfaceFacts, InterruptFacts
+from gatemark.harmless import whole_number
 
 SCRIPT = r"""
 say() { [ -z "$2" ] || printf '%s\t%s\n' "$1" "$2"; }
@@ -80,12 +81,12 @@ def description_of(output: str) -> GatewayHostFacts:
             of_interrupts.append({})
         if key in INTERRUPT_KEYS and cards:
             number, _, rest = value.partition(" ")
-            if number.isdigit():
-                of_interrupts[-1].setdefault(key, {})[int(number)] = rest.strip()
+            if (known := whole_number(number)) is not None:
+                of_interrupts[-1].setdefault(key, {})[known] = rest.strip()
         else:
             (cards[-1] if cards else about_host)[key] = value.strip()
-    columns = [name.removeprefix("CPU") for name in about_host.get("interrupt_cpus", "").split()]
-    cpus = [int(name) for name in columns if name.isdigit()]
+    columns = [whole_number(name.removeprefix("CPU")) for name in about_host.get("interrupt_cpus", "").split()]
+    cpus = [number for number in columns if number is not None]
     interfaces = tuple(
         InterfaceFacts(**_typed(card, InterfaceFacts), interrupts=tuple(_interrupts(said, cpus)))
         for card, said in zip(cards, of_interrupts, strict=True)
@@ -96,10 +97,10 @@ def description_of(output: str) -> GatewayHostFacts:
 def _interrupts(said: Mapping[str, Mapping[int, str]], cpus: Sequence[int]) -> Iterator[InterruptFacts]:
     """Yield the interrupts of a card; `cpus` are those of the columns of `/proc/interrupts`."""
     for number, line in sorted(said.get("interrupt", {}).items()):
-        counts, words = line.split()[: len(cpus)], line.split()[len(cpus) :]
-        if not words or not all(count.isdigit() for count in counts):
+        counts, words = [whole_number(count) for count in line.split()[: len(cpus)]], line.split()[len(cpus) :]
+        if not words or None in counts:
             continue
-        taken = {cpu: int(count) for cpu, count in zip(cpus, counts, strict=True) if int(count)}
+        taken = {cpu: count for cpu, count in zip(cpus, counts, strict=True) if count}
         serving, allowed = (said.get(key, {}).get(number) or None for key in INTERRUPT_KEYS[:2])
         yield InterruptFacts(number=number, name=words[-1], cpus=serving, allowed_cpus=allowed, taken=taken)
 
@@ -113,6 +114,6 @@ def _typed(values: Mapping[str, str], kind: type[Facts]) -> dict[str, Any]:
             continue
         if int not in get_args(field.annotation):
             typed[name] = value
-        elif value.removeprefix("-").isdigit():
-            typed[name] = int(value)
+        elif (number := whole_number(value)) is not None:
+            typed[name] = number
     return typed

@@ -28,6 +28,7 @@ from gatemark.dut.commands import (
 )
 from gatemark.dut.ssh import KILL_AFTER_SECONDS, PATIENCE_SECONDS, SshConnection
 from gatemark.errors import HostConnectionError, TestBedError
+from gatemark.harmless import whole_number
 
 SHOWN_CHARACTERS = 200
 """How much of a script an error shows."""
@@ -203,7 +204,8 @@ def _between(output: str, token: str) -> tuple[str | None, int | None]:
     printed, ended, status = rest.rpartition(f"\n{token} ")
     if not began:
         return None, None
-    return (printed, int(status)) if ended and status.strip().isdigit() else (rest, None)
+    number = whole_number(status.strip())
+    return (printed, number) if ended and number is not None else (rest, None)
 
 
 def _shown(script: str) -> str:

@@ -26,6 +26,7 @@ from gatemark.dut.gateway_host import IDLE_COLUMNS
 from gatemark.dut.shell import Run
 from gatemark.errors import TestBedError
 from gatemark.facts import SamplingFacts
+from gatemark.harmless import whole_number
 
 if TYPE_CHECKING:
     from gatemark.config.tables import TelemetryModel
@@ -231,13 +232,14 @@ class HostSampler:
         output = self._run(_filled(START, words), where=WHERE)
         ended_ns = time.monotonic_ns()
         lines = output.strip().splitlines()
-        if len(lines) != 3 or not lines[0].startswith("/") or not lines[1].isdigit() or _clock(lines[2]) is None:
+        ticks = whole_number(lines[1]) if len(lines) == 3 else None
+        if ticks is None or ticks < 0 or not lines[0].startswith("/") or _clock(lines[2]) is None:
             raise TestBedError(what=f"the sampler did not start: {output.strip()[-200:]!r}", where=WHERE, fix="")
         at_ns, step_ns = _clock(lines[2]) or (0, 0)
         self._offset = 0
         return _Running(
             file=lines[0],
-            ticks=int(lines[1]) or 100,
+            ticks=ticks or 100,
             until_ns=began_ns + int(life_s * SECOND_NS),
             anchor=_anchor(at_ns, step_ns, began_ns, ended_ns),
         )
@@ -529,7 +531,7 @@ def _clock(line: str) -> tuple[int, int] | None:
 
 def parse_cost(output: str, samples: int) -> int | None:
     """Return the CPU time of one sample, nanoseconds, from what `times` of the shell printed before and after them."""
-    times = re.findall(r"(\d+)m(\d+(?:[.,]\d+)?)s", output)
+    times = re.findall(r"\b([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s", output)
     if len(times) != 8:
         return None
     seconds = [int(minutes) * 60 + float(rest.replace(",", ".")) for minutes, rest in times]

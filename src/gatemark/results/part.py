@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema, model_validator
 
@@ -24,9 +25,20 @@ OneWay = Literal["forward", "reverse"]
 TrafficClass = Literal["foreground", "background"]
 """Frames that the gateway translates, and native IPv6 alongside them (RFC 8219 section 5.3)."""
 
+_RATIO = re.compile(r"[0-9]{1,40}(/[0-9]{0,39}[1-9][0-9]{0,39})?")
+
+
+def _ratio(value: object) -> Fraction:
+    if isinstance(value, Fraction | int):
+        return Fraction(value)
+    if not isinstance(value, str) or _RATIO.fullmatch(value) is None:
+        raise ValueError('is no ratio such as "4/5"')
+    return Fraction(value)
+
+
 Ratio = Annotated[
     Fraction,
-    BeforeValidator(Fraction),
+    BeforeValidator(_ratio),
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+(/[0-9]+)?$"}, mode="serialization"),
 ]
@@ -82,6 +94,33 @@ class Figure(Part):
     @property
     def missing(self) -> int:
         return sum(value is None for value in self.values)
+
+
+class PerRepetition(Part):
+    """A part whose lists and figures have one value for each valid repetition: a document in which they do not is
+    damaged."""
+
+    of_one_repetition: ClassVar[tuple[str, ...]] = ()
+    """Its lists that have not."""
+
+    @model_validator(mode="after")
+    def _has_one_value_for_each(self) -> Self:
+        lengths = {name: length for name, value in self for length in _lengths(value)}
+        for name in self.of_one_repetition:
+            lengths.pop(name, None)
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"values for different numbers of repetitions: {lengths}")
+        return self
+
+
+def _lengths(value: object) -> Iterator[int]:
+    if isinstance(value, Figure):
+        yield len(value.values)
+    elif isinstance(value, tuple):
+        yield len(value)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _lengths(part)
 
 
 class ReasonPart(Part):

@@ -39,6 +39,15 @@ class MachineFacts(Facts):
     """Number of NUMA nodes. Null if the kernel does not tell."""
 
 
+class QueueCounts(Facts):
+    """Queues of the ports, in each direction."""
+
+    left: int
+    """Of the left port."""
+    right: int
+    """Of the right port."""
+
+
 class EngineFacts(Facts):
     """The engine as it described itself in its answers to `hello` and `open`."""
 
@@ -60,8 +69,8 @@ class EngineFacts(Facts):
     """Whether the engine uses huge pages."""
     workers: tuple[str, ...]
     """Core and tasks of each worker, as text."""
-    queues: dict[Literal["left", "right"], int] | None = None
-    """Queues of the `left` and the `right` port, in each direction. Null if the engine did not tell."""
+    queues: QueueCounts | None = None
+    """Queues of the ports, in each direction. Null if the engine did not tell."""
     layout: tuple[str, ...] = ()
     """Why these queues and cores, a sentence each."""
     clock: ClockFacts | None = None

@@ -63,6 +63,19 @@ def writing(where: Path) -> Iterator[None]:
         raise ResultError(what=what, where=str(where), fix=fix) from error
 
 
+@contextlib.contextmanager
+def evaluating(where: object) -> Iterator[None]:
+    """Turn what cannot be computed of the files of a folder into one ResultError: they may be anybody's."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ResultError(
+            what=f"its files are damaged or contradict each other: {type(error).__name__}: {error}",
+            where=str(where),
+            fix="restore the folder, or measure again; if it is as gatemark wrote it, report this as a defect",
+        ) from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
     """The folder of one campaign; a file is written completely or left unchanged."""

@@ -87,7 +87,7 @@ class SeriesColumn(Part):
     """Number of the column, from 1, in the order in which columns are measured."""
     title: str
     """Its name in tables."""
-    folder: Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
+    folder: Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=255)]
     """Its result folder, inside that of the series."""
     steps: tuple[int, ...]
     """Which value of each part of `varied` it has, from 0."""
@@ -323,7 +323,7 @@ class SeriesDocument(Document):
     """SHA-256 of `series.toml`, so that a changed file is noticed when the series is resumed."""
     varied: tuple[VariedKeys, ...]
     """The parts of the series, one for each `[[vary]]`; the last one changes fastest."""
-    columns: tuple[SeriesColumn, ...]
+    columns: tuple[SeriesColumn, ...] = Field(min_length=1)
     """One entry for each column, in the order in which they are measured."""
     metrics: tuple[Metric, ...]
     """One entry for each quantity over the columns."""

@@ -31,7 +31,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.new_file import write_files
 from gatemark.results.provenance import machine_changes
 from gatemark.results.quantity import Quantity
-from gatemark.results.store import default_folder
+from gatemark.results.store import default_folder, evaluating
 from gatemark.series import report as series_report
 from gatemark.series.degradation import degradation_plots
 from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
@@ -182,13 +182,14 @@ def rebuild_series(folder: str | Path, *, plots: Path | None = None) -> SeriesRe
     `plots`: folder for the plots of the report as PDF, SVG and CSV.
     """
     opened = SeriesFolder.open(Path(folder))
-    before = opened.read()
-    results = opened.results(before)
-    document = joined(before, results, {})
-    drawn = _drawn(document)
-    opened.write(document, results, {}, _page(opened, document, results, drawn))
-    if plots is not None:
-        write_files(plots, plot_files(drawn))
+    with evaluating(opened.path):
+        before = opened.read()
+        results = opened.results(before)
+        document = joined(before, results, {})
+        drawn = _drawn(document)
+        opened.write(document, results, {}, _page(opened, document, results, drawn))
+        if plots is not None:
+            write_files(plots, plot_files(drawn))
     return SeriesResult(folder=opened.path, document=document)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from gatemark.results.part import Figure, LimitedBy, OneWay, Part, Ratio, TrafficClass
+from gatemark.results.part import Figure, LimitedBy, OneWay, Part, PerRepetition, Ratio, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.percentiles import DELAY_FIGURES, percent_words
@@ -27,7 +27,7 @@ DELAYS = {
 NOT_OFFERED = QuantityKind("delay", "ns", "lower", "none: the one row of a load that the Tester could not offer")
 
 
-class Latency(Part):
+class Latency(PerRepetition):
     """Typical and worst case latency of the tagged frames (RFC 8219 section 7.2)."""
 
     first_tag_ns: int
@@ -51,9 +51,10 @@ class DelayVariation(Part):
     """D(99.9 %) of all frames offered; null where it falls on a frame without a delay."""
 
 
-class PacketPairs(Part):
+class PacketPairs(PerRepetition):
     """Inter packet delay variation (RFC 8219 section 7.3.2): delay of a frame less that of the frame sent before it."""
 
+    of_one_repetition: ClassVar = ("histogram",)
     minimum_ns: Figure
     """Smallest difference."""
     median_ns: Figure
@@ -68,7 +69,7 @@ class PacketPairs(Part):
     """First valid repetition: pairs of ns and number, ascending; a bucket is about an eighth of an octave wide."""
 
 
-class DelaySeries(Part):
+class DelaySeries(PerRepetition):
     """Delays of one direction and class at one load; a tuple has one number for each valid repetition."""
 
     direction: OneWay

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.part import OneWay, Part, TrafficClass
+from gatemark.results.part import OneWay, Part, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
@@ -16,7 +16,7 @@ from gatemark.stats.summary import Summary
 LOSS_RATE = QuantityKind("frame loss rate", "%", "lower", "RFC 2544 section 26.3, RFC 8219 section 7.4")
 
 
-class ClassLoss(Part):
+class ClassLoss(PerRepetition):
     """Loss of one class of frames in one direction at one load; one count for each valid repetition."""
 
     direction: OneWay

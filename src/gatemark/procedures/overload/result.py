@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import computed_field
 
 from gatemark.facts import EchoLoop
-from gatemark.results.part import Figure, LimitedBy, Part, Ratio
+from gatemark.results.part import Figure, LimitedBy, Part, PerRepetition, Ratio
 from gatemark.results.quantity import Better, Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.tester_parts import SelfTestPart
@@ -58,7 +58,7 @@ FIRST_RTT = _rtt_kinds("first round-trip time", ": of the first request to each 
 UNDER_WAY = QuantityKind("requests under way", "packets", None, "none: replies/s times the mean round-trip time")
 
 
-class EchoCounts(Part):
+class EchoCounts(PerRepetition):
     """Echo requests and what became of them; a tuple has one number for each repetition."""
 
     requests: tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.part import Figure, OneWay, Part, TrafficClass
+from gatemark.results.part import Figure, OneWay, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
@@ -22,7 +22,7 @@ BEGAN_ERROR_NS = 10_000_000
 the first frame is due some milliseconds after that time begins."""
 
 
-class ResetSeries(Part):
+class ResetSeries(PerRepetition):
     """Effect of a reset on one direction and class; a tuple has one value for each valid repetition."""
 
     direction: OneWay

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.part import OneWay, Part, TrafficClass
+from gatemark.results.part import OneWay, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
@@ -16,7 +16,7 @@ from gatemark.stats.summary import Number, number
 RECOVERY_TIME = QuantityKind("system recovery time", "ns", "lower", "RFC 2544 section 26.5, RFC 8219 section 7.6")
 
 
-class RecoverySeries(Part):
+class RecoverySeries(PerRepetition):
     """Recovery of one direction and class; a tuple has one value for each valid repetition."""
 
     direction: OneWay
