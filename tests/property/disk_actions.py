@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +28,9 @@ from gatemark.calibrate.store import JSON_FILE, StoredCalibration
 from gatemark.campaign.events import TrialFinished
 from gatemark.dut import machine, naming
 from gatemark.facts import ClockFacts
+from gatemark.kernels import build
+from gatemark.kernels.packages import Offer
+from gatemark.kernels.store import SOURCE_CHANGES
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.document import SelfTest, load_self_test, store_self_test, this_machine
 from gatemark.series.run import measure_series, resume_series
@@ -106,7 +111,7 @@ def verify(folder: Path, prepared: Path, _finished: Finished) -> Any:
     """Unpack an archive and compute it again."""
     tempfile.tempdir = str(folder)
     verified = verify_archive(prepared / "measured.tar.gz")
-    return str(verified)
+    return [verified.holds, str(verified)]
 
 
 def report(folder: Path, _prepared: Path, _finished: Finished) -> Any:
@@ -147,9 +152,53 @@ def calibration(folder: Path, _prepared: Path, _finished: Finished) -> Any:
     return [check.name for check in StoredCalibration.open(folder).checks]
 
 
+class _Packages:
+    """Sources of a kernel that is made in an instant, and no Jool."""
+
+    def __init__(self, *_given: object) -> None:
+        pass
+
+    def offers(self, pattern: str) -> list[Offer]:
+        return [Offer("linux-source-7.3", "7.3.1-1")] if re.fullmatch(pattern, "linux-source-7.3") else []
+
+    def unpack(self, _offer: Offer, into: Path) -> None:
+        tree = into / "tree" / "linux-source-7.3"
+        ((name, text, _other),) = SOURCE_CHANGES
+        (tree / name).parent.mkdir(parents=True)
+        (tree / name).write_text(text)
+        (tree / "Makefile").write_text(KERNEL_MAKEFILE)
+        (into / "usr/src").mkdir(parents=True)
+        target = into / "usr/src/linux-source-7.3.tar.xz"
+        pack = ["tar", "--create", "--xz", "--file", str(target), "-C", str(tree.parent), tree.name]
+        subprocess.run(pack, check=True)
+
+
+KERNEL_MAKEFILE = """
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux:
+\tprintf '#!/bin/sh\\n' > linux
+\tchmod 755 linux
+\tmkdir -p include/config
+\techo 7.3.1 > include/config/kernel.release
+modules:
+\techo nothing
+"""
+
+
+def kernel(folder: Path, _prepared: Path, _finished: Finished) -> Any:
+    """Build a kernel; all but its sources is real."""
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    fakes = {"PackageSource": _Packages, "check_start": lambda *_given: None, "PROGRAMS": {"make": "make"}}
+    for name, fake in {**fakes, "FREE_BYTES_MIN": 0}.items():
+        setattr(build, name, fake)
+    built = build.build_kernel("7.3", lambda *_said: None, jobs=1)
+    return [str(built.facts), built.is_current, os.access(built.program, os.X_OK)]
+
+
 ACTIONS: Mapping[str, Action] = MappingProxyType(
     {
         action.__name__: action
-        for action in (campaign, series, archive, verify, report, self_test, settings, calibration)
+        for action in (campaign, series, archive, verify, report, self_test, settings, calibration, kernel)
     }
 )

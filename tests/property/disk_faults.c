@@ -2,7 +2,7 @@
  * process is killed there.
  *
  * Counted are open for writing, write, fsync, ftruncate, rename, link, unlink, mkdir and rmdir, also relative to a
- * folder.
+ * folder. Armed for memory, it counts calls of the allocator and mmap instead, wherever they come from.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,8 +11,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -20,11 +23,15 @@ static char folder[4096];
 static long fails_at = 0, calls = 0;
 static int error_number = 0, stays = 0;
 static char failed_call[4400];
+static int counts_memory = 0;
 
 void fault_arm(const char *below, long at, int number, int from_then_on) {
   snprintf(folder, sizeof folder, "%s", below);
   fails_at = at, error_number = number, stays = from_then_on, calls = 0, failed_call[0] = 0;
+  counts_memory = strcmp(folder, "memory") == 0;
 }
+
+void fault_disarm(void) { folder[0] = 0, counts_memory = 0; }
 
 long fault_calls(void) { return calls; }
 
@@ -39,6 +46,21 @@ static int fails(const char *call, const char *path) {
   errno = error_number;
   return 1;
 }
+
+/* Nothing may be allocated in here. */
+static int memory_fails(const char *call) {
+  if (!counts_memory) return 0;
+  const long number = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+  if (fails_at == 0 || number < fails_at || (number > fails_at && !stays)) return 0;
+  if (failed_call[0] == 0) strcpy(failed_call, call);
+  errno = ENOMEM;
+  return 1;
+}
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *malloc(size_t octets) { return memory_fails("malloc") ? NULL : __libc_malloc(octets); }
+void *calloc(size_t count, size_t octets) { return memory_fails("calloc") ? NULL : __libc_calloc(count, octets); }
+void *realloc(void *memory, size_t octets) { return memory_fails("realloc") ? NULL : __libc_realloc(memory, octets); }
 
 static int fails_on(const char *call, int file) {
   char link[64], path[4096];
@@ -134,4 +156,12 @@ int unlinkat(int at, const char *name, int flags) {
 }
 int mkdirat(int at, const char *name, mode_t mode) {
   return fails("mkdirat", path_at(at, name)) ? -1 : REAL(mkdirat)(at, name, mode);
+}
+
+void *mmap(void *place, size_t octets, int protection, int flags, int file, off_t offset) {
+  if (memory_fails("mmap")) return MAP_FAILED;
+  return (void *)syscall(SYS_mmap, place, octets, protection, flags, file, offset);
+}
+void *mmap64(void *place, size_t octets, int protection, int flags, int file, off64_t offset) {
+  return mmap(place, octets, protection, flags, file, offset);
 }

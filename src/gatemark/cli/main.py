@@ -6,6 +6,7 @@ Exit status: 0 done; 1 the gateway, the test bed, the engine or the measurement 
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -46,6 +47,12 @@ Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result fold
 
 Example: gatemark demo
 """
+
+
+MORE_MEMORY = (
+    "free memory, or raise the limits of this process (ulimit -v, control group); trials that were measured are kept,"
+    " and gatemark run --resume goes on with them"
+)
 
 
 def function_of(command: str) -> str:
@@ -101,6 +108,11 @@ def _main(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         finish_output()
         return 0
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise
+        tell_error(GatemarkError(what="no memory is left", where="this machine", fix=MORE_MEMORY), as_json=as_json)
+        return GatemarkError.exit_status
 
 
 if __name__ == "__main__":

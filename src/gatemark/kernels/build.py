@@ -66,7 +66,7 @@ def build_kernel(version: str | None, tell: Tell, *, jobs: int, suites: Sequence
     if version is not None and not re.fullmatch(r"\d+\.\d+", version):
         raise ConfigError(what=f"{version!r} is not a kernel series", where="VERSION", fix="for example 7.3")
     folder = kernels_folder()
-    with _locked(folder, tell):
+    with _writing(folder), _locked(folder, tell):
         for rest in folder.glob(f"{BUILDING}*"):
             shutil.rmtree(rest, ignore_errors=True)
         kernel = newest_kernel() if version is None else read_kernel(folder / version)
@@ -105,7 +105,8 @@ def _build(source: Offer, packages: PackageSource, place: Path, tell: Tell, jobs
         version=series, release=release, source=str(source), jool=jool, configuration=configuration_digest()
     )
     write_facts(built, facts)
-    shutil.rmtree(folder / series, ignore_errors=True)
+    if (folder / series).exists():
+        (folder / series).rename(place / "before")
     built.rename(folder / series)
     kernel = read_kernel(folder / series)
     assert kernel is not None
@@ -210,15 +211,21 @@ def _require(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, tell: Tell) -> Iterator[None]:
+def _writing(folder: Path) -> Iterator[None]:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open_lock(folder / "lock")
+        yield
     except OSError as error:
         raise TestBedError(
-            what=f"cannot be written ({error.strerror})", where=str(folder), fix="set XDG_CACHE_HOME to another folder"
-        ) from None
-    with lock:
+            what=f"cannot be written ({error.strerror or error})",
+            where=str(folder),
+            fix="make room there, or set XDG_CACHE_HOME to another folder",
+        ) from error
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, tell: Tell) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_lock(folder / "lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
