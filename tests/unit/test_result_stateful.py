@@ -22,7 +22,7 @@ from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.document import ResultDocument
-from gatemark.results.part import Figure
+from gatemark.results.part import Figure, ReasonCounter
 from gatemark.results.run import RunResult
 from gatemark.results.search import SearchGoal
 from gatemark.search.goal import SearchResult
@@ -182,6 +182,16 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
     assert (counts.phase_one, counts.phase_one_equal, counts.phase_one_minimum) == (1, 1, N)
     assert (counts.phase_two, counts.phase_two_changed) == (1, 1)
     assert (behaviour_.port_preserved, behaviour_.public_port_minimum) == (900, 1024)
+
+
+def test_reasons_that_differ_in_figures_alone_are_counted_together() -> None:
+    counter = ReasonCounter()
+    counter.add(["right: a gap (12.5ms of 100ms), then 3; from 198.18.0.1."])
+    counter.add(["right: a gap (7ms of 1s), then 40; from 2001:db8::1.", "IPv6 port: link down"])
+    assert [(part.reason, part.trials) for part in counter.counted()] == [
+        ("right: a gap (… of …), then …; from ….", 2),
+        ("IPv6 port: link down", 1),
+    ]
 
 
 def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campaign: NatCampaign) -> None:

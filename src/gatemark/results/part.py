@@ -147,10 +147,9 @@ class ReasonCounter:
         return tuple(ReasonPart(reason=reason, trials=trials) for reason, trials in self._counted.most_common())
 
 
+_FIGURE_WORD = re.compile(r"(?<!\S)(\(*)\d\S*?([),;:.]*)(?!\S)")
+
+
 def _general(reason: str) -> str:
     """A reason without its figures: "forward: a burst was sent … late, … is allowed"."""
-    words = []
-    for word in reason.split():
-        figure = word.strip("(),;:").replace(".", "").replace(",", "")
-        words.append("…" if figure[:1].isdigit() and not word.endswith("port:") else word)
-    return " ".join(words)
+    return _FIGURE_WORD.sub(r"\1…\2", reason)
