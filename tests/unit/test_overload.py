@@ -686,10 +686,12 @@ class TestTesterAlone:
         for per_second, is_of_tester in ((4 * 5721, False), (4 * 5721 - 1, True)):
             run = run_of(*TAYGA).beside(self_test(loop(1, per_second), loop(2, 10**6), loop(4, 10**6), loop(8, 10**6)))
             assert [point.is_of_tester for point in run.points] == [is_of_tester, False, False, False]
-            assert run.limited_by == ("tester" if is_of_tester else "gateway")
+            assert run.limited_by == "gateway", "4 clients get the most replies"
             words = [note for note in _tester_notes(run) if "22,883 replies/s, less than 4 times that" in note]
             assert len(words) == is_of_tester
         assert run.judgement.left_out == (1,)
+        most = run_of(*TAYGA).beside(self_test(loop(1, 10**6), loop(2, 10**6), loop(4, 4 * 7000), loop(8, 10**6)))
+        assert (most.points[2].is_of_tester, most.limited_by) == (True, "tester")
 
     def test_a_column_has_its_own_loop_and_the_nearest_higher_rate(self) -> None:
         timed = [loop(8, 1000 * rate, 1000 * rate, 10_000 + rate) for rate in (1, 6, 100)]

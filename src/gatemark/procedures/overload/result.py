@@ -298,15 +298,14 @@ class OverloadResult(RunResult):
         points = tuple(
             point.model_copy(update={"tester_loop": _tester_loop(point, loops, self.window)}) for point in self.points
         )
-        is_of_tester = any(point.limited_by == "tester" for point in points)
-        return self.model_copy(update={"points": points, "limited_by": "tester" if is_of_tester else self.limited_by})
+        return self.model_copy(update={"points": points, "limited_by": limit_of(points)})
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the highest rate of replies first, then the figures of every number of clients.
 
         Where the Tester was the limit of the column with that rate, the gateway's own is at least as high.
         """
-        best = max(self.points, key=lambda point: _exact(point.replies_per_second), default=None)
+        best = _of_most_replies(self.points)
         if best is not None:
             yield self.quantity(
                 MOST_REPLIES,
@@ -328,6 +327,16 @@ class OverloadResult(RunResult):
                 where=where,
                 limited_by=point.limited_by,
             )
+
+
+def limit_of(points: Sequence[OverloadPoint]) -> LimitedBy:
+    """Return what limited the column with the most replies, which is what a run is for; each column has its own."""
+    best = _of_most_replies(points)
+    return "gateway" if best is None else best.limited_by
+
+
+def _of_most_replies(points: Sequence[OverloadPoint]) -> OverloadPoint | None:
+    return max(points, key=lambda point: _exact(point.replies_per_second), default=None)
 
 
 def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoop], window: int) -> OwnLoop | None:

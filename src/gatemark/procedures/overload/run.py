@@ -21,6 +21,7 @@ from gatemark.procedures.overload.result import (
     HostFigure,
     OverloadPoint,
     OverloadResult,
+    limit_of,
 )
 from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable, host_count
 from gatemark.procedures.procedure import RunTrials
@@ -73,7 +74,7 @@ def measure(trials: RunTrials) -> OverloadResult:
     destinations = table.destinations_of(campaign)
     return OverloadResult(
         **{**trials.facts(), "connections": None, "zero_checksum": None},  # ICMP has neither ports nor such checksums
-        limited_by="tester" if any(point.limited_by == "tester" for point in points) else "gateway",
+        limited_by=limit_of(points),
         mode=table.mode,
         window=table.window,
         count=table.count,
