@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +69,10 @@ for line in sys.stdin:
 Attempt = Callable[..., dict[str, Any] | None]
 
 
-@contextmanager
-def driver(folder: Path) -> Iterator[Attempt]:
+@pytest.fixture(scope="module")
+def attempt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempt]:
     """A process that acts, each time in a child of its own; returns what became of it, None if it was killed."""
+    folder = tmp_path_factory.mktemp("driver")
     library = folder / "disk_faults.so"
     compile_it: list[str | Path] = [
         "cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, SOURCE, "-ldl",
@@ -87,7 +87,7 @@ def driver(folder: Path) -> Iterator[Attempt]:
         env=environment,
     ) as process:
 
-        def attempt(
+        def act(
             action: str, output: Path, at: int = 0, number: int = 0, *, stays: bool = False, of_memory: bool = False
         ) -> dict[str, Any] | None:
             assert process.stdin is not None
@@ -97,7 +97,7 @@ def driver(folder: Path) -> Iterator[Attempt]:
             answer: dict[str, Any] | None = json.loads(process.stdout.readline())
             return answer
 
-        yield attempt
+        yield act
         assert process.stdin is not None
         process.stdin.close()
 
@@ -108,15 +108,9 @@ def lines_of(output: Path) -> list[bytes]:
 
 
 EVERY_NTH = {
-    "campaign": 12,
-    "series": 17,
-    "verify": 9,
-    "report": 13,
-    "settings": 4,
-    "calibration": 5,
-    "archive": 2,
-    "kernel": 6,
-}
+    "campaign": 23, "series": 37, "archive": 3, "verify": 17, "report": 31, "self_test": 2, "settings": 9,
+    "calibration": 7, "kernel": 13,
+}  # fmt: skip
 """Places that are tried before each commit; all of the others."""
 
 
@@ -133,33 +127,34 @@ def assert_nothing_half_done(output: Path, where: str) -> None:
 
 @pytest.mark.endure
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_disk_that_fails_at_any_place_loses_nothing(action: str, tmp_path: Path, endures: bool) -> None:
-    with driver(tmp_path) as attempt:
-        whole = attempt(action, tmp_path / "whole")
-        assert whole is not None and "came_to" in whole, whole
-        kinds = [(errno.ENOSPC, True), (errno.EIO, False), (errno.ENOSPC, False)]
-        failed: set[str] = set()
-        for turn, place in enumerate(range(1, whole["calls"] + 1, 1 if endures else EVERY_NTH.get(action, 1))):
-            for number, stays in kinds if endures else [kinds[turn % len(kinds)]]:
-                output = tmp_path / f"{place}-{number}-{stays}"
-                broken = attempt(action, output, place, number, stays=stays)
-                assert broken is not None
-                where = f"{broken['failed']} ({errno.errorcode[number]}, place {place})"
-                failed.update(broken["failed"].split()[:1])  # fewer calls are made after a failure
-                assert "traceback" not in broken, f"{where}: {broken['traceback']}"
-                if "error" in broken:
-                    status, words = broken["error"]
-                    assert status == (1 if action in ("settings", "kernel") else 3), f"{where}: {words}"
-                    assert "hint: " in words, f"{where}: {words}"
-                else:
-                    assert broken["came_to"] == whole["came_to"], where
-                kept = [line for line in lines_of(output) if line.endswith(b"\n")]
-                assert len(kept) >= len(broken["finished"]), f"{where}: a trial that was told is lost"
-                mended = attempt(action, output)
-                assert mended is not None and mended.get("came_to") == whole["came_to"], f"{where}: {mended}"
-                assert lines_of(output)[: len(kept)] == kept, where
-                assert_nothing_half_done(output, where)
-                shutil.rmtree(output)
+def test_a_disk_that_fails_at_any_place_loses_nothing(
+    action: str, attempt: Attempt, tmp_path: Path, endures: bool
+) -> None:
+    whole = attempt(action, tmp_path / "whole")
+    assert whole is not None and "came_to" in whole, whole
+    kinds = [(errno.ENOSPC, True), (errno.EIO, False), (errno.ENOSPC, False)]
+    failed: set[str] = set()
+    for turn, place in enumerate(range(1, whole["calls"] + 1, 1 if endures else EVERY_NTH.get(action, 1))):
+        for number, stays in kinds if endures else [kinds[turn % len(kinds)]]:
+            output = tmp_path / f"{place}-{number}-{stays}"
+            broken = attempt(action, output, place, number, stays=stays)
+            assert broken is not None
+            where = f"{broken['failed']} ({errno.errorcode[number]}, place {place})"
+            failed.update(broken["failed"].split()[:1])  # fewer calls are made after a failure
+            assert "traceback" not in broken, f"{where}: {broken['traceback']}"
+            if "error" in broken:
+                status, words = broken["error"]
+                assert status == (1 if action in ("settings", "kernel") else 3), f"{where}: {words}"
+                assert "hint: " in words, f"{where}: {words}"
+            else:
+                assert broken["came_to"] == whole["came_to"], where
+            kept = [line for line in lines_of(output) if line.endswith(b"\n")]
+            assert len(kept) >= len(broken["finished"]), f"{where}: a trial that was told is lost"
+            mended = attempt(action, output)
+            assert mended is not None and mended.get("came_to") == whole["came_to"], f"{where}: {mended}"
+            assert lines_of(output)[: len(kept)] == kept, where
+            assert_nothing_half_done(output, where)
+            shutil.rmtree(output)
     assert failed, "nothing failed"
     if action == "campaign":
         assert failed >= (CALLS if endures else {"openat"})
@@ -167,43 +162,45 @@ def test_a_disk_that_fails_at_any_place_loses_nothing(action: str, tmp_path: Pat
 
 @pytest.mark.endure
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_process_that_is_killed_at_any_write_goes_on(action: str, tmp_path: Path, endures: bool) -> None:
+def test_a_process_that_is_killed_at_any_write_goes_on(
+    action: str, attempt: Attempt, tmp_path: Path, endures: bool
+) -> None:
     """`kill -9` just before the n-th call."""
-    with driver(tmp_path) as attempt:
-        whole = attempt(action, tmp_path / "whole")
-        assert whole is not None and "came_to" in whole, whole
-        for place in range(1, whole["calls"] + 1, 1 if endures else 2 * EVERY_NTH.get(action, 1)):
-            output = tmp_path / f"{place}"
-            assert attempt(action, output, place, KILL) is None, f"place {place}: it was not killed"
-            kept = [line for line in lines_of(output) if line.endswith(b"\n")]
-            mended = attempt(action, output)
-            assert mended is not None and mended.get("came_to") == whole["came_to"], f"place {place}: {mended}"
-            assert lines_of(output)[: len(kept)] == kept, f"place {place}"
-            assert list(output.rglob("building-*")) == [], f"place {place}"
-            shutil.rmtree(output)
+    whole = attempt(action, tmp_path / "whole")
+    assert whole is not None and "came_to" in whole, whole
+    for place in range(1, whole["calls"] + 1, 1 if endures else 2 * EVERY_NTH.get(action, 1)):
+        output = tmp_path / f"{place}"
+        assert attempt(action, output, place, KILL) is None, f"place {place}: it was not killed"
+        kept = [line for line in lines_of(output) if line.endswith(b"\n")]
+        mended = attempt(action, output)
+        assert mended is not None and mended.get("came_to") == whole["came_to"], f"place {place}: {mended}"
+        assert lines_of(output)[: len(kept)] == kept, f"place {place}"
+        assert list(output.rglob("building-*")) == [], f"place {place}"
+        shutil.rmtree(output)
 
 
 @pytest.mark.endure
 @pytest.mark.parametrize("action", ACTIONS)
-def test_memory_that_is_missing_at_any_place_loses_nothing(action: str, tmp_path: Path, endures: bool) -> None:
+def test_memory_that_is_missing_at_any_place_loses_nothing(
+    action: str, attempt: Attempt, tmp_path: Path, endures: bool
+) -> None:
     """Some libraries end the process then: that is as if it were killed. No place leads to another result."""
     chance = random.Random(action)
-    with driver(tmp_path) as attempt:
-        whole = attempt(action, tmp_path / "whole", of_memory=True)
-        assert whole is not None and "came_to" in whole, whole
-        ended = 0
-        for _ in range(500 if endures else 2):
-            place = chance.randint(1, whole["calls"])
-            output = tmp_path / f"{place}"
-            broken = attempt(action, output, place, errno.ENOMEM, of_memory=True)
-            ended += broken is None or "came_to" not in broken
-            if broken is not None and "came_to" in broken and broken["came_to"] != whole["came_to"]:
-                # a plot that could not be drawn as before: then the archive is not verified
-                assert action == "verify" and not broken["came_to"][0], f"place {place}: {broken}"
-            kept = [line for line in lines_of(output) if line.endswith(b"\n")]
-            assert broken is None or len(kept) >= len(broken["finished"]), f"place {place}: a trial is lost"
-            mended = attempt(action, output)
-            assert mended is not None and mended.get("came_to") == whole["came_to"], f"place {place}: {mended}"
-            assert lines_of(output)[: len(kept)] == kept, f"place {place}"
-            shutil.rmtree(output, ignore_errors=True)
-        assert ended or not endures, "no place ended it"
+    whole = attempt(action, tmp_path / "whole", of_memory=True)
+    assert whole is not None and "came_to" in whole, whole
+    ended = 0
+    for _ in range(500 if endures else 2):
+        place = chance.randint(1, whole["calls"])
+        output = tmp_path / f"{place}"
+        broken = attempt(action, output, place, errno.ENOMEM, of_memory=True)
+        ended += broken is None or "came_to" not in broken
+        if broken is not None and "came_to" in broken and broken["came_to"] != whole["came_to"]:
+            # a plot that could not be drawn as before: then the archive is not verified
+            assert action == "verify" and not broken["came_to"][0], f"place {place}: {broken}"
+        kept = [line for line in lines_of(output) if line.endswith(b"\n")]
+        assert broken is None or len(kept) >= len(broken["finished"]), f"place {place}: a trial is lost"
+        mended = attempt(action, output)
+        assert mended is not None and mended.get("came_to") == whole["came_to"], f"place {place}: {mended}"
+        assert lines_of(output)[: len(kept)] == kept, f"place {place}"
+        shutil.rmtree(output, ignore_errors=True)
+    assert ended or not endures, "no place ended it"
