@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.archives import repacked
@@ -149,25 +149,18 @@ def commanded(*command: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", shown.replace("\r", "")), (command, shown)
 
 
-def of_result(name: str, schema: Schema) -> Callable[[Ready, Path, Damage], None]:
-    """Read a result folder in which one file is damaged: its report is made, and it is compared."""
+def of_folder(kind: Literal["result", "series"], name: str, schema: Schema) -> Callable[[Ready, Path, Damage], None]:
+    """Read a folder in which one file is damaged: its report is made, and it is compared."""
 
     def read(ready: Ready, folder: Path, damage: Damage) -> None:
-        bad = shutil.copytree(ready.result, folder / "bad")
+        good: Path = getattr(ready, kind)
+        bad = shutil.copytree(good, folder / "bad")
         content = (bad / name).read_bytes()
         (bad / name).write_bytes(damage.json(content, schema) if name.endswith(".json") else damage.octets(content))
         commanded("report", str(bad))
-        commanded("compare", str(ready.result), str(bad))
+        commanded("compare", str(good), str(bad))
 
     return read
-
-
-def of_series(ready: Ready, folder: Path, damage: Damage) -> None:
-    bad = shutil.copytree(ready.series, folder / "bad")
-    content = (bad / "series.json").read_bytes()
-    (bad / "series.json").write_bytes(damage.json(content, SeriesDocument.model_json_schema()))
-    commanded("report", str(bad))
-    commanded("compare", str(ready.series), str(bad))
 
 
 def of_archive(ready: Ready, folder: Path, damage: Damage) -> None:
@@ -249,13 +242,13 @@ class Reader:
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
-        "result": Reader(of_result("result.json", PublishedDocument.model_json_schema()), 20, 4000),
-        "provenance": Reader(of_result("provenance.json", Provenance.model_json_schema()), 8, 2000),
-        "complete campaign": Reader(of_result("campaign.json", {}), 8, 2000),
-        "gateway": Reader(of_result("gateway.json", {}), 8, 2000),
-        "trials as CSV": Reader(of_result("result.csv", {}), 4, 1000),
-        "journal": Reader(of_result("trials.jsonl", {}), 8, 2000),
-        "series": Reader(of_series, 12, 3000),
+        "result": Reader(of_folder("result", "result.json", PublishedDocument.model_json_schema()), 20, 4000),
+        "provenance": Reader(of_folder("result", "provenance.json", Provenance.model_json_schema()), 8, 2000),
+        "complete campaign": Reader(of_folder("result", "campaign.json", {}), 8, 2000),
+        "gateway": Reader(of_folder("result", "gateway.json", {}), 8, 2000),
+        "trials as CSV": Reader(of_folder("result", "result.csv", {}), 4, 1000),
+        "journal": Reader(of_folder("result", "trials.jsonl", {}), 8, 2000),
+        "series": Reader(of_folder("series", "series.json", SeriesDocument.model_json_schema()), 12, 3000),
         "archive": Reader(of_archive, 12, 3000),
         "test beds": Reader(of_beds, 100, 50_000),
         "siitperf": Reader(of_siitperf, 50, 20_000),

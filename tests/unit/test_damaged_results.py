@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from tests.simulated.equipment import simulated_equipment
 
 from gatemark.archive.write import write_archive
 from gatemark.cli.main import main
-from gatemark.results.part import Part, Ratio
+from gatemark.results.part import Figure, Part, PerRepetition, Ratio
 from gatemark.session import measure
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
@@ -130,6 +130,19 @@ def test_what_nobody_foresaw_is_one_error_too(
     assert main(["report", str(shutil.copytree(good, tmp_path / "bad"))]) == 3
     said = capsys.readouterr().err
     assert "damaged or contradict each other" in said and "report this as a defect" in said
+
+
+def test_each_figure_of_a_part_has_a_value_for_each_repetition() -> None:
+    class Delays(PerRepetition):
+        of_one_repetition: ClassVar = ("histogram",)
+        offered: tuple[int, ...]
+        delay_ns: dict[str, Figure]
+        histogram: tuple[int, ...]
+
+    of_two, of_three = Figure.of([1, 2]), Figure.of([1, 2, 3])
+    assert Delays(offered=(5, 5), delay_ns={"p50": of_two, "p99": of_two}, histogram=(1,)).offered == (5, 5)
+    with pytest.raises(ValidationError, match="offered 2, delay_ns 3, delay_ns 2"):
+        Delays(offered=(5, 5), delay_ns={"p50": of_three, "p99": of_two}, histogram=(1,))
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1/0", "-1", "0.5", "\u0661", "9" * 5000, "", None, [1]])

@@ -105,11 +105,11 @@ class PerRepetition(Part):
 
     @model_validator(mode="after")
     def _has_one_value_for_each(self) -> Self:
-        lengths = {name: length for name, value in self for length in _lengths(value)}
-        for name in self.of_one_repetition:
-            lengths.pop(name, None)
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"values for different numbers of repetitions: {lengths}")
+        fields = [(name, value) for name, value in self if name not in self.of_one_repetition]
+        lengths = dict.fromkeys((name, length) for name, value in fields for length in _lengths(value))
+        if len({length for _, length in lengths}) > 1:
+            shown = ", ".join(f"{name} {length}" for name, length in lengths)
+            raise ValueError(f"values for different numbers of repetitions: {shown}")
         return self
 
 

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from gatemark.bed_kinds import BedKind
+from gatemark.harmless import whole_number
 from gatemark.results.provenance import MachineFacts, PortFact, SoftwareFacts
 
 
@@ -138,5 +139,4 @@ def _first_line(path: Path) -> str | None:
 
 
 def _number(text: str | None) -> int | None:
-    word = (text or "").split()[:1]
-    return int(word[0]) if word and word[0].isdigit() else None
+    return whole_number((text or "").partition(" ")[0])
