@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from gatemark.search import binary, multiple_loss_ratio
@@ -326,6 +326,8 @@ def test_every_prefix_of_an_open_ended_history_replays(
 def test_a_later_repetition_does_not_climb_again(search: Search, case: tuple[Goal, Device]) -> None:
     goal, device = case
     first, history = run(search, goal, device)
+    apart = device.tester_limit is None or abs(device.tester_limit - device.capacity) > first.resolution
+    assume(apart)  # else it depends on the loads that are tried which of both limits is met
     again, later = run(search, goal.after([first]), device)
     assert (again.kind, again.highest_load, again.resolution) == (first.kind, first.highest_load, first.resolution)
     assert later[0].frames_per_second == first.highest_load
