@@ -83,13 +83,14 @@ GROUPS = (
     ),
     Group(
         name="record",
-        about="what is kept of each frame; make_delay is part of four cases; find_losses: after a trial",
+        about="what is kept of each frame; make_delay is part of four cases; find_losses and explain_losses: after a trial",
         cases=(
             "make_delay", "mark_bitmap/real_time/threads:1", "mark_bitmap/real_time/threads:2", "add_delay",
             "put_delay_variation/real_time/threads:1", "put_delay_variation/real_time/threads:2", "find_tag",
             "add_lateness", "find_losses/percent:0/in_a_row:1", "find_losses/percent:1/in_a_row:1",
             "find_losses/percent:50/in_a_row:1", "find_losses/percent:50/in_a_row:8",
             "find_losses/percent:100/in_a_row:1",
+            "explain_losses/per_1000:1", "explain_losses/per_1000:63", "explain_losses/per_1000:500",
         ),
     ),
     Group(

@@ -3,6 +3,8 @@
 #include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
+#include "record/loss_table.hpp"
+#include "streams.hpp"
 #include "tick_counter.hpp"
 
 #include <array>
@@ -106,6 +108,33 @@ void find_losses(benchmark::State& state) {
     }
 }
 
+/// Which of 16 million frames were lost, by what they differ by: everything that is done only where
+/// frames were lost. A million of them takes 200 ms at most.
+void explain_losses(benchmark::State& state) {
+    constexpr std::uint64_t frames = 16'000'000;
+    const auto per_1000 = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream stream = stream_for(net::Family::ipv6, Varying::ports_and_hosts);
+    record::ArrivalBitmap bitmap;
+    bitmap.reset(frames);
+    std::uint64_t lost = 0;
+    for (std::uint64_t i = 0; i < frames; ++i) {
+        if (mix_bits(i) % 1000 >= per_1000) {
+            bitmap.mark(i);
+        } else {
+            ++lost;
+        }
+    }
+    TickCounter counter{state};
+    for (auto unused : state) {
+        benchmark::DoNotOptimize(record::find_longest_runs(bitmap, std::array<std::uint64_t, 1>{frames}));
+        benchmark::DoNotOptimize(
+            record::tabulate_losses(bitmap, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{frames},
+                                    {record::LossyClass{.stream = &stream, .lost = lost, .arrived = frames - lost}, {}}));
+        counter.add(frames);
+    }
+    state.counters["lost"] = static_cast<double>(lost);
+}
+
 BENCHMARK(make_delay);  // what the cases below spend on computing the delay
 BENCHMARK(mark_bitmap)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(add_delay);
@@ -113,6 +142,7 @@ BENCHMARK(put_delay_variation)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(find_tag);
 BENCHMARK(add_lateness);
 BENCHMARK(find_losses)->ArgNames({"percent", "in_a_row"})->Args({0, 1})->Args({1, 1})->Args({50, 1})->Args({50, 8})->Args({100, 1});
+BENCHMARK(explain_losses)->ArgName("per_1000")->Arg(1)->Arg(63)->Arg(500)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -14,6 +14,8 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "counts.lost": "table of trials",
     "counts.faults": "table of faults by reason",
     "loss.by_slice": "plots of loss over time",
+    "counts.loss_table": "why frames were lost",
+    "direction.longest_loss_runs": "why frames were lost",
     "direction.direction": "table of trials",
     "direction.frames_per_second": "table of trials",
     "direction.lateness_max_ns": "table of trials",

@@ -26,9 +26,11 @@ from gatemark.results.new_file import write_files
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ResultFolder, samples_name
 from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
+from gatemark.trial.cause import Cause
 from gatemark.trial.kinds import kind_of
+from gatemark.trial.loss import LossField
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import Counts, DirectionResult
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 
 def read_document(folder: ResultFolder) -> ResultDocument:
@@ -172,6 +174,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
         validity=record.validity,
         reasons=record.reasons,
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
+        losses=tuple((cause, _field_of(record.report, cause)) for cause in record.causes),
         lateness_histogram=tuple(sorted(edges.items())),
         faults=dict(faults),
         counters=counters.count(
@@ -185,6 +188,14 @@ def trial_row(record: TrialRecord) -> TrialRow:
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),
     )
+
+
+def _field_of(report: TrialReport, cause: Cause) -> LossField | None:
+    """Return the counts of lost frames by what the cause tells them by; None if it is no such thing."""
+    for way, name, counts in report.counts():
+        if (way, name) == (cause.direction, cause.traffic_class) and counts.loss_table is not None:
+            return next((field for field in counts.loss_table.fields if field.field == cause.field), None)
+    return None
 
 
 def _direction_row(direction: DirectionResult) -> DirectionRow:

@@ -15,8 +15,9 @@ from gatemark.procedures.connection_establishment_rate.run import ALPHAS, choose
 from gatemark.procedures.connection_tracking_table_capacity.run import CapacityGoal, search_capacity
 from gatemark.procedures.measured import Measured
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult, sending_ns
+from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne
-from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 SLICES = 100
 Behaviour = Literal["refused", "evicted", "untranslated", "collapsed"]

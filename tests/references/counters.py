@@ -12,10 +12,11 @@ from gatemark.report.counters import PLACES
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.host import HostFacts
+from gatemark.trial.loss import LossFacts
 from gatemark.trial.named_counts import FAULTS, OWN_DROPS
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, LossFacts, PortFacts, TrialReport
+from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, PortFacts, TrialReport
 from gatemark.trial.telemetry import TelemetryFacts
 
 

@@ -145,6 +145,7 @@ def _direction(body: Mapping[str, Any], echoes: _Echoes, way: str) -> dict[str, 
         "gave_up": False,
         "lateness_histogram": [],
         "refused": 0,
+        "longest_loss_runs": [],
         "foreground": _counts(offered=offered, received=received, late=late, lost=offered - received - late),
         "background": _counts(),
     }
@@ -173,6 +174,7 @@ def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0
             "first_runs": [{"index": 0, "length": lost}] if lost else [],
             "by_slice": [lost, *[0] * 99],
         },
+        "loss_table": None,
         "delay": {
             "samples": 0,
             "negative": 0,

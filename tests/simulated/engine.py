@@ -252,6 +252,7 @@ class SimulatedEngine:
             "gave_up": gives_up,
             "lateness_histogram": [{"below_ns": 1_000_000, "bursts": intended}],
             "refused": 0,
+            "longest_loss_runs": [],
             "foreground": counts[0],
             "background": counts[1],
         }
@@ -375,6 +376,7 @@ class SimulatedEngine:
             "reordering_extent_max": 0,
             "faults": faults,
             "loss": dict(loss),
+            "loss_table": None,
             "delay": delays.report(options, tags),
         }
 

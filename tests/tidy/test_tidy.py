@@ -31,6 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "programs": {"errors"},
     "config": {"bed_kinds", "embedded_ipv4", "errors", "map_domains", "technology", "units"},
     "trial": {"config", "errors", "facts", "search", "technology", "units"},
+    "causes": {"trial", "units"},
     "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
     "report": {"consoles", "harmless", "results", "stats", "technology", "trial", "units"},
     "packets": set(),
@@ -44,8 +45,8 @@ ARROWS: dict[str, set[str]] = {
     "dut": {"bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "config", "consoles", "dut", "embedded_ipv4", "engine.client", "errors", "files", "harmless", "map_domains",
-        "procedures", "results", "search", "technology", "trial", "units",
+        "causes", "config", "consoles", "dut", "embedded_ipv4", "engine.client", "errors", "files", "harmless",
+        "map_domains", "procedures", "results", "search", "technology", "trial", "units",
     },
     "series": {
         "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
@@ -76,7 +77,7 @@ ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stor
 
 PURE = (
     "units", "errors", "facts", "harmless", "consoles", "technology", "bed_kinds", "embedded_ipv4", "map_domains",
-    "packets", "stats", "search", "trial",
+    "packets", "stats", "search", "trial", "causes",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe", "config.sizes", "config.defaults",
     "config.load_types", "config.problems", "config.stateful", "config.map_check", "config.map_gateway",
@@ -84,7 +85,7 @@ PURE = (
     "config.complete_stateful", "config.control", "config.keys", "config.vary", "config.views", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.report", "compare.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
-    "results.ceiling", "results.connections", "results.coordinates", "results.document", "results.part",
+    "results.ceiling", "results.connections", "results.coordinates", "results.document", "results.loss", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
     "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",

@@ -16,13 +16,13 @@ from gatemark.campaign.events import Event, HostBooting
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
+from gatemark.causes.judgement import is_judged_alike
 from gatemark.errors import GatewayCollapsed, HostBootError, HostConnectionError, TestBedError
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.search.goal import Measure, bounds_of
 from gatemark.session import measure
 from gatemark.trial.form import TrialForm
 from gatemark.trial.judgement import Rules
-from gatemark.trial.kinds import is_judged_alike
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 

@@ -11,6 +11,7 @@ from tests.unit import echo_facts
 from tests.unit.echo_facts import FORM, RATE_FORM, client
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.causes.judgement import is_judged_alike
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
@@ -22,7 +23,7 @@ from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts, ThreadFacts
 from gatemark.trial.judgement import Evidence, Rules
-from gatemark.trial.kinds import is_judged_alike, judged, suspicion_of
+from gatemark.trial.kinds import judged, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport, read_report

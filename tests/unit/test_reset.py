@@ -33,8 +33,9 @@ from gatemark.procedures.reset.result import ResetResult
 from gatemark.procedures.reset.run import ResetPlan
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ResetFacts
-from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 SECOND = 1_000_000_000
 MS = 1_000_000

@@ -29,8 +29,9 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
 from gatemark.trial.cell import Run
+from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne
-from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.trial.verdict import Verdict
 
 

@@ -25,7 +25,8 @@ from gatemark.errors import ConfigError
 from gatemark.results.run import RunResult
 from gatemark.trial.form import Bursts, RateStep, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
-from gatemark.trial.report import LossFacts, TrialReport
+from gatemark.trial.loss import LossFacts
+from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import SuspicionPolicy, suspect
 
 MS = 1_000_000

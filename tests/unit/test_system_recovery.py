@@ -30,7 +30,8 @@ from gatemark.procedures.system_recovery.result import SystemRecoveryResult
 from gatemark.procedures.system_recovery.run import RecoveryPlan
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.form import RateStep
-from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.loss import LossFacts
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 SECOND = 1_000_000_000
 MS = 1_000_000

@@ -19,13 +19,59 @@ std::string hexadecimal(const std::vector<std::byte>& bytes) {
     return text;
 }
 
-Json loss_json(const record::LossFacts& loss) {
+Json runs_json(const std::vector<record::LossFacts::Run>& from) {
     Json runs = Json::array();
-    for (const auto& run : loss.first_runs) {
+    for (const auto& run : from) {
         runs.push_back({{"index", run.index}, {"length", run.length}});
     }
-    return {{"runs", loss.runs},  {"longest_run", loss.longest_run}, {"first_index", loss.first_index}, {"last_index", loss.last_index},
-            {"first_runs", runs}, {"by_slice", loss.by_slice}};
+    return runs;
+}
+
+Json loss_json(const record::LossFacts& loss) {
+    return {{"runs", loss.runs},
+            {"longest_run", loss.longest_run},
+            {"first_index", loss.first_index},
+            {"last_index", loss.last_index},
+            {"first_runs", runs_json(loss.first_runs)},
+            {"by_slice", loss.by_slice}};
+}
+
+Json count_json(const record::LossTable::Count& count) { return {{"lost", count.lost}, {"arrived", count.arrived}}; }
+
+Json field_json(const record::LossTable::Field& field) {
+    Json heaviest = Json::array(), ranges = Json::array(), bits = Json::array();
+    for (const auto& value : field.heaviest) {
+        heaviest.push_back({{"name", value.name}, {"lost", value.count.lost}, {"arrived", value.count.arrived}});
+    }
+    for (const auto& range : field.ranges) {
+        ranges.push_back({{"first", range.first}, {"last", range.last}, {"values", range.values}, {"lost", range.lost}});
+    }
+    for (const auto& bit : field.bits) {
+        bits.push_back(count_json(bit));
+    }
+    return {{"field", record::loss_field_names[static_cast<std::size_t>(field.field)]},
+            {"modulus", field.modulus == 0 ? Json{} : Json(field.modulus)},
+            {"lost", field.count.lost},
+            {"arrived", field.count.arrived},
+            {"values", field.values},
+            {"losing", field.losing},
+            {"dead", field.dead},
+            {"lost_in_dead", field.lost_in_dead},
+            {"firsts", field.firsts ? Json(*field.firsts) : Json{}},
+            {"heaviest", heaviest},
+            {"ranges", ranges},
+            {"bits", bits}};
+}
+
+Json table_json(const std::optional<record::LossTable>& table) {
+    if (!table) {
+        return {};
+    }
+    Json fields = Json::array();
+    for (const auto& field : table->fields) {
+        fields.push_back(field_json(field));
+    }
+    return {{"lost", table->examined.lost}, {"arrived", table->examined.arrived}, {"fields", fields}};
 }
 
 template <class Counts>
@@ -48,6 +94,7 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
                  {"lost", report.lost},
                  {"faults", faults},
                  {"loss", loss_json(report.loss)},
+                 {"loss_table", table_json(report.loss_table)},
                  {"delay", delay_json(report, with_histograms, scale)}};
     write_counters(report.counts, json);
     return json;
@@ -73,6 +120,7 @@ Json direction_json(const trial::DirectionReport& report, bool with_histograms, 
             {"gave_up", report.gave_up},
             {"lateness_histogram", histogram},
             {"refused", report.refused},
+            {"longest_loss_runs", runs_json(report.longest_loss_runs)},
             {"foreground", class_json(report.foreground, with_histograms, scale)},
             {"background", class_json(report.background, with_histograms, scale)}};
 }

@@ -141,7 +141,71 @@ private:
     std::uint64_t end_ = 0, all_offered_end_ = 0;
 };
 
+/// Keeps the longest of the runs that it is given in order.
+class LongestRuns {
+public:
+    /// Takes `length` lost frames from `index` on.
+    void add(std::uint64_t index, std::uint64_t length) {
+        if (current_.length != 0 && current_.index + current_.length == index) {
+            current_.length += length;
+            return;
+        }
+        keep_current();
+        current_ = {index, length};
+    }
+    [[nodiscard]] std::vector<LossFacts::Run> take() {
+        keep_current();
+        std::ranges::sort(runs_, std::ranges::less{}, &LossFacts::Run::index);
+        return std::move(runs_);
+    }
+    /// No run that is shorter than this, and ends, is kept.
+    [[nodiscard]] std::uint64_t shortest_kept() const { return runs_.size() < longest_runs_kept ? 0 : runs_.front().length; }
+
+private:
+    static bool is_longer(const LossFacts::Run& a, const LossFacts::Run& b) { return a.length > b.length; }
+
+    void keep_current() {
+        if (current_.length == 0 || (runs_.size() == longest_runs_kept && current_.length <= runs_.front().length)) {
+            return;
+        }
+        if (runs_.size() == longest_runs_kept) {
+            std::ranges::pop_heap(runs_, is_longer);
+            runs_.pop_back();
+        }
+        runs_.push_back(current_);
+        std::ranges::push_heap(runs_, is_longer);
+    }
+
+    std::vector<LossFacts::Run> runs_;  ///< a heap, the shortest in front
+    LossFacts::Run current_{0, 0};
+};
+
 }  // namespace
+
+std::vector<LossFacts::Run> find_longest_runs(const ArrivalBitmap& arrivals, std::span<const std::uint64_t> offered_end) {
+    LongestRuns runs;
+    const std::uint64_t end = std::min(arrivals.frame_count(), *std::ranges::min_element(offered_end));
+    for (std::uint64_t first_of_block = 0; first_of_block < end; first_of_block += ArrivalBitmap::block_frames) {
+        if (arrivals.known_full(first_of_block / ArrivalBitmap::block_frames)) {
+            continue;
+        }
+        std::uint64_t first = first_of_block;
+        for (const std::uint64_t word : arrivals.words_of(first_of_block / ArrivalBitmap::block_frames)) {
+            const std::uint64_t frames = first >= end ? 0 : end - first;
+            std::uint64_t missing = frames >= ArrivalBitmap::word_frames ? ~word : ~word & ((std::uint64_t{1} << frames) - 1);
+            while (missing != 0) {
+                const auto start = static_cast<unsigned>(std::countr_zero(missing));
+                const auto length = static_cast<unsigned>(std::countr_one(missing >> start));
+                if (length > runs.shortest_kept() || start == 0 || start + length == ArrivalBitmap::word_frames) {
+                    runs.add(first + start, length);
+                }
+                missing = start + length == ArrivalBitmap::word_frames ? 0 : missing >> (start + length) << (start + length);
+            }
+            first += ArrivalBitmap::word_frames;
+        }
+    }
+    return runs.take();
+}
 
 LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std::span<const std::uint64_t> offered_end) {
     LossByClass losses;

@@ -37,4 +37,9 @@ struct LossByClass {
 [[nodiscard]] LossFacts find_losses_among(const ArrivalBitmap& arrivals, std::uint64_t end,
                                           const std::function<bool(std::uint64_t index)>& was_offered);
 
+/// The longest series of consecutive frames of a direction, of whatever class, that were all lost:
+/// at most `longest_runs_kept`, in order of their indexes.
+inline constexpr std::size_t longest_runs_kept = 64;
+[[nodiscard]] std::vector<LossFacts::Run> find_longest_runs(const ArrivalBitmap& arrivals, std::span<const std::uint64_t> offered_end);
+
 }  // namespace gatemark::record

@@ -5,6 +5,7 @@
 #include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
+#include "record/loss_table.hpp"
 #include "record/receive_counts.hpp"
 #include "record/round_trips.hpp"
 #include "trial/requests.hpp"
@@ -21,6 +22,7 @@ struct ClassReport {
     std::uint64_t intended = 0, offered = 0, lost = 0;
     record::ClassCounts counts;
     record::LossFacts loss;
+    std::optional<record::LossTable> loss_table;  ///< absent without losses, and of echo requests
     record::ClassDelays delays;
     std::optional<record::TagFacts> tags;
 };
@@ -32,6 +34,7 @@ struct DirectionReport {
     bool gave_up = false;
     std::uint64_t refused = 0;
     record::LatenessHistogram lateness;  ///< in ticks
+    std::vector<record::LossFacts::Run> longest_loss_runs;
     ClassReport foreground, background;
 };
 

@@ -400,9 +400,28 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
         auto losses = record::find_losses(parts_.memory(plan.direction).arrivals, plan.mix, offered_end);
         report.foreground.loss = std::move(losses.foreground);
         report.background.loss = std::move(losses.background);
+        explain_losses(report, plan, offered_end);
     }
     report.foreground.lost = report.foreground.loss.lost;
     report.background.lost = report.background.loss.lost;
+}
+
+void TrialRun::explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const {
+    const auto looked_at = [](const std::optional<frame::Stream>& stream, const ClassReport& counts) {
+        const std::uint64_t lost = counts.loss.lost;
+        return record::LossyClass{
+            .stream = stream ? &*stream : nullptr, .lost = lost, .arrived = counts.offered - std::min(lost, counts.offered)};
+    };
+    const std::array<record::LossyClass, 2> classes{looked_at(plan.foreground, report.foreground),
+                                                    looked_at(plan.background, report.background)};
+    if (classes[0].lost + classes[1].lost == 0) {
+        return;
+    }
+    const record::ArrivalBitmap& arrivals = parts_.memory(plan.direction).arrivals;
+    report.longest_loss_runs = record::find_longest_runs(arrivals, offered_end);
+    auto tables = record::tabulate_losses(arrivals, plan.mix, offered_end, classes);
+    report.foreground.loss_table = std::move(tables[0]);
+    report.background.loss_table = std::move(tables[1]);
 }
 
 void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {

@@ -68,6 +68,8 @@ private:
     [[nodiscard]] bool one_gave_up() const;
 
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
+    /// Which frames were lost, by what they differ by, and when; nothing without losses.
+    void explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const;
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     [[nodiscard]] record::TagFacts tags_of(const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     void fill_port(PortReport& report, Side side) const;

@@ -123,6 +123,12 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
         part->delays.variation.emplace().add(3);
         part->tags = record::TagFacts{.count = 1, .received = 1, .median = pace::Ticks{5}, .p999 = pace::Ticks{5}};
     }
+    record::LossTable& table = report.directions[0].foreground.loss_table.emplace();
+    record::LossTable::Field& field = table.fields.emplace_back();
+    field.heaviest.push_back({.name = "161", .count = {}});
+    field.ranges.push_back({.first = "161", .last = "161"});
+    field.bits.emplace_back();
+    report.directions[0].longest_loss_runs.push_back({1, 1});
     report.phases.push_back({"settle", {}});
     report.kept_frames.push_back({});
     Json written = to_json(report, pace::TickScale{1'000'000'000});

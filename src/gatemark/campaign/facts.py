@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gatemark.causes.campaign import CausesOfRun, Shared
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.config.types import Span
 from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
+from gatemark.results.loss import LossCause
 from gatemark.results.part import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
+from gatemark.results.search import RateResult
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
 
+CAUSES_MAX = 16
+"""So many causes are published of a run."""
+
 
 class TrialTally:
-    """What the results of all procedures tell of the trials of a run. Its memory does not grow with their number."""
+    """What the results of all procedures tell of the trials of a run. Its memory grows with those that failed."""
 
     def __init__(self, trials: Iterable[TrialRecord] = ()) -> None:
         self.trials = self.invalid = self.suspect = self.zero_checksum = 0
@@ -32,6 +38,7 @@ class TrialTally:
         self._counts = _GatewayCountTally()
         self._open = _OpenLoads()
         self._host = _HostTally()
+        self._causes = CausesOfRun()
         for trial in trials:
             self.add(trial)
 
@@ -42,6 +49,7 @@ class TrialTally:
         self.suspect += trial.suspicion is not None
         self._open.add(trial)
         self._host.add(trial)
+        self._causes.add(trial)
         self.zero_checksum += sum(c.zero_checksum for report in trial.reports() for _, _, c in report.counts())
         self.largest = max(self.largest, trial.order.connections or 0)
         facts = trial.connections
@@ -65,6 +73,16 @@ class TrialTally:
         return self._host.published()
 
     @property
+    def losses(self) -> tuple[LossCause, ...]:
+        """What lost frames had in common."""
+        return tuple(_published_cause(shared) for shared in self._causes.most_shared()[:CAUSES_MAX])
+
+    @property
+    def no_limit(self) -> str | None:
+        """Why a search for a rate ends on a loss that is no limit; None if it does not."""
+        return self._causes.no_limit()
+
+    @property
     def phase_one(self) -> PublishedPhaseOne | None:
         """All attempts at test phase 1 before another phase; None if there was none."""
         return self._phase_one.published()
@@ -73,6 +91,22 @@ class TrialTally:
     def gateway_counts(self) -> GatewayCounts | None:
         """The gateway's counts beside ours; None if it counted in no trial."""
         return self._counts.published()
+
+
+def _published_cause(shared: Shared) -> LossCause:
+    cause = shared.cause
+    return LossCause(
+        cause=cause.cause,
+        direction=cause.direction,
+        traffic_class=cause.traffic_class,
+        what=cause.what,
+        trials=shared.trials,
+        load_minimum=shared.load_minimum,
+        load_maximum=shared.load_maximum,
+        lost=shared.lost,
+        explained=shared.explained,
+        sentence=cause.sentence,
+    )
 
 
 class _HostTally:
@@ -231,14 +265,19 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "trials": tally.trials,
         "invalid_trials": tally.invalid,
         "suspect_trials": tally.suspect,
+        "losses": tally.losses,
         "telemetry": tally.telemetry,
     }
 
 
 def blamed(result: RunResult, tally: TrialTally) -> RunResult:
-    """Return a result with the host as its limit instead of the Tester, if every load that remained open is open for
-    the host; `tally` is of all trials of the run.
+    """Return a result with what limited it as far as all trials of the run show it: `tally` is of them.
+
+    Not the Tester but the host, if every load that remained open is open for the host. A search for a rate measured
+    nothing if it ended on a loss that is no limit: chance chose the load at which no such frame was sent.
     """
+    if isinstance(result, RateResult) and result.refused is None and (reason := tally.no_limit) is not None:
+        return result.model_copy(update={"refused": reason, "limited_by": "gateway"})
     if result.limited_by == "tester" and tally.is_open_for_host_alone:
         return result.model_copy(update={"limited_by": "host"})
     return result

@@ -11,6 +11,7 @@ from gatemark.campaign.echo_trials import EchoTrials
 from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.events import EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
+from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Watched
 from gatemark.engine.client import Engine
@@ -18,7 +19,7 @@ from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
 from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import Evidence, Rules, verdict_of_values
-from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of, suspicion_of
+from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -93,8 +94,8 @@ class TrialMaker:
             exchange=trial.observed.exchange,
             collapse=trial.collapse,
         )
-        suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
-        return record.model_copy(update={"suspicion": suspicion})
+        suspicion, causes = why_it_failed(record, rules, asks_for_pattern=asks_for_pattern)
+        return record.model_copy(update={"suspicion": suspicion, "causes": causes})
 
     def _boot_if_due(self, order: TrialOrder, *, empties_table: bool) -> None:
         """Boot the gateway's host if the campaign wants that before this trial.

@@ -15,6 +15,7 @@ from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
+from gatemark.causes.judgement import why_phase_one_failed
 from gatemark.config.stateful import time_needed_ns
 from gatemark.dut.base import Watched
 from gatemark.engine.client import JsonObject
@@ -22,7 +23,7 @@ from gatemark.errors import ConfigError, ImpossibleTimeError, OutsideGatewayErro
 from gatemark.trial.answer import phase_one_request, phase_two_request, step_number, validate_request, validation_rate
 from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.judgement import Evidence, Rules, judged_phase_one, suspicion_of_phase_one
+from gatemark.trial.judgement import Evidence, Rules, judged_phase_one
 from gatemark.trial.kinds import judged
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
@@ -245,7 +246,8 @@ class _Trial:
             counted=counted,
         )
         phase_one = phase_one.model_copy(update={"verdict": judged_phase_one(self.order, phase_one, self.rules)[1]})
-        phase_one = phase_one.model_copy(update={"suspicion": suspicion_of_phase_one(phase_one, self.rules)})
+        suspicion, causes = why_phase_one_failed(phase_one, self.rules)
+        phase_one = phase_one.model_copy(update={"suspicion": suspicion, "causes": causes})
         if phase_one.verdict is not None and phase_one.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
         return phase_one

@@ -19,6 +19,7 @@ from gatemark.campaign.journal import KeptTrials
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import flow_start_of
 from gatemark.campaign.telemetry import samples_text
+from gatemark.causes.judgement import is_judged_alike
 from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.earlier import Earlier
@@ -29,7 +30,6 @@ from gatemark.trial.answer import record_mismatches
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Rules
-from gatemark.trial.kinds import is_judged_alike
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
@@ -85,7 +85,7 @@ class Trials:
         if not is_judged_alike(record, rules, asks_for_pattern=asks_for_pattern):
             raise ResultError(
                 what=f"line {record.order.trial_number}: judged by its report and the campaign, its validity,"
-                " verdict or suspicion is another than the line says",
+                " verdict, suspicion or causes are others than the line says",
                 where=str(self.journal.path),
                 fix="another version of gatemark judged it: go on with that one, or measure into a new folder",
             )

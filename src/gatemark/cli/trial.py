@@ -124,6 +124,8 @@ def in_words(record: TrialRecord) -> str:
     if record.verdict is not None:
         lines.append("verdict: passed" if record.verdict.passed else "verdict: failed")
         lines.extend(f"  {reason}" for reason in record.verdict.reasons)
+    if record.causes:
+        lines += ["why frames were lost:", *(f"  {cause.told}" for cause in record.causes)]
     if record.suspicion is not None:
         lines += ["the failure is suspect:", f"  {record.suspicion.reason}"]
     return "\n".join(lines)
@@ -167,7 +169,7 @@ def _phase_one_words(number: int, attempt: PhaseOne, count: int | None) -> list[
     return [
         f"phase 1: {count} connections at {attempt.connections_per_second} connections/s{again}:",
         *_report_words(attempt.report),
-        *(f"  {reason}" for reason in attempt.reasons),
+        *(f"  {reason}" for reason in (*attempt.reasons, *(cause.told for cause in attempt.causes))),
     ]
 
 

@@ -34,6 +34,8 @@ def median_throughput(search: RateResult | None, line: int | None) -> int | Refu
     It is not known if the Tester was the limit of the search, or if no load failed although the medium carries more
     than the search tried.
     """
+    if search is not None and search.refused is not None:
+        return Refusal(limited_by="gateway", reason=search.refused)
     if search is None or not search.proven:
         return none_passes(search)
     if search.limited_by in NOT_THE_GATEWAY:

@@ -16,8 +16,9 @@ from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import format_count
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.facts import Counter
+from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, LossFacts, PortFacts, TrialReport
+from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, PortFacts, TrialReport
 
 PLACES: Mapping[str, type[BaseModel]] = {
     "counts": Counts,

@@ -13,7 +13,9 @@ from gatemark.report.words import format_bits
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
+from gatemark.trial.cause import Cause
 from gatemark.trial.host import HostFacts
+from gatemark.trial.loss import LossField
 from gatemark.trial.record import BootFacts
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity
@@ -58,6 +60,8 @@ class TrialRow:
     reasons: tuple[str, ...]
     """Why it is invalid or suspect, or why it failed."""
     directions: tuple[DirectionRow, ...]
+    losses: tuple[tuple[Cause, LossField | None], ...] = ()
+    """Why frames were lost, each with the counts by what tells them from others."""
     lateness_histogram: tuple[tuple[int, int], ...] = ()
     """(upper edge in ns, bursts) over all directions."""
     faults: dict[str, int] = field(default_factory=dict)

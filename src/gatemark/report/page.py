@@ -16,6 +16,7 @@ from gatemark.report import model, words
 from gatemark.report.comparison import comparison_plots, comparison_section
 from gatemark.report.counters import counter_section
 from gatemark.report.headline import headlines
+from gatemark.report.losses import loss_plots, losses_section
 from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.observed import behaviour_section, observations, phase_one_failures, suspect_words
 from gatemark.report.plots import lateness_plot, plot_against
@@ -73,7 +74,11 @@ def plots_of(reports: Sequence[CampaignReport]) -> Iterator[Plot]:
     if len(reports) > 1:
         yield from comparison_plots([report.part.document for report in reports])
     for report in reports:
-        yield from (drawn for chapter in (*_series(report.part), *report.chapters) for drawn in chapter.plots)
+        yield from (
+            drawn
+            for chapter in (*_series(report.part), *report.chapters, *_losses(report.part))
+            for drawn in chapter.plots
+        )
         yield from _lateness(report.part)
         yield from telemetry_plots(report.part)
 
@@ -115,7 +120,7 @@ def _page(report: CampaignReport, number: int) -> dict[str, object]:
         "anchor": f"part{number}",
         "headlines": headlines(document),
         "sentences": report.sentences,
-        "chapters": (*_series(part), *report.chapters),
+        "chapters": (*_series(part), *report.chapters, *_losses(part)),
         "observations": observations(document),
         "behaviour": behaviour_section(document),
         "phase_one_failures": phase_one_failures(document),
@@ -172,6 +177,13 @@ def _lateness(part: ReportPart) -> Iterator[Plot]:
         lateness_plot(model.lateness_histogram(part.trials), _edge),
         "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule.",
     )
+
+
+def _losses(part: ReportPart) -> Iterator[Chapter]:
+    """Why frames were lost, where anything can be said."""
+    section = losses_section(part.document)
+    if section is not None:
+        yield Chapter(section=section, plots=tuple(loss_plots(part)))
 
 
 def _series(part: ReportPart) -> Iterator[Chapter]:

@@ -10,12 +10,15 @@ from rich.text import Text
 from gatemark.consoles import stdout_console
 from gatemark.report.comparison import comparison_section
 from gatemark.report.figure_tables import rate_tables
+from gatemark.report.headline import not_made
+from gatemark.report.losses import losses_sentences
 from gatemark.report.observed import observations, phase_one_failures, suspect_words
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.series import series_section
 from gatemark.report.table import Section
 from gatemark.report.terminal import section_text
 from gatemark.results.document import ResultDocument
+from gatemark.results.search import RateResult
 
 
 def print_result(
@@ -52,13 +55,19 @@ def shown_sections(
     for document, sections in reports:
         series = series_section(document)
         rates = tuple(rate_tables([document])) if series is None else series.tables
-        yield Section(title="", tables=rates), document.gateway.name
+        refused = not_made(run for run in document.runs if isinstance(run, RateResult))
+        yield Section(title="", tables=rates, notes=refused), document.gateway.name
         yield from ((section, document.gateway.name) for section in sections if not section.in_rate_tables)
 
 
 def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:
     for document in documents:
-        for sentence in (*observations(document), *phase_one_failures(document), *ceiling_notes(document)):
+        for sentence in (
+            *losses_sentences(document),
+            *observations(document),
+            *phase_one_failures(document),
+            *ceiling_notes(document),
+        ):
             console.print(Text(f"{document.name}: {sentence}"))
         if document.validity.invalid:
             console.print(

@@ -40,7 +40,7 @@ def trial_section(part: ReportPart) -> Section:
             quiet |= {*range(begin, len(rows)), *({len(rows)} if trial.reasons else ())}
         if trial.reasons:
             remarks.add(len(rows))
-            rows.append("; ".join(trial.reasons))
+            rows.append("; ".join((*trial.reasons, *(cause.told for cause, _ in trial.losses))))
     table = table_of("", tuple(_columns(part)), rows)
     return Section(title="", tables=(replace(table, quiet_rows=frozenset(quiet), remark_rows=frozenset(remarks)),))
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import Coordinate
+from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, OneWay, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
 from gatemark.results.telemetry import HostLevel
@@ -102,6 +103,9 @@ class RunResult(Part):
     """Trials that say nothing about the gateway."""
     suspect_trials: int = 0
     """Valid trials that failed while the gateway's host was held up: they do not count and were repeated."""
+    losses: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
+    """What the frames that were lost in failed trials had in common, most trials first, 16 at most. Absent where
+    nothing could be claimed."""
     telemetry: tuple[HostLevel, ...] = ()
     """What the gateway's host did while frames were sent, one entry for each thing that was sampled. Empty where it was
     not sampled."""

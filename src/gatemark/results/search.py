@@ -79,7 +79,7 @@ class RateResult(RunResult):
         A repetition that ended at the maximum and one that did not are never summarised together. Near the Tester's
         own ceiling there is none.
         """
-        if self.self_test_ceiling is not None:
+        if self.self_test_ceiling is not None or self.refused is not None:
             return None
         kinds = {search.kind for search in self.repetitions}
         if not kinds or "tester_limited" in kinds or kinds == {"nothing_passes"}:
@@ -91,15 +91,16 @@ class RateResult(RunResult):
     @computed_field
     @property
     def lower_bound(self) -> int | None:
-        """Smallest lower bound of the repetitions. Null unless a load passed in each of them."""
-        return lowest_pass([search.lower_bound for search in self.repetitions])
+        """Smallest lower bound of the repetitions. Null unless a load passed in each of them, and if `refused` says
+        why that is no limit."""
+        return None if self.refused is not None else lowest_pass([search.lower_bound for search in self.repetitions])
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Largest upper bound of the repetitions. Null if no load failed in any, or near the ceiling of the
-        self-test."""
-        if self.self_test_ceiling is not None:
+        """Largest upper bound of the repetitions. Null if no load failed in any, near the ceiling of the self-test,
+        and if `refused` says why that is no limit."""
+        if self.self_test_ceiling is not None or self.refused is not None:
             return None
         return highest_failure(search.upper_bound for search in self.repetitions)
 

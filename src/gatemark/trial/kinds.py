@@ -15,7 +15,6 @@ from gatemark.trial.judgement import (
     judged_phase_one,
     misses_connections,
     suspicion_of_failure,
-    suspicion_of_phase_one,
     validity_of_trial,
     verdict_of_collapse,
     verdict_of_phase_one,
@@ -68,7 +67,8 @@ class RateTrial:
             return "done", _event_words(record)
         if record.verdict is not None and record.verdict.passed:
             return "passed", ()
-        return "failed", record.verdict.reasons if record.verdict is not None else ()
+        reasons = record.verdict.reasons if record.verdict is not None else ()
+        return "failed", (*(cause.told for cause in record.causes), *reasons)
 
     def purpose(self, record: TrialRecord) -> str:
         """Return why it was made, for a table."""
@@ -233,21 +233,6 @@ def suspicion_of(trial: Evidence, verdict: Verdict | None, rules: Rules, *, asks
     """Say why a failure may not be the gateway's; None if it is, or if there is none (`asks_for_pattern` as there)."""
     policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=asks_for_pattern)
     return kind_of(trial.order).suspect(trial, verdict, rules, policy)
-
-
-def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool) -> bool:
-    """Whether a record, each attempt at test phase 1 included, would be judged today as it was when it was made."""
-    trial = Evidence.of(record)
-    attempts = () if record.connections is None else record.connections.phase_one
-    return (
-        judged(trial, rules) == (record.validity, record.verdict)
-        and suspicion_of(trial, record.verdict, rules, asks_for_pattern=asks_for_pattern) == record.suspicion
-        and all(
-            judged_phase_one(record.order, attempt, rules) == (attempt.validity, attempt.verdict)
-            and suspicion_of_phase_one(attempt, rules) == attempt.suspicion
-            for attempt in attempts
-        )
-    )
 
 
 def _event_words(record: TrialRecord) -> tuple[str, ...]:

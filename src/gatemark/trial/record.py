@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.cause import Cause
 from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.facts import Counter, Facts
 from gatemark.trial.host import HostFacts
@@ -40,6 +41,8 @@ class PhaseOne(Facts):
     """As in a line."""
     suspicion: Suspicion | None = None
     """Why its failure may not be the gateway's. Null if it is, or if there is none."""
+    causes: tuple[Cause, ...] = ()
+    """As in a line."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -106,6 +109,9 @@ class TrialRecord(Facts):
     """Whether the gateway met the goal. Null if the trial is invalid."""
     suspicion: Suspicion | None = None
     """Why the failure may not be the gateway's, so that it does not count. Null if it counts."""
+    causes: tuple[Cause, ...] = ()
+    """What the frames that were lost have in common. Empty if the trial did not fail or does not count, and where
+    nothing can be claimed."""
     report: TrialReport
     """What the engine counted; of a stateful trial, in the last phase that was made."""
     testbed_drops: Annotated[

@@ -10,37 +10,12 @@ from gatemark.technology import SideName
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.facts import Counter, Facts, Natural
+from gatemark.trial.loss import LossFacts, LossRun, LossTable
 
 
 def arriving_at(side: str) -> Literal["forward", "reverse"]:
     """Return the direction whose frames arrive at a side."""
     return "forward" if side == "right" else "reverse"
-
-
-class LossRun(Facts):
-    """Frames lost one after the other."""
-
-    index: Natural
-    """Index of the first of them in its direction, from 0."""
-    length: Natural
-    """Number of frames."""
-
-
-class LossFacts(Facts):
-    """Where in a trial frames were lost. Indexes are of the direction, both classes together."""
-
-    runs: Annotated[Natural, Counter(words="runs of successive lost frames", whose="gateway")]
-    """Series of frames lost one after the other."""
-    longest_run: Annotated[Natural, Counter(words="longest run of lost frames", whose="gateway", total=max)]
-    """Length of the longest series, frames."""
-    first_index: Natural
-    """First frame lost."""
-    last_index: Natural
-    """Last frame lost."""
-    first_runs: tuple[LossRun, ...]
-    """First 16 series."""
-    by_slice: tuple[Natural, ...]
-    """Frames lost in each hundredth of the trial."""
 
 
 class Counts(Facts):
@@ -84,6 +59,8 @@ class Counts(Facts):
     """Arrivals by reason; one frame may have several."""
     loss: LossFacts
     """Where frames were lost."""
+    loss_table: LossTable | None = None
+    """Which frames were lost. Null if none was, of echo requests, and in journals of before protocol 14."""
     delay: DelayFacts
     """How long frames took."""
 
@@ -131,6 +108,8 @@ class DirectionResult(Facts):
     """How late bursts were."""
     refused: Annotated[Natural, Counter(words="times a port took fewer frames than it was given", whose="Tester")]
     """How often the port took fewer frames than it was given; they were offered again."""
+    longest_loss_runs: tuple[LossRun, ...] = ()
+    """Longest series of successive frames that were all lost, of whatever class: up to 64, by index."""
     foreground: Counts
     """Counts of the foreground (RFC 8219 section 5.3)."""
     background: Counts

@@ -51,7 +51,7 @@ class ThroughputResult(RateResult):
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the rate."""
-        if not self.repetitions:
+        if not self.repetitions or self.refused is not None:
             return
         yield self.quantity(
             TOLERANT if self.is_tolerant else THROUGHPUT,

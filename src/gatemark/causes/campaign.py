@@ -1,0 +1,143 @@
+"""What the failed trials of a run have in common, and whether a search ended on a loss that is no limit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gatemark.causes.same_frames import Lost, lost_of, same_frames
+from gatemark.trial.cause import Cause
+from gatemark.trial.record import TrialRecord
+from gatemark.units import format_rate
+
+FEW_LOST = 20
+"""Of fewer lost frames it may not be possible to say why, without another cause than in other trials."""
+LOADS_APART = Fraction(3, 2)
+"""A loss of the same share is independent of the load if the loads differ by this factor at least."""
+SHARES_APART = 2
+"""Shares are the same if they differ by less than this factor."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """One cause in several trials."""
+
+    cause: Cause
+    """As claimed of the trial that lost most frames by it."""
+    trials: int = 0
+    load_minimum: int = 0
+    load_maximum: int = 0
+    lost: int = 0
+    explained: int = 0
+
+    def add(self, cause: Cause, load: int) -> None:
+        """Add a trial."""
+        self.load_minimum = min(self.load_minimum, load) if self.trials else load
+        self.load_maximum = max(self.load_maximum, load)
+        self.trials += 1
+        self.lost += cause.lost
+        self.explained += cause.explained
+        if cause.explained > self.cause.explained:
+            self.cause = cause
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A failed trial: its load, how many frames it lost, and why."""
+
+    load: int
+    lost: int
+    shares: Mapping[str, Fraction]
+    """Lost of the frames offered, by direction and class."""
+    causes: tuple[Cause, ...]
+    frames: Mapping[str, Lost]
+    """Which frames were lost, by direction, where that is known."""
+
+
+@dataclass(slots=True)
+class CausesOfRun:
+    """The causes of a run. Memory grows with the number of failed trials only."""
+
+    shared: dict[tuple[str, str, str, str], Shared] = field(default_factory=dict)
+    _failures: dict[int, list[_Failure]] = field(default_factory=dict)
+    _arrived: dict[str, int] = field(default_factory=dict)
+    """By direction: so many frames, from the first one on, arrived in a trial that passed."""
+
+    def add(self, trial: TrialRecord) -> None:
+        """Count a trial, of whatever outcome."""
+        if not trial.is_decisive or trial.verdict is None:
+            return
+        if trial.verdict.passed:
+            for way in trial.report.directions:
+                self._arrived[way.direction] = max(self._arrived.get(way.direction, 0), way.offered)
+            return
+        load = trial.order.step.frames_per_second
+        counted = [(f"{way} {name}", counts) for way, name, counts in trial.report.counts() if counts.offered]
+        failure = _Failure(
+            load=load,
+            lost=sum(counts.lost for _, counts in counted),
+            shares={name: Fraction(counts.lost, counts.offered) for name, counts in counted},
+            causes=trial.causes,
+            frames={way.direction: lost for way in trial.report.directions if (lost := lost_of(way, load)) is not None},
+        )
+        self._failures.setdefault(trial.order.repetition, []).append(failure)
+        for cause in trial.causes:
+            key = (cause.cause, cause.direction, cause.traffic_class, cause.what)
+            self.shared.setdefault(key, Shared(cause=cause)).add(cause, load)
+
+    def most_shared(self) -> list[Shared]:
+        """Return the causes, those of most trials first."""
+        return sorted(self.shared.values(), key=lambda shared: (-shared.trials, -shared.lost))
+
+    def no_limit(self) -> str | None:
+        """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
+        told = [words for failures in self._failures.values() if (words := _fixed_words(failures)) is not None]
+        words = told[0] if told else self._same_frames()
+        return (
+            None
+            if words is None
+            else f"the loss does not depend on the load, so no load is a limit of the gateway: {words}; mend that, or"
+            " leave it out of the traffic"
+        )
+
+    def _same_frames(self) -> str | None:
+        """Return that the lowest failures of the run lost the same frames in a direction; None if they did not."""
+        every = [failure for failures in self._failures.values() for failure in failures]
+        if not every:
+            return None
+        for direction in min(every, key=lambda failure: failure.load).frames:
+            lost = [failure.frames[direction] for failure in every if direction in failure.frames]
+            if (words := same_frames(direction, lost, self._arrived.get(direction, 0))) is not None:
+                return words
+        return None
+
+
+def _fixed_words(failures: Iterable[_Failure]) -> str | None:
+    """Return what the losses of a repetition depend on in place of the load; None if its lowest failure is a limit."""
+    ascending = sorted(failures, key=lambda failure: failure.load)
+    explained = next((failure for failure in ascending if failure.causes or failure.lost >= FEW_LOST), None)
+    if explained is None or not explained.causes:
+        return None
+    first = explained.causes[0]
+    if not all(cause.is_fixed or cause.cause == "uniform" for cause in explained.causes):
+        return None
+    name = f"{first.direction} {first.traffic_class}"
+    alike = [failure for failure in ascending if any(_is_same(cause, first) for cause in failure.causes)]
+    if first.cause == "uniform":
+        share = explained.shares[name]
+        alike = [
+            failure
+            for failure in alike
+            if share < SHARES_APART * failure.shares[name] and failure.shares[name] < SHARES_APART * share
+        ]
+        if alike[-1].load < LOADS_APART * alike[0].load:
+            return None
+    lowest, highest = format_rate(alike[0].load), format_rate(alike[-1].load)
+    loads = f"at {lowest}" if lowest == highest else f"from {lowest} to {highest}"
+    trials = "a failed trial" if len(alike) == 1 else f"{len(alike)} failed trials"
+    return f"in {trials} {loads} frames/s {name} lost {first.what}"
+
+
+def _is_same(cause: Cause, other: Cause) -> bool:
+    return (cause.cause, cause.direction, cause.traffic_class) == (other.cause, other.direction, other.traffic_class)

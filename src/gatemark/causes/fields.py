@@ -1,0 +1,117 @@
+"""Lost frames have values of a field that others have not: a filter, a helper, an address that is not a host's.
+
+Rule: up to eight values, or ranges of values, or the values in which one bit is set or not, hold at least 95 % of the
+lost frames, and frames with other values are lost a tenth as often at most. Error: `losses.chance_of`, for any choice
+of as many values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gatemark.causes.losses import EXPLAINED_MIN, Losses, chance_of, choices_among, is_claimed, stands_out
+from gatemark.trial.cause import Cause
+from gatemark.trial.loss import LossCount, LossField, LossFieldName
+
+WORDS: Mapping[LossFieldName, str] = {
+    "source_port": "source port",
+    "destination_port": "destination port",
+    "source_host": "source address",
+    "destination_host": "destination address",
+    "destination_network": "destination network",
+    "customer_edge": "customer edge",
+}
+"""The fields that are looked at here."""
+PRICE = 10.0
+"""What naming a value costs, as a logarithm: one more is named only if it explains that much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some values of a field."""
+
+    words: str
+    names: int
+    """Values or ranges that are named."""
+    lost: int
+    arrived: int
+    choices: float
+    """Natural logarithm of the number of ways to choose as many values."""
+
+    @property
+    def inside(self) -> int:
+        return self.lost + self.arrived
+
+
+def explain(losses: Losses) -> Cause | None:
+    """Return the field that sets lost frames apart; None if there is none."""
+    claims = [claim for name in WORDS if (field := losses.field(name)) for claim in _claims(losses, field)]
+    return min(claims, key=lambda claim: claim[0])[1] if claims else None
+
+
+def _claims(losses: Losses, field: LossField) -> Iterator[tuple[float, Cause]]:
+    """Yield what may be claimed of a field; the least is what chance would show least, with a price for each word."""
+    for part in _parts(field):
+        if not stands_out(lost_inside=part.lost, inside=part.inside, lost=field.lost, offered=field.offered):
+            continue
+        chance = chance_of(field.lost, part.lost, part.inside / field.offered, part.choices)
+        if is_claimed(field.lost, part.lost, chance):
+            yield chance + PRICE * part.names, _cause(losses, field, part, chance)
+
+
+def _parts(field: LossField) -> Iterator[Part]:
+    """Yield the parts of a field that may hold the lost frames."""
+    name, names = WORDS[field.field], plural(WORDS[field.field])
+    lost = arrived = 0
+    for number, value in enumerate(field.heaviest, start=1):
+        lost, arrived = lost + value.lost, arrived + value.arrived
+        if lost >= EXPLAINED_MIN * field.lost:
+            words = f"{name if number == 1 else names} {listed([chosen.name for chosen in field.heaviest[:number]])}"
+            choices = choices_among(field.values, number)
+            yield Part(words=words, names=number, lost=lost, arrived=arrived, choices=choices)
+    if field.ranges:
+        runs = [run.first if run.first == run.last else f"{run.first} to {run.last}" for run in field.ranges]
+        held = sum(run.lost for run in field.ranges)
+        choices = 2 * len(runs) * math.log(max(2, field.values))
+        yield Part(words=f"{names} {listed(runs)}", names=len(runs), lost=held, arrived=0, choices=choices)
+    for number, bit in enumerate(field.bits):
+        states = ("odd", "even") if number == 0 else (f"bit {number} set in", f"bit {number} clear in")
+        choices = math.log(2 * len(field.bits))
+        without = LossCount(lost=field.lost - bit.lost, arrived=field.arrived - bit.arrived)
+        for state, part in zip(states, (bit, without), strict=True):
+            words = _of_bit(state, names, name)
+            yield Part(words=words, names=1, lost=part.lost, arrived=part.arrived, choices=choices)
+
+
+def _of_bit(state: str, names: str, name: str) -> str:
+    return f"{state} their {name}" if state.startswith("bit") else f"{state} {names}"
+
+
+def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause:
+    one_value = part.words.startswith(f"{WORDS[field.field]} ")
+    them = "it" if one_value else "them"
+    if part.arrived:
+        also = f"; of {part.inside:,} frames with {them} {part.lost:,} were lost"
+    else:
+        also = f", and no frame with {them} arrived"
+    return losses.cause(
+        "fields",
+        f"{losses.share_words(part.lost, field.lost)} {part.words}{also}",
+        what=part.words,
+        explained=losses.scaled(part.lost, field.lost),
+        chance=chance,
+        field=field.field,
+        is_fixed=part.arrived == 0,
+    )
+
+
+def plural(name: str) -> str:
+    """Return the plural of what frames differ by."""
+    return name + ("es" if name.endswith("s") else "s")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,145 @@
+"""The losses of one class in one direction, and how likely chance is to make them look as they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gatemark.trial.cause import Cause, CauseName, TrafficClass
+from gatemark.trial.form import TrialForm
+from gatemark.trial.loss import LossField, LossFieldName, LossTable
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
+
+EXPLAINED_MIN = 0.95
+"""Nothing is claimed that explains less of the losses than this."""
+RATIO_MIN = 10
+"""Where a cause holds, the share of frames lost is at least this many times what it is elsewhere."""
+CHANCE_MAX = 1e-6
+"""Nothing is claimed that chance would show more often than this, in all that is tried of a trial together."""
+TRIED = 1000
+"""More hypotheses than are tried of one trial: directions, classes, fields and what may be claimed of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """The lost frames of one class in one direction of a valid trial that failed; there is at least one."""
+
+    direction: DirectionResult
+    traffic_class: TrafficClass
+    counts: Counts
+    table: LossTable
+    form: TrialForm
+
+    @property
+    def lost(self) -> int:
+        return self.counts.lost
+
+    @property
+    def frames(self) -> int:
+        """How many frames of both classes the direction has: its indexes end there."""
+        return self.direction.intended
+
+    def field(self, name: LossFieldName) -> LossField | None:
+        """Return what is known of one field; None where frames do not differ by it, or none was lost in the sample."""
+        return next((field for field in self.table.fields if field.field == name and field.lost), None)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether frames are due at one rate, so that an index is a time."""
+        return self.form.step is None and self.form.bursts is None and self.form.flow_start is None
+
+    def time_ns(self, frames: int) -> int:
+        """Return how long this many frames take at the load."""
+        return frames * NANOSECONDS_PER_SECOND // max(1, self.direction.frames_per_second)
+
+    def time_words(self, frames: int) -> str:
+        """Return the same for people."""
+        return format_duration_ns(self.time_ns(frames))
+
+    def share_words(self, part: int, counted: int) -> str:
+        """Return how a sentence about `part` of the `counted` lost frames begins: "all 33 lost frames have"."""
+        of_all = counted >= self.lost
+        if part == counted:
+            return f"all {counted:,} lost frames have" if of_all else f"all of {counted:,} lost frames looked at have"
+        return f"{part:,} of {counted:,} lost frames{'' if of_all else ' looked at'} have"
+
+    def scaled(self, part: int, counted: int) -> int:
+        """Return how many of all lost frames `part` of the `counted` ones stand for."""
+        return self.lost * part // counted
+
+    def cause(
+        self,
+        cause: CauseName,
+        sentence: str,
+        *,
+        what: str,
+        explained: int,
+        chance: float | None,
+        field: LossFieldName | None = None,
+        is_fixed: bool = False,
+    ) -> Cause:
+        """Return a cause of these losses; `chance` is a natural logarithm."""
+        return Cause(
+            cause=cause,
+            direction=self.direction.direction,
+            traffic_class=self.traffic_class,
+            field=field,
+            sentence=sentence,
+            what=what,
+            lost=self.lost,
+            explained=explained,
+            chance_log10=None if chance is None else round(chance / math.log(10), 1),
+            is_fixed=is_fixed,
+        )
+
+
+def losses_of(report: TrialReport, form: TrialForm) -> Iterator[Losses]:
+    """Yield the losses of each direction and class of which it is known which frames they are."""
+    for direction in report.directions:
+        classes: tuple[TrafficClass, ...] = ("foreground", "background")
+        for traffic_class in classes:
+            counts: Counts = getattr(direction, traffic_class)
+            if counts.lost > 0 and counts.loss_table is not None:
+                yield Losses(
+                    direction=direction,
+                    traffic_class=traffic_class,
+                    counts=counts,
+                    table=counts.loss_table,
+                    form=form,
+                )
+
+
+def chance_of(lost: int, explained: int, share: float, choices: float) -> float:
+    """Return the natural logarithm of an upper bound of a chance, at most 0.
+
+    It is the chance that, of `lost` frames drawn without regard to anything, at least `explained` are among some
+    `share` of those offered, where that share may be chosen afterwards in exp(`choices`) ways: Chernoff's bound
+    (Hoeffding 1963, theorems 1 and 4) times the number of ways, and times what else is tried of a trial.
+    """
+    if not lost or not 0 < share < 1 or explained / lost <= share:
+        return 0.0
+    ratio = explained / lost
+    divergence = ratio * math.log(ratio / share)
+    if ratio < 1:
+        divergence += (1 - ratio) * math.log((1 - ratio) / (1 - share))
+    return min(0.0, choices + math.log(TRIED) - lost * divergence)
+
+
+def is_claimed(lost: int, explained: int, chance: float) -> bool:
+    """Whether enough losses are explained, and chance explains them no longer."""
+    return explained >= EXPLAINED_MIN * lost and chance <= math.log(CHANCE_MAX)
+
+
+def choices_among(values: int, chosen: int) -> float:
+    """Return the natural logarithm of the number of ways to choose some of the values."""
+    if not 0 < chosen < values:
+        return 0.0
+    return math.lgamma(values + 1) - math.lgamma(chosen + 1) - math.lgamma(values - chosen + 1)
+
+
+def stands_out(*, lost_inside: int, inside: int, lost: int, offered: int) -> bool:
+    """Whether frames are lost at least `RATIO_MIN` times as often inside a part of what was offered as outside."""
+    outside, lost_outside = offered - inside, lost - lost_inside
+    return inside > 0 and outside > 0 and lost_inside * outside >= RATIO_MIN * lost_outside * inside

@@ -1,0 +1,45 @@
+"""Every cause once, in the order in which they are asked, and what they say of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gatemark.causes import end, fields, first_frames, flows, gap, residue, spread, start
+from gatemark.causes.losses import Losses, losses_of
+from gatemark.trial.cause import Cause
+from gatemark.trial.form import TrialForm
+from gatemark.trial.report import TrialReport
+from gatemark.trial.verdict import Verdict
+
+SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
+    fields.explain,
+    residue.explain,
+    start.explain,
+    end.explain,
+    gap.explain,
+    first_frames.explain,
+    flows.explain,
+)
+"""What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""
+
+GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (spread.uniform, spread.queue)
+"""What is left where nothing sets them apart."""
+
+
+def causes_of(report: TrialReport, verdict: Verdict | None, form: TrialForm) -> tuple[Cause, ...]:
+    """Return why frames were lost in a trial of the engine, most losses first.
+
+    Empty if it is invalid or passed, if the gateway has to lose frames, and where nothing can be claimed.
+    """
+    if verdict is None or verdict.passed or form.expects_loss:
+        return ()
+    causes = [cause for losses in losses_of(report, form) for cause in _causes(losses)]
+    return tuple(sorted(causes, key=lambda cause: -cause.lost))
+
+
+def _causes(losses: Losses) -> Iterator[Cause]:
+    special = [cause for explain in SPECIAL if (cause := explain(losses)) is not None]
+    if special:
+        yield min(special, key=lambda cause: cause.chance_log10 or 0.0)  # of equals the first
+        return
+    yield from (cause for explain in GENERAL if (cause := explain(losses)) is not None)

@@ -1,0 +1,82 @@
+"""The same frames are lost at every load: a frame is a function of its index, so it is the same one in every trial.
+
+Rule: every frame that was lost in the failed trial with the lowest load was also lost in trials with other loads, and
+arrived in none. Error: if a trial loses a share of its frames without regard to which they are, that share to the power
+of the number of frames is the chance that all of them are among it; the chances of the trials are multiplied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gatemark.causes.losses import CHANCE_MAX, TRIED
+from gatemark.trial.loss import LossRun
+from gatemark.trial.report import DirectionResult
+from gatemark.units import format_rate
+
+NAMES_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Which frames of a direction were lost in a trial."""
+
+    load: int
+    offered: int
+    runs: tuple[LossRun, ...]
+    """All of them, ascending."""
+    names: tuple[str, ...]
+    """Flows or connections of some of them."""
+
+    @property
+    def count(self) -> int:
+        return sum(run.length for run in self.runs)
+
+    def holds(self, run: LossRun) -> bool:
+        """Whether all frames of a run are among them."""
+        return any(
+            other.index <= run.index and run.index + run.length <= other.index + other.length for other in self.runs
+        )
+
+
+def lost_of(direction: DirectionResult, load: int) -> Lost | None:
+    """Return which frames a trial lost; None if it lost none, or in more places than are known."""
+    lost = sum(counts.lost for _, counts in direction.classes)
+    if not lost or sum(run.length for run in direction.longest_loss_runs) != lost:
+        return None
+    tables = [counts.loss_table for _, counts in direction.classes if counts.loss_table is not None]
+    fields = [field for table in tables for field in table.fields if field.field in ("connection", "flow")]
+    names = [
+        f"connection {value.name}" if field.field == "connection" else value.name
+        for field in fields
+        for value in field.heaviest
+    ]
+    return Lost(load=load, offered=direction.offered, runs=direction.longest_loss_runs, names=tuple(names))
+
+
+def same_frames(name: str, failed: Iterable[Lost], arrived: int) -> str | None:
+    """Return that the same frames are lost at every load, as a sentence; None if chance may have done it.
+
+    `arrived`: so many frames at most, from the first one on, all arrived in a trial that passed.
+    """
+    ascending = sorted(failed, key=lambda lost: lost.load)
+    if len(ascending) < 2 or arrived > ascending[0].runs[0].index:
+        return None
+    first = ascending[0]
+    alike = [lost for lost in ascending[1:] if all(lost.holds(run) for run in first.runs)]
+    chance = math.log(TRIED) + sum(first.count * math.log(lost.count / lost.offered) for lost in alike)
+    if chance > math.log(CHANCE_MAX) or alike[-1].load == first.load:
+        return None
+    return (
+        f"in {len(alike) + 1} failed trials from {format_rate(first.load)} to {format_rate(alike[-1].load)} frames/s"
+        f" {name} lost {_frames_words(first)}"
+    )
+
+
+def _frames_words(lost: Lost) -> str:
+    count = lost.count
+    words = "the same frame" if count == 1 else f"the same {count:,} frames"
+    named: Sequence[str] = lost.names[:NAMES_MAX]
+    return words if not named else f"{words} ({'; '.join(named)}{'; ...' if count > len(named) else ''})"

@@ -1,0 +1,29 @@
+"""Only the first frames of a trial are lost: an address that is not resolved yet, a path that is not set up.
+
+Rule: every lost frame is within the first tenth of the trial. Error: `losses.chance_of`, for any end of that part.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gatemark.causes.losses import Losses, chance_of, is_claimed
+from gatemark.trial.cause import Cause
+
+PART_MAX = 10
+"""The part of the trial is one of so many at most."""
+
+
+def explain(losses: Losses) -> Cause | None:
+    """Return until when frames were lost; None if later ones were lost too."""
+    end = losses.counts.loss.last_index + 1
+    if not losses.is_even or end * PART_MAX > losses.frames:
+        return None
+    chance = chance_of(losses.lost, losses.lost, end / losses.frames, math.log(losses.frames))
+    if not is_claimed(losses.lost, losses.lost, chance):
+        return None
+    until = losses.time_words(end)
+    sentence = (
+        f"all {losses.lost:,} lost frames were sent in the first {until} of the trial, and all later ones arrived"
+    )
+    return losses.cause("start", sentence, what="the first frames of a trial", explained=losses.lost, chance=chance)

@@ -1,0 +1,117 @@
+"""Which frames of a trial were lost: when, and by what they differ from those that arrived. Facts of the engine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from gatemark.trial.facts import Counter, Facts, Natural
+
+
+class LossRun(Facts):
+    """Frames lost one after the other."""
+
+    index: Natural
+    """Index of the first of them in its direction, from 0."""
+    length: Natural
+    """Number of frames."""
+
+
+class LossFacts(Facts):
+    """Where in a trial frames were lost. Indexes are of the direction, both classes together."""
+
+    runs: Annotated[Natural, Counter(words="runs of successive lost frames", whose="gateway")]
+    """Series of frames lost one after the other."""
+    longest_run: Annotated[Natural, Counter(words="longest run of lost frames", whose="gateway", total=max)]
+    """Length of the longest series, frames."""
+    first_index: Natural
+    """First frame lost."""
+    last_index: Natural
+    """Last frame lost."""
+    first_runs: tuple[LossRun, ...]
+    """First 16 series."""
+    by_slice: tuple[Natural, ...]
+    """Frames lost in each hundredth of the trial."""
+
+
+class LossCount(Facts):
+    """Frames that were looked at."""
+
+    lost: Natural
+    """How many of them were lost."""
+    arrived: Natural
+    """How many arrived, correct or not."""
+
+    @property
+    def offered(self) -> int:
+        return self.lost + self.arrived
+
+
+class LossOfValue(LossCount):
+    """Frames with one value of a field."""
+
+    name: str
+    """The value for people: a port, an address, a number, or both ends of a flow."""
+
+
+class DeadRange(Facts):
+    """Values next to each other of which no frame arrived; values that no frame had are passed over."""
+
+    first: str
+    """The first value."""
+    last: str
+    """The last value."""
+    values: Natural
+    """Values in it that were offered."""
+    lost: Natural
+    """Lost frames with these values."""
+
+
+LossFieldName = Literal[
+    "source_port",
+    "destination_port",
+    "source_host",
+    "destination_host",
+    "destination_network",
+    "customer_edge",
+    "connection",
+    "host_pair",
+    "flow",
+    "index_residue",
+]
+"""What frames differ by."""
+
+
+class LossField(LossCount):
+    """Lost frames by one thing that frames of a class differ by. The counts are of the frames with a counted value."""
+
+    field: LossFieldName
+    """What it is; `index_residue` is the index in the direction modulo `modulus`."""
+    modulus: Natural | None
+    """Of an index residue. Null for all others."""
+    values: Natural
+    """Values counted: all that were offered, or a sample of 16,384 at most."""
+    losing: Natural
+    """Values with a lost frame."""
+    dead: Natural
+    """Values of which no frame arrived."""
+    lost_in_dead: Natural
+    """Lost frames with such a value."""
+    firsts: Natural | None
+    """Lost frames that were the first with their value. Null unless all frames of the class were looked at."""
+    heaviest: tuple[LossOfValue, ...]
+    """Up to 8 values with most losses."""
+    ranges: tuple[DeadRange, ...]
+    """Up to 8 ranges of values with most losses, ascending; of ports, hosts and networks."""
+    bits: tuple[LossCount, ...]
+    """Frames in whose value a bit is set, lowest bit first; of ports, hosts and networks."""
+
+
+class LossTable(LossCount):
+    """Which frames of a class were lost, by what they differ by.
+
+    A frame is a function of its index, so the fields of a frame that never arrived are known. The counts are of the
+    frames that were looked at: about 2^20 lost ones and as many others at most, all where there are fewer.
+    """
+
+    fields: tuple[LossField, ...]
+    """Everything of which the class has more than one value."""

@@ -1,0 +1,176 @@
+"""Trials with lost frames, and what the engine would tell of them: frame by frame, by other means than its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from random import Random
+from typing import Any
+
+from tests.trial_facts import changed
+from tests.unit.test_judgement import report
+
+from gatemark.trial.loss import (
+    DeadRange,
+    LossCount,
+    LossFacts,
+    LossField,
+    LossOfValue,
+    LossRun,
+    LossTable,
+)
+from gatemark.trial.report import TrialReport
+
+SLICES, KEPT, MODULUS_MAX = 100, 8, 64
+NUMBERS = ("source_port", "destination_port", "source_host", "destination_host", "destination_network")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What frames differ by."""
+
+    index: int
+    source_port: int = 1024
+    destination_port: int = 7
+    source_host: int = 2
+    destination_host: int = 2
+
+
+def frames(
+    count: int,
+    *,
+    seed: int = 1,
+    source_ports: range = range(1024, 65536),
+    destination_ports: range = range(1, 49152),
+    source_hosts: range = range(2, 3),
+    destination_hosts: range = range(2, 3),
+) -> list[Frame]:
+    """Return frames whose fields are drawn (RFC 4814 section 3.2)."""
+    drawn = Random(seed)
+    return [
+        Frame(
+            index=index,
+            source_port=drawn.choice(source_ports),
+            destination_port=drawn.choice(destination_ports),
+            source_host=drawn.choice(source_hosts),
+            destination_host=drawn.choice(destination_hosts),
+        )
+        for index in range(count)
+    ]
+
+
+def lossy(sent: Sequence[Frame], loses: Callable[[Frame], bool], *, frames_per_second: int = 100_000) -> TrialReport:
+    """Return the report of a trial in the forward direction."""
+    lost = [bool(loses(frame)) for frame in sent]
+    number = sum(lost)
+    whole = report()
+    forward = whole.directions[0]
+    counts = changed(
+        forward.foreground,
+        intended=len(sent),
+        offered=len(sent),
+        received=len(sent) - number,
+        lost=number,
+        loss=_loss(lost),
+        loss_table=_table(sent, lost) if number else None,
+    )
+    runs = sorted(_runs(lost), key=lambda run: -run.length)[:64]
+    direction = changed(
+        forward,
+        frames_per_second=frames_per_second,
+        foreground=counts,
+        longest_loss_runs=tuple(sorted(runs, key=lambda run: run.index)),
+    )
+    return changed(whole, directions=(direction,))
+
+
+def _runs(lost: Iterable[bool]) -> list[LossRun]:
+    runs, index = [], 0
+    for is_lost, group in groupby(lost):
+        length = len(list(group))
+        if is_lost:
+            runs.append(LossRun(index=index, length=length))
+        index += length
+    return runs
+
+
+def _loss(lost: Sequence[bool]) -> LossFacts:
+    runs, indexes = _runs(lost), [index for index, is_lost in enumerate(lost) if is_lost]
+    by_slice = [0] * SLICES
+    for index in indexes:
+        by_slice[index * SLICES // len(lost)] += 1
+    return LossFacts(
+        runs=len(runs),
+        longest_run=max((run.length for run in runs), default=0),
+        first_index=min(indexes, default=0),
+        last_index=max(indexes, default=0),
+        first_runs=tuple(runs[:16]),
+        by_slice=tuple(by_slice),
+    )
+
+
+def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
+    fields = [_field(name, [getattr(frame, name) for frame in sent], lost) for name in NUMBERS[:4]]
+    pairs = [(frame.source_host, frame.destination_host) for frame in sent]
+    ports = [(frame.source_port, frame.destination_port) for frame in sent]
+    fields.append(_field("host_pair", pairs, lost))
+    fields.append(_field("flow", list(zip(pairs, ports, strict=True)), lost))
+    gone = [frame.index for frame, is_lost in zip(sent, lost, strict=True) if is_lost]
+    for modulus in range(2, MODULUS_MAX + 1):
+        if len({index % modulus for index in gone}) == modulus:
+            continue
+        residues = _field("index_residue", [frame.index % modulus for frame in sent], lost)
+        if residues.dead < modulus and residues.lost_in_dead >= 0.95 * residues.lost:
+            fields.append(changed(residues, modulus=modulus, firsts=None))
+            break
+    return LossTable(
+        lost=sum(lost), arrived=len(sent) - sum(lost), fields=tuple(field for field in fields if field.values > 1)
+    )
+
+
+def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossField:
+    counts: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+    firsts = 0
+    for value, is_lost in zip(values, lost, strict=True):
+        firsts += is_lost and value not in counts
+        counts[value][0 if is_lost else 1] += 1
+    dead = [value for value, (gone, arrived) in counts.items() if gone and not arrived]
+    heaviest = sorted((value for value in counts if counts[value][0]), key=lambda value: (-counts[value][0], value))
+    is_number = name in NUMBERS
+    return LossField(
+        field=name,
+        modulus=None,
+        lost=sum(gone for gone, _ in counts.values()),
+        arrived=sum(arrived for _, arrived in counts.values()),
+        values=len(counts),
+        losing=len(heaviest),
+        dead=len(dead),
+        lost_in_dead=sum(counts[value][0] for value in dead),
+        firsts=None if is_number else firsts,
+        heaviest=tuple(
+            LossOfValue(name=str(value), lost=counts[value][0], arrived=counts[value][1]) for value in heaviest[:KEPT]
+        ),
+        ranges=_ranges(counts) if is_number else (),
+        bits=tuple(
+            LossCount(
+                lost=sum(gone for value, (gone, _) in counts.items() if value >> bit & 1),
+                arrived=sum(arrived for value, (_, arrived) in counts.items() if value >> bit & 1),
+            )
+            for bit in range(16)
+        )
+        if is_number
+        else (),
+    )
+
+
+def _ranges(counts: dict[Any, list[int]]) -> tuple[DeadRange, ...]:
+    ranges = []
+    for is_dead, group in groupby(sorted(counts), key=lambda value: not counts[value][1]):
+        if is_dead:
+            values = list(group)
+            gone = sum(counts[value][0] for value in values)
+            ranges.append(DeadRange(first=str(values[0]), last=str(values[-1]), values=len(values), lost=gone))
+    kept = sorted(ranges, key=lambda run: -run.lost)[:KEPT]
+    return tuple(sorted(kept, key=lambda run: int(run.first)))

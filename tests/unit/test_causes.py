@@ -1,0 +1,236 @@
+"""Why frames were lost: planted causes are named, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from tests.loss_tables import Frame, frames, lossy
+
+from gatemark.causes.losses import chance_of, choices_among
+from gatemark.causes.registry import causes_of
+from gatemark.trial.cause import Cause
+from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
+from gatemark.trial.report import TrialReport
+from gatemark.trial.verdict import Verdict
+
+FAILED = Verdict(passed=False, reasons=("frames were lost",))
+
+
+def cause_of(report: TrialReport, form: TrialForm = PLAIN) -> Cause | None:
+    causes = causes_of(report, FAILED, form)
+    assert len(causes) <= 1
+    return causes[0] if causes else None
+
+
+def named(report: TrialReport) -> Cause:
+    cause = cause_of(report)
+    assert cause is not None
+    return cause
+
+
+class TestFields:
+    def test_one_port(self) -> None:
+        cause = named(
+            lossy(frames(20_000, destination_ports=range(1, 1000)), lambda frame: frame.destination_port == 161)
+        )
+        assert cause.cause == "fields"
+        assert cause.what == "destination port 161"
+        assert cause.explained == cause.lost
+        assert cause.sentence == (
+            f"all {cause.lost} lost frames have destination port 161, and no frame with it arrived"
+        )
+        assert cause.told.startswith("forward foreground: all ")
+        assert cause.is_fixed
+        assert cause.chance_log10 is not None
+        assert cause.chance_log10 < -6
+
+    def test_two_ports(self) -> None:
+        cause = named(
+            lossy(frames(20_000, destination_ports=range(1, 2000)), lambda frame: frame.destination_port in (69, 1719))
+        )
+        assert sorted(cause.what.removeprefix("destination ports ").split(" and ")) == ["1719", "69"]
+        assert "no frame with them arrived" in cause.sentence
+
+    def test_ranges(self) -> None:
+        cause = named(lossy(frames(50_000), lambda frame: frame.destination_port <= 1023))
+        first, last = cause.what.removeprefix("destination ports ").split(" to ")
+        assert int(first) < 20
+        assert 1000 < int(last) <= 1023
+
+    @pytest.mark.parametrize(("odd", "words"), [(True, "odd source ports"), (False, "even source ports")])
+    def test_parity(self, odd: bool, words: str) -> None:
+        assert named(lossy(frames(20_000), lambda frame: frame.source_port % 2 == odd)).what == words
+
+    def test_a_bit(self) -> None:
+        cause = named(lossy(frames(20_000), lambda frame: frame.destination_port & 8 != 0))
+        assert cause.what == "bit 3 set in their destination port"
+
+    def test_a_host(self) -> None:
+        sent = frames(20_000, destination_hosts=range(256))
+        assert named(lossy(sent, lambda frame: frame.destination_host == 255)).what == "destination address 255"
+
+    def test_frames_with_the_value_may_arrive_as_well(self) -> None:
+        """A limiter of one port."""
+        sent = frames(20_000, destination_ports=range(100, 120))
+        cause = named(lossy(sent, lambda frame: frame.destination_port == 107 and frame.index % 3 != 0))
+        assert cause.what == "destination port 107"
+        assert f"{cause.lost} were lost" in cause.sentence
+        assert not cause.is_fixed
+
+    def test_some_other_losses_do_not_hide_it(self) -> None:
+        sent = frames(20_000, destination_ports=range(1, 300))
+        cause = named(lossy(sent, lambda frame: frame.destination_port == 161 or frame.index % 10_000 == 7))
+        assert cause.what == "destination port 161"
+        assert 0.95 <= cause.explained / cause.lost < 1
+        assert cause.sentence.startswith(f"{cause.explained} of {cause.lost} lost frames have")
+
+    @pytest.mark.parametrize("lost", [1, 2])
+    def test_chance_may_have_done_it(self, lost: int) -> None:
+        report = lossy(frames(50_000), lambda frame: frame.index in (1000, 2000)[:lost])
+        assert cause_of(report) is None
+
+    def test_the_heaviest_values_of_an_overload_are_chance(self) -> None:
+        sent = frames(5000)  # most values are in one frame or none
+        assert named(lossy(sent, overloaded(3))).cause == "queue"
+
+
+class TestFlows:
+    def test_flows_that_are_dead(self) -> None:
+        dead = set(Random(5).sample(range(64), 17))
+        sent = frames(20_000, source_ports=range(1024, 1032), destination_ports=range(1, 9))
+        report = lossy(sent, lambda frame: (frame.source_port - 1024) * 8 + frame.destination_port - 1 in dead)
+        cause = named(report)
+        assert cause.cause == "flows"
+        assert cause.sentence.startswith("17 of 64 flows lost everything, the others nothing, such as ")
+
+    def test_pairs_of_hosts(self) -> None:
+        sent = frames(20_000, source_hosts=range(1, 9), destination_hosts=range(1, 9))
+        cause = named(lossy(sent, lambda frame: (frame.source_host * 5 + frame.destination_host * 3) % 7 == 2))
+        assert "pairs of hosts lost everything" in cause.sentence
+
+    def test_flows_of_one_frame_say_nothing(self) -> None:
+        assert named(lossy(frames(20_000), lambda frame: Random(frame.index).random() < 0.3)).cause == "uniform"
+
+
+class TestTurns:
+    def test_every_twelfth_frame(self) -> None:
+        cause = named(lossy(frames(20_000), lambda frame: frame.index % 12 == 7))
+        assert cause.cause == "residue"
+        assert cause.what == "of every 12 frames number 7 (from 0)"
+
+
+class TestTime:
+    def test_one_gap(self) -> None:
+        cause = named(lossy(frames(100_000), lambda frame: 42_000 <= frame.index < 45_010))
+        assert cause.cause == "gap"
+        assert cause.sentence == ("one gap of 30.1ms at 420ms: all 3,010 frames that were sent in it were lost")
+
+    def test_periodic_gaps(self) -> None:
+        report = lossy(frames(60_000), lambda frame: frame.index % 6000 < 600 and frame.index > 600)
+        assert named(report).sentence == (
+            "9 gaps of 6ms, one every 60ms: all 5,400 frames that were sent in them were lost"
+        )
+
+    def test_gaps_without_a_period(self) -> None:
+        begins = (7000, 50_000, 60_000, 90_000)
+        report = lossy(frames(100_000), lambda frame: any(begin <= frame.index < begin + 1000 for begin in begins))
+        assert "the first at 70ms, the last at 900ms" in named(report).sentence
+
+    def test_the_start(self) -> None:
+        cause = named(lossy(frames(50_000), lambda frame: frame.index < 800 and frame.index % 5 != 0))
+        assert cause.cause == "start"
+        assert "in the first 8ms of the trial" in cause.sentence
+
+    def test_the_end(self) -> None:
+        cause = named(lossy(frames(50_000), lambda frame: frame.index >= 31_000))
+        assert cause.cause == "end"
+        assert cause.sentence.startswith("from 310ms on nothing arrived: all of the last 19,000 frames")
+
+    def test_first_frames_of_flows(self) -> None:
+        begun = set()
+
+        def loses(frame: Frame) -> bool:
+            flow = frame.source_port
+            is_first = flow not in begun
+            begun.add(flow)
+            return is_first
+
+        sent = frames(50_000, source_ports=range(1024, 3024), destination_ports=range(7, 8))
+        cause = named(lossy(sent, loses))
+        assert cause.cause == "first_frames"
+        assert cause.sentence.startswith("2,000 of 2,000 lost frames were the first of the 2,000 flows")
+
+    def test_an_index_is_no_time_in_bursts(self) -> None:
+        form = TrialForm(bursts=Bursts(frames=10, frames_per_second=1_000_000))
+        assert cause_of(lossy(frames(50_000), lambda frame: frame.index >= 31_000), form) is None
+
+
+class TestSpread:
+    @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+    def test_chance(self, share: float) -> None:
+        drawn = Random(9)
+        assert named(lossy(frames(40_000), lambda _: drawn.random() < share)).cause == "uniform"
+
+    def test_a_token_bucket(self) -> None:
+        cause = named(lossy(frames(40_000), lambda frame: frame.index > 700 and frame.index * 37 % 100 < 37))
+        assert cause.cause == "queue"
+        assert not cause.is_fixed
+
+    def test_queues_that_overflow_are_nothing_else(self) -> None:
+        sent = frames(5000)
+        named_causes = [cause_of(lossy(sent, overloaded(seed))) for seed in range(40)]
+        assert {cause.cause for cause in named_causes if cause is not None} == {"queue"}
+        assert sum(cause is not None for cause in named_causes) >= 30
+
+    def test_no_frame_sets_itself_apart_where_none_arrives(self) -> None:
+        assert cause_of(lossy(frames(1000), lambda _: True)) is None
+
+
+def overloaded(seed: int) -> Callable[[Frame], bool]:
+    """A queue that is emptied in batches, at a rate that wavers."""
+    drawn = Random(seed)
+    room, batch = drawn.choice((16, 64, 200, 1000)), drawn.choice((1, 1, 8, 64, 256))
+    capacity, jitter = drawn.uniform(0.3, 0.95), drawn.choice((0.0, 0.1, 0.5))
+    state = {"queued": 0.0, "credit": 0.0}
+
+    def loses(_: Frame) -> bool:
+        state["credit"] += capacity * (1 + jitter * (drawn.random() - 0.5))
+        if state["credit"] >= batch:
+            state["queued"] = max(0.0, state["queued"] - state["credit"])
+            state["credit"] = 0.0
+        if state["queued"] + 1 > room:
+            return True
+        state["queued"] += 1
+        return False
+
+    return loses
+
+
+class TestWhatIsAsked:
+    REPORT = lossy(frames(20_000), lambda frame: frame.index % 12 == 7)
+
+    def test_a_trial_that_counts_and_failed(self) -> None:
+        assert causes_of(self.REPORT, FAILED, PLAIN)
+        assert not causes_of(self.REPORT, None, PLAIN)
+        assert not causes_of(self.REPORT, Verdict(passed=True), PLAIN)
+        assert not causes_of(self.REPORT, FAILED, TrialForm(step=RateStep(after_ns=1, frames_per_second=1)))
+
+
+class TestChance:
+    def test_is_an_upper_bound(self) -> None:
+        """Of six frames drawn, five lie in some fifth of what was offered."""
+        drawn = Random(3)
+        tries, lost, values = 20_000, 6, 5
+        hits = 0
+        for _ in range(tries):
+            chosen = [drawn.randrange(values) for _ in range(lost)]
+            hits += max(chosen.count(value) for value in range(values)) >= 5
+        bound = chance_of(lost, 5, 1 / values, choices_among(values, 1))
+        assert hits / tries <= min(1.0, 2.718281828**bound)
+
+    def test_nothing_stands_out_where_everything_is_inside(self) -> None:
+        assert chance_of(10, 10, 1.0, 0.0) == 0.0
+        assert chance_of(10, 2, 0.5, 0.0) == 0.0
+        assert choices_among(5, 5) == 0.0

@@ -1,0 +1,176 @@
+"""What the failed trials of a run have in common: a search does not end on a loss that no load has to do with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from tests.loss_tables import Frame, frames, lossy
+from tests.trial_facts import ORDER, changed, record_of
+from tests.unit.calibration_evidence import throughput
+
+from gatemark.campaign.facts import TrialTally, blamed
+from gatemark.causes.campaign import CausesOfRun
+from gatemark.causes.judgement import is_judged_alike, why_it_failed
+from gatemark.procedures.base_load import Refusal, median_throughput
+from gatemark.results.search import RateResult
+from gatemark.trial.host import HostFacts, ThreadFacts
+from gatemark.trial.judgement import Rules
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.validity import Validity
+from gatemark.trial.verdict import Verdict, judge
+
+RUN = throughput(25_000)
+RULES = Rules(lateness_max_ns=10**9, held_up_max_ns=None, loss_tolerance=Fraction(0))
+SENT = frames(40_000, destination_ports=range(1, 1000))
+HELD_UP = HostFacts(
+    read_ns=10**9,
+    step_ns=10**7,
+    queue_frames=10,
+    cpus=(),
+    threads=(ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=500_000_000),),
+)
+
+
+def made(load: int, loses: Any = lambda _: False, *, repetition: int = 0, sent: list[Frame] = SENT) -> TrialRecord:
+    """A trial of a second; it sends the first frames of those that any trial sends."""
+    report = lossy(sent[:load], loses, frames_per_second=load)
+    order = replace(ORDER, repetition=repetition, step=replace(ORDER.step, frames_per_second=load, duration_ns=10**9))
+    record = record_of(report, order=order, verdict=judge(report, Fraction(0)))
+    suspicion, causes = why_it_failed(record, RULES, asks_for_pattern=False)
+    return changed(record, suspicion=suspicion, causes=causes)
+
+
+def no_limit(*trials: TrialRecord) -> str | None:
+    causes = CausesOfRun()
+    for trial in trials:
+        causes.add(trial)
+    return causes.no_limit()
+
+
+def filtered(frame: Frame) -> bool:
+    return frame.destination_port == 161
+
+
+def random_loss(share: float, seed: int = 1) -> Any:
+    drawn = Random(seed)
+    return lambda _: drawn.random() < share
+
+
+def token_bucket(load: int, capacity: int) -> Any:
+    """Passes `capacity` frames/s of `load`, after a queue of 100 frames is full."""
+    return lambda frame: frame.index > 100 and (frame.index + 1) * capacity // load == frame.index * capacity // load
+
+
+class TestNoLimit:
+    def test_a_filter(self) -> None:
+        said = no_limit(made(40_000, filtered), made(20_000, filtered), made(1000))
+        assert said is not None
+        assert "in 2 failed trials from 20.00k to 40.00k frames/s forward foreground lost destination port 161" in said
+
+    def test_a_filter_below_an_overload(self) -> None:
+        high = made(40_000, lambda frame: filtered(frame) or token_bucket(40_000, 25_000)(frame))
+        assert high.causes[0].cause == "queue"
+        assert no_limit(high, made(20_000, filtered)) is not None
+
+    def test_an_overload_is_one(self) -> None:
+        assert no_limit(made(40_000, token_bucket(40_000, 25_000)), made(30_000, token_bucket(30_000, 25_000))) is None
+
+    def test_an_overload_below_a_filter_is_one(self) -> None:
+        assert no_limit(made(40_000, filtered), made(30_000, token_bucket(30_000, 25_000))) is None
+
+    def test_a_limiter_of_one_port_is_one(self) -> None:
+        limited = made(40_000, lambda frame: filtered(frame) and frame.index % 2 == 0)
+        assert limited.causes[0].cause == "fields"
+        assert no_limit(limited) is None
+
+    def test_a_random_loss_at_loads_far_apart(self) -> None:
+        high, low = made(40_000, random_loss(0.02)), made(20_000, random_loss(0.02, 2))
+        assert no_limit(high, low) is not None
+        assert no_limit(high) is None
+        assert no_limit(high, made(35_000, random_loss(0.02, 2))) is None
+        assert no_limit(made(40_000, random_loss(0.2)), low) is None
+
+    def test_trials_that_do_not_count(self) -> None:
+        invalid = changed(made(40_000, filtered), validity=Validity(valid=False), verdict=None, causes=())
+        assert no_limit(invalid) is None
+
+
+class TestSameFrames:
+    """A few frames, lost at every load."""
+
+    LOST = (18_000, 19_500)
+
+    def loses(self, frame: Frame) -> bool:
+        return frame.index in self.LOST
+
+    def test_are_named(self) -> None:
+        said = no_limit(made(40_000, self.loses), made(25_000, self.loses), made(20_000, self.loses), made(17_000))
+        assert said is not None
+        assert "in 3 failed trials from 20.00k to 40.00k frames/s forward lost the same 2 frames (" in said
+
+    def test_two_trials_may_be_chance(self) -> None:
+        def loses(frame: Frame) -> bool:
+            return frame.index == 18_000
+
+        assert no_limit(made(40_000, loses), made(20_000, loses)) is None
+
+    def test_at_one_load_a_gateway_may_do_the_same_again(self) -> None:
+        assert no_limit(*(made(20_000, self.loses, repetition=number) for number in range(4))) is None
+
+    def test_arrived_in_a_trial_that_passed(self) -> None:
+        failed = [made(load, self.loses) for load in (40_000, 25_000, 20_000)]
+        assert no_limit(*failed, made(19_000)) is None
+
+    def test_other_frames_are_lost_elsewhere(self) -> None:
+        def loses(frame: Frame) -> bool:
+            return frame.index in (3000, 3001)
+
+        assert no_limit(made(40_000, loses), made(25_000, loses), made(20_000, self.loses)) is None
+
+
+class TestResult:
+    def test_has_no_rate_and_says_why(self) -> None:
+        tally = TrialTally([made(40_000, filtered), made(20_000, filtered)])
+        result = blamed(RUN, tally)
+        assert isinstance(result, RateResult)
+        assert result.refused == tally.no_limit
+        assert (result.rate, result.lower_bound, result.upper_bound, result.limited_by) == (None, None, None, "gateway")
+        (quantity,) = result.quantities()
+        assert quantity.refused == tally.no_limit
+        assert quantity.value is None
+        refusal = median_throughput(result, None)
+        assert isinstance(refusal, Refusal)
+        assert refusal.reason == tally.no_limit
+
+    def test_tells_causes(self) -> None:
+        tally = TrialTally([made(40_000, filtered), made(20_000, filtered)])
+        (cause,) = tally.losses
+        assert (cause.cause, cause.what, cause.trials) == ("fields", "destination port 161", 2)
+        assert (cause.load_minimum, cause.load_maximum) == (20_000, 40_000)
+        assert cause.explained == cause.lost == sum(map(filtered, SENT)) + sum(map(filtered, SENT[:20_000]))
+
+    def test_without_causes_is_written_as_ever(self) -> None:
+        assert "losses" not in RUN.model_dump()
+        assert blamed(RUN, TrialTally([made(1000)])) == RUN
+
+
+class TestSuspicion:
+    @pytest.mark.parametrize(("loses", "excused"), [(filtered, False), (lambda frame: 2000 < frame.index < 2400, True)])
+    def test_a_hold_up_does_not_pick_out_a_port(self, loses: Any, excused: bool) -> None:
+        record = changed(made(40_000, loses), host=HELD_UP)
+        suspicion, causes = why_it_failed(record, RULES, asks_for_pattern=False)
+        assert (suspicion is not None) == excused
+        assert bool(causes) != excused
+
+    def test_other_causes_than_its_own_are_no_record_of_it(self) -> None:
+        record = made(40_000, filtered)
+        assert is_judged_alike(
+            changed(record, verdict=judge(record.report, Fraction(0))), RULES, asks_for_pattern=False
+        )
+        assert not is_judged_alike(changed(record, causes=()), RULES, asks_for_pattern=False)
+        passed = changed(record, verdict=Verdict(passed=True))
+        assert not is_judged_alike(passed, RULES, asks_for_pattern=False)
