@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,3 +76,23 @@ def test_every_host_is_looked_at() -> None:
     assert unmapped_host(host_set("ipv4", "198.18.0.2", 2, 2, 256), prefix, []) is None
     assert unmapped_host(host_set("ipv6", "2001:2:0:6400::c612:2", 14, 2, 256), prefix, []) is None
     assert unmapped_host(host_set("ipv6", "2001:2:0:6400::c612:2", 10, 0, 256), prefix, []) is not None
+
+
+@given(host_sets(), st.integers(8, 32), st.data())
+def test_the_numbers_in_a_prefix_are_exact(hosts: HostSet, length: int, data: st.DataObject) -> None:
+    near = data.draw(st.sampled_from(sorted(members(hosts))[:40])) ^ data.draw(st.sampled_from([0, 1, 3, 255, 1 << 16]))
+    prefix = IPv4Network((near, length), strict=False)
+    networks = range(hosts.networks) if hosts.networks > 1 else [None]
+    inside = [
+        number
+        for number in range(hosts.minimum, hosts.maximum + 1)
+        if any(IPv4Address(hosts.address_of(number, network)) in prefix for network in networks)
+    ]
+    assert list(hosts.numbers_in(prefix)) == inside
+    assert hosts.meets_prefix(prefix) == bool(inside)
+
+
+def test_no_number_is_in_a_prefix_of_another_family() -> None:
+    hosts = host_set("ipv4", "198.18.0.2", 2, 2, 254)
+    assert not hosts.meets_prefix(IPv6Network("::/0"))
+    assert hosts.meets_prefix(IPv4Network("0.0.0.0/0"))

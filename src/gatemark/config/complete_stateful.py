@@ -7,12 +7,10 @@ from fractions import Fraction
 
 from gatemark.config import defaults
 from gatemark.config.check import procedure_keys
-from gatemark.config.hosts import HostSet, Pattern
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import (
     PORT_MAX,
-    Network,
     distinct,
     foreground_hosts,
     pool_endpoints,
@@ -104,18 +102,13 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
     for role, side in (("Responder", campaign.roles.outside), ("Initiator", campaign.roles.inside)):
         hosts = foreground_hosts(campaign, side)
         for prefix in campaign.gateway.pool:
-            if _meets(hosts, prefix):
+            if hosts.meets_prefix(prefix):
                 yield problem(
                     campaign,
                     key,
                     f"{prefix} holds hosts of the {role} ({hosts})",
                     f"write only addresses of the gateway, or move the hosts ({side}.{hosts.family})",
                 )
-
-
-def _meets(hosts: HostSet, prefix: Network) -> bool:
-    inside = Pattern(int(prefix.network_address), int(prefix.netmask))
-    return prefix.max_prefixlen == 8 * hosts.octets and any(pattern.meets(inside) for pattern in hosts.patterns())
 
 
 def _traffic(campaign: Campaign) -> Iterator[Problem]:

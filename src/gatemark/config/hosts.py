@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.config.tables import EamEntry, Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embedded_ipv4
 from gatemark.technology import Family
+
+Network = IPv4Network | IPv6Network
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
 """Octet that numbers the destination network: bits 16-23 of IPv4, bits 56-63 of IPv6 (RFC 2544 section 12)."""
@@ -122,6 +124,33 @@ class HostSet:
         theirs = tuple(other.patterns())
         return any(mine.meets(pattern) for mine in self.patterns() for pattern in theirs)
 
+    def numbers_in(self, prefix: Network) -> range:
+        """Return the numbers in the two varying octets whose hosts are in `prefix`, in any of the networks.
+
+        There are no gaps, because a prefix takes an aligned block of an octet's values. Hosts and networks must not
+        need the same octet (`network_octet_taken`).
+        """
+        if prefix.max_prefixlen != 8 * self.octets:
+            return range(0)
+        value, mask = int(prefix.network_address), int(prefix.netmask)
+        numbers, networks = range(1), range(1)
+        if self.offset is not None:
+            shift = self._shift(self.offset + 1)
+            is_shared = self.networks > 1 and self.offset == NETWORK_OCTET[self.family]
+            width = 0xFF if is_shared else 0xFFFF  # the network stands in the first octet, which the numbers leave 0
+            numbers = _block(value >> shift, mask >> shift, width, self.minimum, self.maximum)
+        if self.networks > 1:
+            shift = self._shift(NETWORK_OCTET[self.family])
+            networks = _block(value >> shift, mask >> shift, 0xFF, 0, self.networks - 1)
+        if not numbers or not networks:
+            return range(0)
+        is_inside = self.address_of(numbers[0], networks[0]) & mask == value
+        return numbers if is_inside else range(0)
+
+    def meets_prefix(self, prefix: Network) -> bool:
+        """Whether any of the hosts is in `prefix`."""
+        return bool(self.numbers_in(prefix))
+
     def __contains__(self, address: IPv4Address | IPv6Address) -> bool:
         everything = Pattern(int(address), (1 << 8 * self.octets) - 1)
         return any(pattern.meets(everything) for pattern in self.patterns())
@@ -134,6 +163,13 @@ class HostSet:
         if self.lowest == self.highest:
             return self.text(self.lowest)
         return f"{self.text(self.lowest)} to {self.text(self.highest)}"
+
+
+def _block(value: int, mask: int, width: int, minimum: int, maximum: int) -> range:
+    """Return the numbers n of an inclusive range for which ``n & mask == value & mask``, all within `width`."""
+    first = value & mask & width
+    last = first | ~mask & width
+    return range(max(first, minimum), min(last, maximum) + 1)
 
 
 def _aligned_blocks(minimum: int, maximum: int) -> Iterator[tuple[int, int]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv6Network
 
 from pydantic import BaseModel
 
-from gatemark.config.hosts import HostSet, Pattern, first_non_global
+from gatemark.config.hosts import HostSet, first_non_global
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem
@@ -132,7 +132,7 @@ def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Probl
     held = (("rule IPv4 prefix", domain.ipv4), ("subnet of the MAP address", _map_subnet(edge)))
     for side, _, hosts in _host_sets(campaign):
         for name, prefix in (*held, *(_embedded(domain) if side == campaign.roles.outside else ())):
-            if prefix.max_prefixlen == 8 * hosts.octets and _meets(hosts, prefix):
+            if hosts.meets_prefix(prefix):
                 what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
                 fix = "choose an address outside it: addresses inside belong to customer edges"
                 yield problem(campaign, f"{side}.{hosts.family}", what, fix)
@@ -171,7 +171,7 @@ def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSe
     for index, domain in enumerate(table.domains):
         prefixes = (("rule IPv4 prefix", domain.ipv4), ("rule IPv6 prefix", domain.ipv6), ("dmr", domain.dmr))
         for name, prefix in prefixes:
-            if prefix.max_prefixlen == 8 * hosts.octets and _meets(hosts, prefix):
+            if hosts.meets_prefix(prefix):
                 yield problem(
                     campaign,
                     key,
@@ -197,11 +197,6 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
             'use a network-specific prefix such as "2001:2:0:6400::/64", or set'
             " gateway.well_known_prefix_allowed = true if the gateway translates them all the same",
         )
-
-
-def _meets(hosts: HostSet, prefix: IPv4Network | IPv6Network) -> bool:
-    addresses = Pattern(int(prefix.network_address), int(prefix.netmask))
-    return any(pattern.meets(addresses) for pattern in hosts.patterns())
 
 
 def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, Ipv4Model | Ipv6Model, HostSet]]:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.config import defaults
-from gatemark.config.hosts import HostSet
+from gatemark.config.hosts import HostSet, Network
 from gatemark.config.model import Campaign
 from gatemark.config.types import CONNECTIONS_MAX, Span
 from gatemark.technology import SideName
-
-Network = IPv4Network | IPv6Network
 
 PORT_MAX = 65535
 
