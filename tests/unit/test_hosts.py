@@ -90,9 +90,21 @@ def test_the_numbers_in_a_prefix_are_exact(hosts: HostSet, length: int, data: st
     ]
     assert list(hosts.numbers_in(prefix)) == inside
     assert hosts.meets_prefix(prefix) == bool(inside)
+    first = hosts.first_in(prefix)
+    assert (first is not None) == bool(inside)
+    assert first is None or (first in members(hosts) and IPv4Address(first) in prefix)
 
 
 def test_no_number_is_in_a_prefix_of_another_family() -> None:
     hosts = host_set("ipv4", "198.18.0.2", 2, 2, 254)
     assert not hosts.meets_prefix(IPv6Network("::/0"))
     assert hosts.meets_prefix(IPv4Network("0.0.0.0/0"))
+
+
+def test_the_longest_run_outside_of_prefixes() -> None:
+    hosts = host_set("ipv4", "198.18.0.2", 2, 0, 255)
+    single = [IPv4Network(f"198.18.0.{number}/32") for number in (200, 0, 1)]
+    assert hosts.numbers_outside(single) == range(2, 200)
+    assert hosts.numbers_outside([IPv4Network("198.18.0.0/25"), *single]) == range(128, 200)
+    assert not hosts.numbers_outside([IPv4Network("198.18.0.0/16")])
+    assert hosts.numbers_outside([IPv4Network("198.19.0.0/16"), IPv6Network("::/0")]) == range(256)

@@ -7,6 +7,7 @@ must satisfy once technology and sides are known: addresses, translation, sizes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 
 from gatemark.config.check import SIDES, file_problems
 from gatemark.config.complete_stateful import stateful_problems
@@ -23,8 +24,10 @@ from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.recipe import Recipe
+from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
+from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
 from gatemark.technology import FAMILY_WORDS, Family, SideName
@@ -35,11 +38,15 @@ _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
     """Fill in what the recipe knows, and check all of it.
 
+    Recipes have the Initiator on the left; a file that has it on the right gets the gateway mirrored.
     Raises ConfigError with every reason why the campaign cannot be run.
     """
+    if recipe is not None:
+        recipe = recipe.facing(file.gateway.inside)
     merged = file if recipe is None else merge_recipe(file, recipe)
     campaign = _known(merged, recipe)
-    raise_if_any([*file_problems(merged), *_unknown(merged), *(() if campaign is None else _problems(campaign))])
+    problems = () if campaign is None else _problems(campaign, recipe=recipe)
+    raise_if_any([*file_problems(merged), *_unknown(merged), *problems])
     assert campaign is not None, "what is not known is a problem"
     return campaign
 
@@ -68,7 +75,9 @@ def _known(file: CampaignFile, recipe: Recipe | None) -> Campaign | None:
     return Campaign.of(file, actions=recipe.actions, settings=frozenset(recipe.commands.settings))
 
 
-def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+def _problems(
+    campaign: Campaign, skip: frozenset[str] = frozenset(), *, recipe: Recipe | None = None
+) -> Iterator[Problem]:
     """What the tables must satisfy together, now that technology and sides are known."""
     if skip & {"gateway", "testbed", "left", "right"}:
         return
@@ -77,6 +86,7 @@ def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterato
         return
     yield from _families(campaign)
     yield from _overlaps(campaign)
+    yield from _reserved(campaign, recipe)
     yield from _networks(campaign)
     if campaign.technology.translates_by_prefix or campaign.edges.gateway is not None:
         yield from _mappings(campaign)
@@ -133,10 +143,6 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
                 )
 
 
-def _single(family: Family, model: Ipv4Model | Ipv6Model) -> HostSet:
-    return HostSet(family=family, address=int(model.address), offset=None, minimum=0, maximum=0)
-
-
 def _overlaps(campaign: Campaign) -> Iterator[Problem]:
     """No address belongs to two of: the left hosts, the right hosts, the gateway, the routers."""
     for family in _FAMILIES:
@@ -153,7 +159,7 @@ def _overlaps(campaign: Campaign) -> Iterator[Problem]:
         left, right = models["left"], models["right"]
         left_hosts, right_hosts = host_set(campaign, "left", family), host_set(campaign, "right", family)
         assert left_hosts is not None and right_hosts is not None
-        ours, theirs = (left_hosts, _single(family, left)), (right_hosts, _single(family, right))
+        ours, theirs = (left_hosts, HostSet.single(left.address)), (right_hosts, HostSet.single(right.address))
         if any(mine.meets(other) for mine in ours for other in theirs):
             yield problem(
                 campaign,
@@ -193,6 +199,42 @@ def _collisions(
                 f"{other}.{family}.hosts.range" if hosts.offset is not None else f"{other}.{family}.address",
                 f"the emulated hosts {hosts} contain {address}, the address of the {name} {role}",
                 f"leave {address} out of the range, for example 2-254 where the {role} is host 1",
+            )
+
+
+def _reserved(campaign: Campaign, recipe: Recipe | None) -> Iterator[Problem]:
+    """No host, gateway or router has a reserved address: of every network, or of a link that the recipe makes."""
+    for name in SIDES:
+        side = campaign.side(name)
+        for family in _FAMILIES:
+            model, hosts = side.family(family), host_set(campaign, name, family)
+            if model is None or hosts is None or hosts.network_octet_taken:  # a problem of its own
+                continue
+            link = None if recipe is None else recipe.link(name, side, family)
+            yield from _reserved_hosts(campaign, f"{name}.{family}", model, hosts, link)
+
+
+def _reserved_hosts(
+    campaign: Campaign, at: str, model: Ipv4Model | Ipv6Model, hosts: HostSet, link: Network | None
+) -> Iterator[Problem]:
+    reserved = (*EVERYWHERE, *(() if link is None else reserved_on(link)))
+    fix = (
+        "choose a unicast address outside it" if link is None else "choose from {} to {}".format(*host_addresses(link))
+    )
+    neighbours = {role: address for role in ("gateway", "router") if (address := getattr(model, role)) is not None}
+    free = hosts.numbers_outside([*(entry.prefix for entry in reserved), *map(ip_network, neighbours.values())])
+    singles = {role: HostSet.single(address) for role, address in {"address": model.address, **neighbours}.items()}
+    for key, held in (("address" if hosts.offset is None else "hosts.range", hosts), *singles.items()):
+        for entry in reserved:
+            address = held.first_in(entry.prefix)
+            if address is None:
+                continue
+            what = f"{held.text(address)} is {entry.name}"
+            if held.lowest != held.highest:
+                what = f"the emulated hosts {held} contain {held.text(address)}, {entry.name}"
+            is_range = key == "hosts.range" and free
+            yield problem(
+                campaign, f"{at}.{key}", what, f'write range = "{Span(free[0], free[-1])}"' if is_range else fix
             )
 
 

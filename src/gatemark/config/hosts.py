@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
+from gatemark.config.reserved import Network
 from gatemark.config.tables import EamEntry, Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embedded_ipv4
 from gatemark.technology import Family
-
-Network = IPv4Network | IPv6Network
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
 """Octet that numbers the destination network: bits 16-23 of IPv4, bits 56-63 of IPv6 (RFC 2544 section 12)."""
@@ -55,6 +54,12 @@ class HostSet:
             maximum=hosts.range.maximum if varies and hosts.range else 0,
             networks=networks,
         )
+
+    @classmethod
+    def single(cls, address: IPv4Address | IPv6Address) -> HostSet:
+        """Return the set of one address."""
+        family: Family = "ipv4" if address.version == 4 else "ipv6"
+        return cls(family=family, address=int(address), offset=None, minimum=0, maximum=0)
 
     @property
     def octets(self) -> int:
@@ -146,6 +151,21 @@ class HostSet:
             return range(0)
         is_inside = self.address_of(numbers[0], networks[0]) & mask == value
         return numbers if is_inside else range(0)
+
+    def numbers_outside(self, prefixes: Iterable[Network]) -> range:
+        """Return the longest run of numbers in the two varying octets whose hosts are in no prefix; it may be empty."""
+        runs, start = [], self.minimum
+        for inside in sorted((self.numbers_in(prefix) for prefix in prefixes), key=lambda numbers: numbers.start):
+            if inside:
+                runs.append(range(start, inside.start))
+                start = max(start, inside.stop)
+        return max(*runs, range(start, self.maximum + 1), range(0), key=len)
+
+    def first_in(self, prefix: Network) -> int | None:
+        """Return the first host in `prefix`, None if there is none."""
+        numbers, value, mask = self.numbers_in(prefix), int(prefix.network_address), int(prefix.netmask)
+        addresses = (self.address_of(number, network) for number in numbers[:1] for network in range(self.networks))
+        return next((address for address in addresses if address & mask == value), None)
 
     def meets_prefix(self, prefix: Network) -> bool:
         """Whether any of the hosts is in `prefix`."""

@@ -56,8 +56,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
         for role in ("gateway", "router"):
             address = getattr(model, role)
             if address is not None:
-                single = HostSet(family=family, address=int(address), offset=None, minimum=0, maximum=0)
-                yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", single)
+                yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", HostSet.single(address))
         if family == "ipv4":
             yield from _not_represented(campaign, table, hosts)
 

@@ -25,11 +25,8 @@ def merge_recipe(file: C, recipe: Recipe) -> C:
 
     The file wins for everything that is the Tester's own, for the domains of MAP-T, and for the connection tracking
     table where the recipe has commands that set it up; a file that contradicts its recipe about the gateway is a
-    ConfigError, because the gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that
-    has it on the right gets the gateway mirrored.
+    ConfigError, because the gateway is what the recipe makes it.
     """
-    if recipe.gateway.inside is not None and file.gateway.inside not in (None, recipe.gateway.inside):
-        recipe = recipe.mirrored()
     pairs: dict[str, tuple[Table, Table]] = {
         "gateway": (file.gateway, recipe.gateway),
         "left": (file.left or SideModel(), recipe.side("left")),

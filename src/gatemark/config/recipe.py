@@ -13,9 +13,10 @@ from gatemark.config import defaults
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.only import WITH_RULES
+from gatemark.config.reserved import Network
 from gatemark.config.tables import Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
-from gatemark.technology import TECHNOLOGIES, SideName, Technology
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 
 FACT_VARIABLES = ("prefix", "pool", "pool_ports")
 """Names in braces that stand for keys of the recipe, so that the gateway is what the recipe says."""
@@ -25,6 +26,9 @@ MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
 
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
+
+NEXTHOP_PREFIX_LENGTHS: dict[Family, int] = {"ipv4": 24, "ipv6": 64}
+"""Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""
 
 MTU_MAX = 9236
 """Largest MTU that a campaign file can name, octets."""
@@ -164,6 +168,25 @@ class Recipe(BaseModel):
             return {}
         files = made_gateway(self.technology, table, self.map_gateway, echo=echo)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
+
+    def link(self, name: SideName, side: SideModel, family: Family) -> Network | None:
+        """Return the network of the link between the gateway and one side of the Tester, None where it has none.
+
+        On-link hosts are neighbours of the gateway, so it is the network of this side that holds the gateway's address.
+        A router before the hosts has a link of its own (RFC 2544 appendix C.2.2).
+        """
+        model = side.family(family)
+        gateway = None if model is None else model.gateway
+        if gateway is None:
+            return None
+        if side.address_mode == "nexthop":
+            return ipaddress.ip_interface(f"{gateway}/{NEXTHOP_PREFIX_LENGTHS[family]}").network
+        networks = map(ipaddress.ip_network, (self.left if name == "left" else self.right).networks)
+        return next((network for network in networks if gateway in network), None)
+
+    def facing(self, inside: SideName | None) -> Self:
+        """Return the same gateway with the Initiator on the side asked for; as it is where none is asked for."""
+        return self if None in (inside, self.gateway.inside) or inside == self.gateway.inside else self.mirrored()
 
     def mirrored(self) -> Self:
         """Return the same stateful gateway with its sides swapped: what was left, `{left}` as well, is then right."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.config import defaults
-from gatemark.config.hosts import HostSet, Network
+from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
+from gatemark.config.reserved import Network
 from gatemark.config.types import CONNECTIONS_MAX, Span
 from gatemark.technology import SideName
 

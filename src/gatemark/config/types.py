@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
+from gatemark.config.reserved import EVERYWHERE
 from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_share, parse_ratio
 
 MIX_PERIOD_MAX = 65536
@@ -219,7 +220,7 @@ def _address(value: Any, version: int) -> IPv4Address | IPv6Address:
             f"{value} is an IPv{address.version} address where IPv{version} is wanted",
             f"move it under ipv{address.version}, or write an IPv{version} address such as {example}",
         )
-    if address.is_multicast or address.is_unspecified or address.is_loopback or address.is_link_local:
+    if any(address in reserved.prefix for reserved in EVERYWHERE):
         raise BadValueError(
             f"{value} is not a unicast address of a host on a routed network", f"write for example {example}"
         )

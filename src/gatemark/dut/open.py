@@ -31,9 +31,7 @@ def open_testbed(campaign: Campaign) -> TestBed:
 def _open_netns(campaign: Campaign) -> TestBed:
     """Return the test bed of network namespaces that a recipe's gateway is made in."""
     assert campaign.testbed.recipe is not None, "the campaign is complete"
-    recipe = load_recipe(campaign.testbed.recipe)
-    if recipe.technology.is_stateful and campaign.roles.inside == "right":
-        recipe = recipe.mirrored()
+    recipe = load_recipe(campaign.testbed.recipe).facing(campaign.gateway.inside)
     control = campaign.gateway.control
     return NetnsTestBed(
         recipe,

@@ -14,9 +14,7 @@ from gatemark.errors import ConfigError
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
     from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
-
-NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
-"""Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""
+    from gatemark.technology import Family, SideName
 
 OFFLOADS_OFF = tuple(part for name in ("rx", "tx", "sg", "tso", "gso", "txvlan") for part in (name, "off"))
 """Arguments of `ethtool -K` for every end: with offloads user-space gateways see partial checksums, and a VLAN tag
@@ -78,7 +76,7 @@ class GatewayEnd:
 
 
 def gateway_end(
-    recipe: Recipe, side_name: str, side: SideModel, interface: str, edges: MapModel | None = None
+    recipe: Recipe, side_name: SideName, side: SideModel, interface: str, edges: MapModel | None = None
 ) -> GatewayEnd:
     """Derive the gateway's addresses and routes of one side from what the Tester plays there.
 
@@ -91,28 +89,25 @@ def gateway_end(
     networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
     addresses: list[str] = []
     routes: list[tuple[str, str | None]] = []
-    plays: tuple[tuple[int, Ipv4Model | Ipv6Model | None], ...] = ((4, side.ipv4), (6, side.ipv6))
-    for version, hosts in plays:
+    plays: tuple[tuple[Family, Ipv4Model | Ipv6Model | None], ...] = (("ipv4", side.ipv4), ("ipv6", side.ipv6))
+    for family, hosts in plays:
         if hosts is None:
             continue
-        where = f"{side_name}.ipv{version}"
+        where = f"{side_name}.{family}"
         gateway, router = hosts.gateway, hosts.router
         if gateway is None:
             raise ConfigError(what="the gateway's address is needed", where=f"{where}.gateway", fix="name it")
-        if side.address_mode == "nexthop":
-            link = ipaddress.ip_interface(f"{gateway}/{NEXTHOP_PREFIX_LENGTHS[version]}")
-            if router is None or router not in link.network:
-                what = f"the router {router} is not in the gateway's link network {link.network}"
-                raise ConfigError(what=what, where=f"{where}.router", fix="both must be neighbours")
-            addresses.append(str(link))
-            routes += [(str(network), str(router)) for network in networks if network.version == version]
-            continue
-        holder = next((network for network in networks if gateway in network), None)
-        if holder is None:
+        link = recipe.link(side_name, side, family)
+        if link is None:
             known = ", ".join(str(network) for network in networks)
             what = f"the gateway address {gateway} is in no network of recipe {recipe.name} on this side"
             raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
-        addresses.append(f"{gateway}/{holder.prefixlen}")
+        addresses.append(f"{gateway}/{link.prefixlen}")
+        if side.address_mode == "nexthop":
+            if router is None or router not in link:
+                what = f"the router {router} is not in the gateway's link network {link}"
+                raise ConfigError(what=what, where=f"{where}.router", fix="both must be neighbours")
+            routes += [(str(network), str(router)) for network in networks if network.version == link.version]
     neighbour = side.link_address("ipv6")
     technology, inside = recipe.technology, recipe.inside
     if edges is not None and technology.is_edge and side_name != inside and side.address_mode == "nexthop":
