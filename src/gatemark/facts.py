@@ -35,7 +35,8 @@ class SettingFact(Facts):
     """One setting of the gateway that the user named, as it was made."""
 
     name: str
-    """Name of the setting; `table.size`, `table.hash_size`, `table.udp_timeout` (s) where they were read."""
+    """Name of the setting; `table.size`, `table.hash_size`, `table.udp_timeout` (s) where they were read. Where the
+    gateway has several timeouts, the name of each follows: `table.udp_timeout.NAME`."""
     value: str
     """What it was set to, as text."""
     read: str | None

@@ -57,6 +57,10 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("8-tayga-nat64", r"these run as root, .* every file of this machine:\n(- .*\n)*- setup: tayga --config"),
         ("2-linux-router4", r"these run as root, .* every file of this machine:\n"),
         (
+            "8-tayga-nat64",
+            r"these run .*\n(- .*\n|    .*\n)*- read_udp_timeout.nf_conntrack_udp_timeout_stream: cat /proc/",
+        ),
+        (
             "10-nat64-between-ports",
             r"ports of this machine that are opened: left pci:0000:01:00.0, right pci:0000:01:00.1\n"
             r"these run at root@192.0.2.1 as the user that ssh logs in as, through `ssh .* sh -s`:\n- clear_state: ",

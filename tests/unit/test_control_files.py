@@ -7,6 +7,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from gatemark.config.control_files import known_commands
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.control import with_value
-from gatemark.dut.recipe import complete_campaign
+from gatemark.dut.recipe import built_in_recipes, complete_campaign, recipe_text
 from gatemark.errors import ConfigError
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 FILE = """
 [gateway]
 technology = "{technology}"
@@ -153,17 +155,42 @@ def test_the_commands_of_gatemark_are_posix_shell(name: str, tmp_path: Path) -> 
     assert all("{value}" in "".join(setting.apply) for setting in settings)
 
 
+COMMAND_SETS = [
+    *((f"controls/{name}", tomllib.loads(text.read_text(encoding="utf-8"))) for name, text in known_commands().items()),
+    *((f"recipes/{name}", tomllib.loads(recipe_text(name))["commands"]) for name in built_in_recipes()),
+    ("examples/ci", tomllib.loads((EXAMPLES / "ci/recipe.toml").read_text())["commands"]),
+    ("examples/10", tomllib.loads((EXAMPLES / "10-nat64-between-ports.toml").read_text())["gateway"]["control"]),
+]
+
+
+@pytest.mark.parametrize(
+    "commands", [pytest.param(commands, id=at) for at, commands in COMMAND_SETS if "set_udp_timeout" in commands]
+)
+def test_every_timeout_that_is_set_is_read_back(commands: dict[str, Any]) -> None:
+    """Of Linux and of PF there are several, and the one that was not read may be in force."""
+    named = re.compile(r"/proc/sys/\S+|\budp[.-]\w+")
+    settings = set(named.findall("\n".join(_commands(commands["set_udp_timeout"]))))
+    readings = _commands(commands["read_udp_timeout"])
+    assert settings == set(named.findall("\n".join(readings)))
+    assert len(readings) == len(settings)
+
+
 def _commands(value: object) -> list[str]:
-    if isinstance(value, tuple):
+    if isinstance(value, dict):
+        return [command for command in value.values() if isinstance(command, str)]
+    if isinstance(value, tuple | list):
         return [command for command in value if isinstance(command, str)]
     return [value] if isinstance(value, str) and value != "never" else []
 
 
+PF_TIMEOUTS = "tcp.first 120s\nudp.first 60s\nudp.single 30s\nudp.multiple 90s\nicmp.first 20s"
 PRINTED = (
     ("jool", "read_udp_timeout", "jool", "tos,32\nudp-timeout,2:46:40\ntcp-timeout,1", "10000"),
     ("pf", "count_connections", "pfctl", "State Table\n  current entries    4000000  \n  searches  7  1/s", "4000000"),
     ("pf", "read_table_size", "pfctl", "states     hard limit   1000000\nsrc-nodes  hard limit    10000", "1000000"),
-    ("pf", "read_udp_timeout", "pfctl", "udp.first          3600s\nudp.single         3600s", "3600"),
+    ("pf", "read_udp_timeout.udp_first", "pfctl", PF_TIMEOUTS, "60"),
+    ("pf", "read_udp_timeout.udp_single", "pfctl", PF_TIMEOUTS, "30"),
+    ("pf", "read_udp_timeout.udp_multiple", "pfctl", PF_TIMEOUTS, "90"),
 )
 
 
@@ -175,7 +202,9 @@ def test_what_programs_print_is_read(
     (tmp_path / "output").write_text(output + "\n")
     (tmp_path / program).write_text(f"#!/bin/sh\ncat {tmp_path}/output\n")
     (tmp_path / program).chmod(0o755)
-    command = tomllib.loads(known_commands()[name].read_text(encoding="utf-8"))[key]
+    command: Any = tomllib.loads(known_commands()[name].read_text(encoding="utf-8"))
+    for part in key.split("."):
+        command = command[part]
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     result = subprocess.run(["sh", "-eu", "-c", command], env=environment, text=True, capture_output=True, check=True)
     assert result.stdout.split() == [expected]

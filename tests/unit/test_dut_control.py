@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from pydantic import ValidationError
 
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
@@ -149,6 +150,38 @@ def test_a_table_that_is_another_one_is_refused(key: str, value: int | str, read
     with pytest.raises(TestBedError, match=f"gateway: table.{key}: is {read} at the gateway, not") as caught:
         reading({key: value}, **{name: read}).set_up()
     assert f"write gateway.table.{key} as the gateway has it" in caught.value.fix
+
+
+TIMEOUTS = {"unreplied": "echo 120", "replied": "echo timeout: 120"}
+
+
+def test_a_timeout_of_several_settings_is_read_from_each() -> None:
+    count = control({"udp_timeout": "2min"}, read_udp_timeout=TIMEOUTS)
+    count.set_up()
+    assert [(setting.name, setting.value, setting.read) for setting in count.made] == [
+        ("table.udp_timeout.unreplied", "120", "120"),
+        ("table.udp_timeout.replied", "120", "120"),
+    ]
+
+
+def test_every_setting_with_another_timeout_is_named() -> None:
+    with pytest.raises(TestBedError) as caught:
+        control({"udp_timeout": "2min"}, read_udp_timeout=TIMEOUTS | {"replied": "echo 30"}).set_up()
+    (difference,) = caught.value.problems
+    assert difference.where == "gateway: table.udp_timeout"
+    assert difference.what == "replied is 30 at the gateway, not 120"
+    assert "gateway.table.udp_timeout" in difference.fix
+    with pytest.raises(TestBedError) as caught:
+        control({"udp_timeout": "1min"}, read_udp_timeout=TIMEOUTS).set_up()
+    assert [problem.what.partition(" ")[0] for problem in caught.value.problems] == ["unreplied", "replied"]
+    with pytest.raises(TestBedError, match=r"read_udp_timeout\.replied: printed no number"):
+        control({"udp_timeout": "2min"}, read_udp_timeout=TIMEOUTS | {"replied": "echo none"}).set_up()
+
+
+@pytest.mark.parametrize("value", [7, {}, {"a b": "echo 1"}, {"a": 7}, ["echo 1"]])
+def test_readings_are_one_command_or_named_ones(value: object) -> None:
+    with pytest.raises(ValidationError, match="is neither one command nor"):
+        control(read_udp_timeout=value)
 
 
 def test_clearing_runs_every_command_and_tells_what_failed(tmp_path: Path) -> None:

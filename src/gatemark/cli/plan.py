@@ -223,6 +223,8 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     given = {"setup": given.pop("setup", []), **given}  # it is run first
     for name, setting in given.pop("set", {}).items():
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
+    for name in [name for name, lines in given.items() if isinstance(lines, dict)]:
+        given |= {f"{name}.{reading}": line for reading, line in given.pop(name).items()}
     given = {**dict(_before_commands(recipe)), **given}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
     through = None

@@ -45,6 +45,7 @@ from gatemark.config.types import (
     PortSpan,
     PositiveDuration,
     ProcessName,
+    Readings,
     SettingName,
     SettingValue,
     Span,
@@ -205,8 +206,9 @@ class Commands(Table):
     read_hash_size: Annotated[str | None, STATEFUL] = None
     """Prints the buckets of its hash table. Up to 1 % more than `gateway.table.hash_size` is not an error, because a
     kernel rounds up to whole pages of memory."""
-    read_udp_timeout: Annotated[str | None, STATEFUL] = None
-    """Prints the UDP timeout in seconds, which must be `gateway.table.udp_timeout`."""
+    read_udp_timeout: Annotated[Readings | None, STATEFUL] = None
+    """Prints the UDP timeout in seconds, which must be `gateway.table.udp_timeout`. Where the gateway has several
+    timeouts, such as for connections with and without reply, a command for each by its name; all must be the same."""
     reset: Annotated[tuple[str, ...], AsList] = ()
     """Resets the gateway while the Tester sends. Required for the table `reset`."""
     start: Annotated[tuple[str, ...], AsList] = ()

@@ -316,6 +316,19 @@ def _setting(value: Any) -> int | str:
     return value
 
 
+def _readings(value: Any) -> str | dict[str, str]:
+    if isinstance(value, str):
+        return value
+    named = value if isinstance(value, dict) else {}
+    if not named or not all(
+        re.search(_NAME_PATTERN, str(name)) and isinstance(command, str) for name, command in named.items()
+    ):
+        raise BadValueError(
+            f"{value!r} is neither one command nor a table of them", 'write for example {unreplied = "cat ..."}'
+        )
+    return {str(name): command for name, command in named.items()}
+
+
 def _listed(value: Any) -> Any:
     """Let one value stand for a list of one."""
     return value if isinstance(value, list | tuple) else [value]
@@ -328,6 +341,7 @@ def written_as(pattern: str, example: str) -> WithJsonSchema:
 
 RATE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*[kMGT]?\s*$"
 RATE_OR_SHARE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]|%)?\s*$"
+_NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]*$"
 _DURATION_PATTERN = r"^\s*(0|[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h))\s*$"
 RATIO_PATTERN = r"^\s*(0|1|[0-9]+(\.[0-9]+)?\s*%|[0-9]+/[0-9]+)\s*$"
 NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
@@ -491,7 +505,7 @@ MacAddress = Annotated[
 ]
 SshHost = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string", "pattern": r"^[^-\s]\S*$"})]
 """What OpenSSH takes for a host: a name of ~/.ssh/config, user@host, ssh://user@host:port."""
-SettingName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+SettingName = Annotated[str, Field(pattern=_NAME_PATTERN)]
 """Name of a setting of the gateway."""
 ProcessName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/+-]{1,15}$")]
 """Name of a process as the kernel keeps it: at most 15 characters."""
@@ -503,6 +517,25 @@ SettingValue = Annotated[
 ]
 """Its value, which commands take as text."""
 AsList = BeforeValidator(_listed)
+Readings = Annotated[
+    str | dict[str, str],
+    PlainValidator(_readings),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "additionalProperties": {"type": "string"},
+                    "propertyNames": {"pattern": _NAME_PATTERN},
+                    "minProperties": 1,
+                },
+            ]
+        }
+    ),
+    Written("text, or table of texts"),
+]
+"""A command that prints a setting; several by name where the gateway has several settings for what is one here."""
 
 
 def write_text(value: object) -> str:

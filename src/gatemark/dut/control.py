@@ -243,10 +243,15 @@ class GatewayControl:
         settings = []
         for action, number in table_settings(self._settings.table):
             key = action.replace("set_", "read_")
-            command: str | None = getattr(self._commands, key)
-            if command is not None:
-                read = self._last_number(command, "set", key, "the value of the setting")
-                settings.append(SettingFact(name=TABLE_KEYS[action], value=str(number), read=str(read)))
+            readings: str | Mapping[str, str] | None = getattr(self._commands, key)
+            named = (
+                {"": readings}
+                if isinstance(readings, str)
+                else {f".{at}": line for at, line in (readings or {}).items()}
+            )
+            for at, command in named.items():
+                read = self._last_number(command, "set", f"{key}{at}", "the value of the setting")
+                settings.append(SettingFact(name=f"{TABLE_KEYS[action]}{at}", value=str(number), read=str(read)))
         return settings
 
     def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
@@ -288,10 +293,12 @@ def _is_table_as_asked(setting: SettingFact) -> bool:
 
 
 def _table_difference(where: str, setting: SettingFact) -> Problem:
+    table, key, *reading = setting.name.split(".")  # the names of readings have no dots
     return Problem(
-        what=f"is {setting.read} at the gateway, not {setting.value}",
-        where=f"{where}: {setting.name}",
-        fix=f"write gateway.{setting.name} as the gateway has it, or find out why its command sets another value",
+        what=" ".join([*reading, f"is {setting.read} at the gateway, not {setting.value}"]),
+        where=f"{where}: {table}.{key}",
+        fix=f"write gateway.{table}.{key} as the gateway has it, or find out why its command sets another value"
+        + (": all of its timeouts must be the same" if reading else ""),
     )
 
 
