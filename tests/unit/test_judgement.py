@@ -309,7 +309,25 @@ class TestConnections:
         assert judge(changed(report(), connections=established), Fraction(0)).passed
 
     def test_known_zero_checksums_are_correct_frames(self) -> None:
-        device = SimulatedDevice(capacity_forward=10_000, zero_checksum_every=100)
+        device = SimulatedDevice(capacity_forward=10_000, zero_checksum_every=1000)
         observed = report(device)
-        assert observed.directions[0].foreground.zero_checksum == 10
+        assert observed.directions[0].foreground.zero_checksum == 1
         assert judge(observed, Fraction(0)).passed
+
+    @pytest.mark.parametrize(("zeros", "excess"), [(15, 0), (30, 0), (46, 0), (47, 32), (20_000, 19_985)])
+    def test_more_zero_checksums_than_chance_makes_due_are_a_fault(self, zeros: int, excess: int) -> None:
+        """Of a million frames 15 are due."""
+        whole = report()
+        counts = changed(
+            whole.directions[0].foreground, offered=10**6, received=10**6, intended=10**6, zero_checksum=zeros
+        )
+        observed = changed(whole, directions=(changed(whole.directions[0], foreground=counts),))
+        assert counts.excess_zero_checksums == excess
+        assert counts.undelivered == observed.directions[0].undelivered == excess
+        verdict = judge(observed, Fraction(0))
+        assert verdict.passed == (excess == 0)
+        if zeros == 20_000:
+            assert verdict.reasons == (
+                "forward foreground: 20000 of 1000000 frames have UDP checksum 0, 1 of 50, where 0xffff is due in 1 of"
+                " 65,536 (udp_checksum)",
+            )

@@ -297,9 +297,12 @@ def _refuse(record: TrialRecord) -> NoReturn:
     assert record.connections is not None, "only a stateful trial has a test phase 1"
     last = record.connections.phase_one[-1]
     reasons = "; ".join(last.verdict.reasons if last.verdict is not None else ())
+    is_loss = any(counts.lost or counts.late for _, _, counts in last.report.counts())
     raise TestBedError(
         what=f"test phase 1 failed in every attempt, the last one at {last.connections_per_second} connections/s:"
         f" {reasons}",
         where="connections.rate",
-        fix="lower connections.rate, or see that the gateway holds that many connections and has ports for them",
+        fix="lower connections.rate, or see that the gateway holds that many connections and has ports for them"
+        if is_loss
+        else "no frame was lost, so a lower connections.rate would not help: mend what the gateway makes of frames",
     )

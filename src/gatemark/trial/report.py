@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
@@ -11,6 +12,10 @@ from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.facts import Counter, Facts, Natural
 from gatemark.trial.loss import LossFacts, LossRun, LossTable
+
+ZERO_CHECKSUM_ONE_OF = 65_536
+"""UDP checksum 0xffff is due in one of so many frames."""
+ZERO_CHECKSUM_CERTAINTY = 9 * math.log(10)
 
 
 def arriving_at(side: str) -> Literal["forward", "reverse"]:
@@ -43,7 +48,7 @@ class Counts(Facts):
     """Frames of `received` that have UDP checksum 0x0000 where 0xffff is due, as `gateway.zero_udp_checksum` allows;
     without it such frames are `faulty`. Any 0x0000 is among them in the Initiator's direction of a stateful gateway, in
     the Responder's of a customer edge, and from customer edges through a border relay, because 0xffff may be due in a
-    packet inside the gateway."""
+    packet inside the gateway. Where they are more than chance makes due, the excess counts as not delivered."""
     congestion_experienced: Annotated[
         Natural | None, Counter(words="frames that the gateway marked as congestion experienced", whose="gateway")
     ] = None
@@ -70,9 +75,21 @@ class Counts(Facts):
         return self.received + self.faulty + self.late + self.lost
 
     @property
+    def excess_zero_checksums(self) -> int:
+        """Frames with UDP checksum 0x0000 that are more than those in which 0xffff may be due; 0 if chance made them.
+
+        Checksums are of one's complement sums over random values, so one of 65,536 is 0xffff. Chance is said to make as
+        many if it does so once in a billion trials (Chernoff's bound of a Poisson number).
+        """
+        count, expected = self.zero_checksum, self.received / ZERO_CHECKSUM_ONE_OF
+        if count <= expected or count * math.log(count / expected) - count + expected < ZERO_CHECKSUM_CERTAINTY:
+            return 0
+        return count - int(expected)
+
+    @property
     def undelivered(self) -> int:
         """Frames that did not come back as a correct gateway would deliver them: lost, late or faulty."""
-        return self.offered - self.received
+        return self.offered - self.received + self.excess_zero_checksums
 
     @property
     def loss_ratio(self) -> Fraction | None:
@@ -139,7 +156,7 @@ class DirectionResult(Facts):
     @property
     def undelivered(self) -> int:
         """Lost, late or faulty frames of both classes."""
-        return self.offered - self.received
+        return self.foreground.undelivered + self.background.undelivered
 
 
 class Foreign(Facts):

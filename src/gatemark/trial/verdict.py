@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from gatemark.trial.facts import Facts
-from gatemark.trial.report import Counts, TrialReport
+from gatemark.trial.report import ZERO_CHECKSUM_ONE_OF, Counts, TrialReport
 from gatemark.units import format_ratio
 
 
@@ -53,7 +53,8 @@ def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
     if arrived > counts.offered:
         reasons.append(f"{name}: {arrived} distinct frames came back of {counts.offered} offered")
     if counts.undelivered > allowed:
-        lost = counts.undelivered - counts.faulty - counts.late
+        zeros = counts.excess_zero_checksums
+        lost = counts.undelivered - counts.faulty - counts.late - zeros
         if lost > 0:
             reasons.append(f"{name}: {lost} of {counts.offered} frames were lost{beyond}")
         if counts.late:
@@ -63,6 +64,12 @@ def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
         if counts.faulty:
             reasons.append(
                 f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}"
+            )
+        if zeros:
+            share = round(counts.received / counts.zero_checksum)
+            reasons.append(
+                f"{name}: {counts.zero_checksum} of {counts.received} frames have UDP checksum 0, 1 of {share:,}, where"
+                f" 0xffff is due in 1 of {ZERO_CHECKSUM_ONE_OF:,} (udp_checksum){beyond}"
             )
     elif counts.faulty > allowed:  # only where more came back than was offered
         reasons.append(f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}")
