@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 _UNSEEN = (
     *(code for code in range(0x20) if chr(code) not in "\t\n"),
@@ -27,7 +27,7 @@ _DEEP = "it is nested too deeply"
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _FIGURES = re.compile(r"-?[\d., -]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_WHOLE = re.compile(r"-?[0-9]{1,20}")
+_WHOLE = {10: re.compile(r"-?[0-9]{1,20}"), 16: re.compile(r"[0-9a-f]{1,16}")}
 
 
 def visible(text: str) -> str:
@@ -40,9 +40,9 @@ def visible_json(text: str) -> str:
     return text.translate(_IN_JSON)
 
 
-def whole_number(text: str) -> int | None:
+def whole_number(text: str, base: Literal[10, 16] = 10) -> int | None:
     """Return the whole number that a text is; None if it is none, or has more digits than a kernel counts with."""
-    return int(text) if _WHOLE.fullmatch(text) else None
+    return int(text, base) if _WHOLE[base].fullmatch(text) else None
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:

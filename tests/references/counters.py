@@ -12,6 +12,7 @@ from gatemark.report.counters import PLACES
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
 from gatemark.trial.host import HostFacts
+from gatemark.trial.host_counters import HOST_COUNTERS
 from gatemark.trial.loss import LossFacts
 from gatemark.trial.named_counts import FAULTS, OWN_DROPS
 from gatemark.trial.order import TrialOrder
@@ -50,6 +51,10 @@ PAGE = Page(
 NAMES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "the-reasons": (("reason", "the frame that arrived"), FAULTS),
     "the-kinds-of-drops": (("kind of `own_drops`", "what became of the frame"), OWN_DROPS),
+    "the-hosts-counters": (
+        ("name in `counters`", "what was counted"),
+        {row.pattern: f"{row.speaks_of}: {row.words}" for row in HOST_COUNTERS},
+    ),
 }
 """Maps of counts whose names have a meaning each."""
 

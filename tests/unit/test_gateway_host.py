@@ -142,6 +142,14 @@ def test_where_the_kernel_does_not_tell_nothing_is_read(proc: Path) -> None:
     assert GatewayHost([0], list, queue_frames=500, proc=proc).read() is None
 
 
+def test_counters_are_read_where_nothing_is_told_of_the_cpus(proc: Path) -> None:
+    for cpus in ((), (0, 2)):
+        host = GatewayHost(cpus, lambda: [70], queue_frames=500, counters=lambda: {"ip.InDiscards": 3}, proc=proc)
+        reading = host.read()
+        assert reading is not None
+        assert (reading.cpus, reading.threads, reading.counters) == ({}, {}, {"ip.InDiscards": 3})
+
+
 def test_a_cpu_is_busy_while_it_is_not_idle(proc: Path) -> None:
     """Whatever the columns of work say, which a kernel that counts by ticks makes of what a tick finds."""
     host = GatewayHost([0], lambda: [], queue_frames=500, proc=proc)

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
+from tests.trial_facts import blank
 
 from gatemark.procedures.frame_loss.result import FrameLossResult, worst_loss
 from gatemark.procedures.throughput.result import ThroughputResult
@@ -21,9 +22,11 @@ from gatemark.report import words
 from gatemark.report.plots import lateness_plot, overview_plot, plot_against
 from gatemark.report.summary import print_result
 from gatemark.report.trial_plots import search_plot
+from gatemark.report.trial_table import trial_section
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure, rebuild_report
 from gatemark.stored import part_of, report_of, sections_of
+from gatemark.trial.host import HostFacts
 
 WriteCampaign = Callable[..., Path]
 DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01, hiccup_every=9)
@@ -117,6 +120,15 @@ def test_invalid_trials_are_neither_passed_nor_failed(shown: Callable[..., Shown
     assert page.words.count("● passed") + page.words.count("✕ failed") == validity.valid
     assert "neither a pass nor a fail" in page.words
     assert f"{validity.invalid} of {validity.trials} trials were invalid" in page.terminal
+
+
+def test_below_a_failed_trial_stands_what_the_host_counted(shown: Callable[..., Shown]) -> None:
+    part = part_of(ResultFolder.open(shown(DEVICE).result.folder))
+    host = blank(HostFacts, counters={"conntrack.drop": 1204})
+    (table,) = trial_section(replace(part, trials=tuple(replace(row, host=host) for row in part.trials))).tables
+    remarks = [" ".join(map(str, table.rows[place])) for place in table.remark_rows]
+    assert len(remarks) == sum(bool(row.reasons) for row in part.trials) < len(part.trials)
+    assert all("the gateway's host counted meanwhile: connections: packets dropped" in remark for remark in remarks)
 
 
 def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:

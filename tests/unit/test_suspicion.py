@@ -165,6 +165,10 @@ class TestThePattern:
         policy = SuspicionPolicy(held_up_max_ns=MS, asks_for_pattern=False)
         assert suspect(self.stalled(), host(), Fraction(0), policy) is None
 
+    def test_where_the_tester_works_on_the_gateways_cpus_a_pattern_blames_nobody(self) -> None:
+        shared = changed(host(), cpus=(), threads=())
+        assert suspect(self.stalled(), shared, Fraction(0), POLICY) is None
+
     @pytest.mark.parametrize("given", [{"apart": 41}, {"drops": (40, 0)}, {"runs": 2}])
     def test_anything_else_is_the_gateways(self, given: Any) -> None:
         assert suspect(self.stalled(**given), host(), Fraction(0), POLICY) is None

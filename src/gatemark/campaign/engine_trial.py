@@ -26,6 +26,7 @@ from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
+from gatemark.trial.host_counters import growth
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.record import BootFacts, ResetFacts
@@ -278,6 +279,7 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
             if thread in before.threads
         ),
         others_ran_ns=_others_ran_ns(before, after),
+        counters=growth(before.counters, after.counters),
     )
 
 

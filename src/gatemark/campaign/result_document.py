@@ -119,7 +119,7 @@ def host_of(campaign: Campaign, trials: Iterable[tuple[HostFacts | None, Sequenc
     """
     read, suspicions, reasons = [], 0, ReasonCounter()
     for host, why in trials:
-        if host is not None:
+        if host is not None and host.sees_work:
             read.append(host)
         if why:
             suspicions += 1

@@ -159,9 +159,9 @@ def _of_trial(
     samples = [sample for sample in reading.samples if sample.at_ns - reading.uncertainty_ns >= times.began_ns]
     if not reading.samples:
         return []
-    if before is not None:
+    if before is not None and before.cpus:
         samples.insert(0, _as_sample(before))
-    if after is not None:
+    if after is not None and after.cpus:
         samples = [sample for sample in samples if sample.at_ns <= after.at_ns] + [_as_sample(after)]
     return samples
 

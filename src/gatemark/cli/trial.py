@@ -22,6 +22,7 @@ from gatemark.report.siitperf import siitperf_lines
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.host import HostFacts
+from gatemark.trial.host_counters import counter_words
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import (
@@ -118,7 +119,7 @@ def in_words(record: TrialRecord) -> str:
             lines.append("phase 2:")
         lines += _report_words(record.report)
     if record.host is not None:
-        lines += _host_words(record.host)
+        lines += _host_words(record.host, sum(counts.lost for _, _, counts in record.report.counts()))
     lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
     lines.extend(f"  {reason}" for reason in record.validity.reasons)
     if record.verdict is not None:
@@ -131,8 +132,13 @@ def in_words(record: TrialRecord) -> str:
     return "\n".join(lines)
 
 
-def _host_words(host: HostFacts) -> list[str]:
-    """Return how quiet the gateway's host was."""
+def _host_words(host: HostFacts, lost: int) -> list[str]:
+    """Return how quiet the gateway's host was, and what it counted in a trial that lost frames."""
+    counted = counter_words(host.counters, lost)
+    return [*(_work_words(host) if host.sees_work else ()), *([counted] if counted else ())]
+
+
+def _work_words(host: HostFacts) -> list[str]:
     busy = ", ".join(f"CPU {cpu.cpu} {100 * cpu.busy_ns // host.read_ns} %" for cpu in host.cpus)
     stolen = f", CPUs stolen for less than {format_duration_ns(host.stolen_ns)}" if host.stolen_ns else ""
     return [f"gateway's host: busy {busy}; delayed by other programs for {format_duration_ns(host.waited_ns)}{stolen}"]

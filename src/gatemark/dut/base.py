@@ -77,11 +77,14 @@ class HostReading:
     queue_frames: int
     """What the smallest queue holds that a frame waits in before the gateway's work is done."""
     cpus: Mapping[int, CpuTimes]
-    """The CPUs of the gateway."""
+    """The CPUs of the gateway; none where the Tester works on them too, or the kernel does not tell."""
     threads: Mapping[int, ThreadTimes]
-    """The threads that do its work, those of the kernel among them."""
+    """The threads that do its work, those of the kernel among them; none where there are no CPUs."""
     all_ran_ns: int | None
     """How long threads of any program have run on these CPUs; None if the kernel does not tell."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """What its kernel has counted, by name, such as `ip.InDiscards`, `conntrack.chaintoolong` or
+    `interface.gateway-left.rx_dropped`; without those that it does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,22 +20,26 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
 from gatemark.dut.cpu_visitors import PROC, soft_interrupt_threads
+from gatemark.dut.interface_counters import read_whole
 
 ALLOWED_CPUS = re.compile(r"^Cpus_allowed_list:\s*(?P<cpus>\S+)", re.MULTILINE)
 IDLE_COLUMNS = (3, 4)
 """Of a line of `/proc/stat`, after the name: idle, and waiting for a disk."""
 STOLEN_COLUMN = 7
-READ_BYTES = 1 << 16
+STEP_NS = 10**9 // os.sysconf("SC_CLK_TCK")
+"""Of the times of a CPU."""
 
 
 class GatewayHost:
     """Reads the CPUs of a gateway on this machine, its kernel threads and its daemons.
 
     `daemons` returns the processes of the gateway as they are at the moment, without those of the kernel;
-    `queue_frames` is what its smallest queue holds. A reading takes some tenths of a millisecond.
+    `queue_frames` is what its smallest queue holds, `counters` returns what its kernel has counted. Without `cpus` a
+    reading has the counters alone. It takes some tenths of a millisecond.
     """
 
     def __init__(
@@ -44,40 +48,58 @@ class GatewayHost:
         daemons: Callable[[], Collection[int]],
         *,
         queue_frames: int,
+        counters: Callable[[], Mapping[str, int]] = dict,
         proc: Path = PROC,
     ) -> None:
         self._cpus = frozenset(cpus)
         self._daemons = daemons
         self._queue_frames = queue_frames
+        self._counters = counters
         self._proc = proc
         self._accounts = accounts_of_cpus(proc)
         self._kernel_threads = {
             thread.pid: thread.cpu for thread in soft_interrupt_threads(proc) if thread.cpu in self._cpus
         }
         self._files: dict[Path, int] = {}
-        self.can_read = set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
-        """Whether the kernel tells: it must count (CONFIG_SCHED_INFO), and show its threads to this process."""
+        self.can_read = (
+            bool(cpus) and set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
+        )
+        """Whether the kernel tells of its CPUs: it must count (CONFIG_SCHED_INFO), and show its threads to this
+        process."""
 
     def read(self) -> HostReading | None:
         """Return what the kernel has counted until now; None if it does not tell."""
+        counters = self._counters()
         if not self.can_read:
-            return None
+            return self._reading(counters=counters) if counters else None
         before, self._files = self._files, {}
         try:
-            return self._reading(before)
+            times = parse_cpu_times(self._read(self._proc / "stat", before), STEP_NS)
+            return self._reading(
+                counters=counters,
+                cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
+                threads=dict(self._threads(before)),
+                all_ran_ns=self._all_ran_ns(before),
+            )
         finally:
             _close(before)  # what is left in it belongs to threads that have ended
 
-    def _reading(self, before: dict[Path, int]) -> HostReading:
-        step_ns = 10**9 // os.sysconf("SC_CLK_TCK")
-        times = parse_cpu_times(self._read(self._proc / "stat", before), step_ns)
+    def _reading(
+        self,
+        *,
+        counters: Mapping[str, int],
+        cpus: Mapping[int, CpuTimes] = MappingProxyType({}),
+        threads: Mapping[int, ThreadTimes] = MappingProxyType({}),
+        all_ran_ns: int | None = None,
+    ) -> HostReading:
         return HostReading(
             at_ns=time.monotonic_ns(),
-            step_ns=step_ns,
+            step_ns=STEP_NS,
             queue_frames=self._queue_frames,
-            cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
-            threads=dict(self._threads(before)),
-            all_ran_ns=self._all_ran_ns(before),
+            cpus=cpus,
+            threads=threads,
+            all_ran_ns=all_ran_ns,
+            counters=counters,
         )
 
     def close(self) -> None:
@@ -113,10 +135,7 @@ class GatewayHost:
         opened = before.pop(path, None)
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if opened is None else opened
         self._files[path] = file
-        content = b""
-        while part := os.pread(file, READ_BYTES, len(content)):
-            content += part
-        return content.decode(errors="replace")
+        return read_whole(file)
 
 
 def _close(files: dict[Path, int]) -> None:

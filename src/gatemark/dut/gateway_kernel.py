@@ -41,6 +41,15 @@ class Links:
         """Name of the gateway's interface."""
         return self.name.interface("gw", side)
 
+    def gateway_vlan(self, side: SideName) -> str:
+        """Name of the interface above it that is in a VLAN."""
+        return self.name.interface("gv", side)
+
+    def neutral_names(self) -> dict[str, str]:
+        """Return for each interface of the gateway a name that does not differ from run to run."""
+        ends = {self.gateway_end(side): f"gateway-{side}" for side in SIDES}
+        return ends | {self.gateway_vlan(side): f"gateway-{side}-vlan" for side in SIDES}
+
     def run(self, command: list[str]) -> None:
         """Run a command on this machine and note it."""
         self.log.append(shlex.join(command))
@@ -123,6 +132,10 @@ class GatewayKernel(Protocol):
 
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames for which a queue of the gateway had no room."""
+        ...
+
+    def counters(self) -> dict[str, int]:
+        """What the kernel has counted, by name; without what it does not tell at once."""
         ...
 
     def smallest_queue(self) -> int:

@@ -31,6 +31,7 @@ from gatemark.dut.commands import require_program, run_command, telling_tester_p
 from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
 from gatemark.dut.interface_counters import InterfaceCounters
+from gatemark.dut.kernel_counters import KernelCounters
 from gatemark.dut.kernel_modules import load_modules
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import cpu_mask
@@ -53,6 +54,8 @@ class HostKernel:
         self._tester, self._gateway = links.name.tester_namespace, links.name.gateway_namespace
         self.place = Enclosure(self._gateway, links.name.folder)
         self._counters: dict[str, InterfaceCounters] = {}
+        self._kernel_counters: KernelCounters | None = None
+        """Opened when they are first read: a recipe may load what counts."""
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -113,6 +116,13 @@ class HostKernel:
         ends = {"lo", *(self._links.gateway_end(side) for side in SIDES)}
         return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
 
+    def counters(self) -> dict[str, int]:
+        """What this machine's kernel has counted of the gateway's namespace, and of all where it counts them as one."""
+        if self._kernel_counters is None:
+            links = self._links
+            self._kernel_counters = KernelCounters(self._gateway, links.cores.gateway, links.neutral_names())
+        return self._kernel_counters.read()
+
     def smallest_queue(self) -> int:
         """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface.
 
@@ -134,6 +144,8 @@ class HostKernel:
         finally:
             for counters in self._counters.values():
                 counters.close()  # an open one would keep its namespace
+            if self._kernel_counters is not None:
+                self._kernel_counters.close()
 
     def _towards_gateway(self) -> dict[str, int]:
         ends = [self._links.tester_end(side) for side in SIDES]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
 
 from gatemark.dut.naming import NETNS_FOLDER
 from gatemark.errors import TestBedError
+
+T = TypeVar("T")
 
 CLONE_NEWNET = 0x40000000
 """Kind of namespace for setns(2)."""
@@ -27,11 +29,11 @@ class InterfaceCounters:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._file = _open_inside(NETNS_FOLDER / namespace, "/proc/thread-self/net/dev")
+        self._file = inside(namespace, lambda: os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC))
 
     def tx_dropped(self, *, ends: Collection[str]) -> dict[str, int]:
         """Return the counter of every interface; raise TestBedError if one of `ends` is gone."""
-        drops = parse_tx_dropped(_read_whole(self._file))
+        drops = parse_tx_dropped(read_whole(self._file))
         for end in ends:
             if end not in drops:
                 raise TestBedError(
@@ -50,43 +52,55 @@ class InterfaceCounters:
 
 def parse_tx_dropped(text: str) -> dict[str, int]:
     """Read `/proc/net/dev`: by interface, the frames that it dropped instead of sending them."""
-    rows = (line.rpartition(":") for line in text.splitlines()[2:])
-    return {name.strip(): int(columns.split()[TX_DROPPED_COLUMN]) for name, _, columns in rows}
+    return {name: int(columns[TX_DROPPED_COLUMN]) for name, columns in columns_by_interface(text)}
 
 
-def _read_whole(file: int) -> str:
+def columns_by_interface(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each interface of `/proc/net/dev` with its columns."""
+    for line in text.splitlines()[2:]:
+        name, _, columns = line.rpartition(":")
+        yield name.strip(), columns.split()
+
+
+def read_whole(file: int, octets_max: int | None = None) -> str:
+    """Read an open file from its start; of one that is longer than `octets_max`, a little more than that."""
     content = b""
-    while part := os.pread(file, READ_BYTES, len(content)):
+    while octets_max is None or len(content) <= octets_max:
+        if not (part := os.pread(file, READ_BYTES, len(content))):
+            break
         content += part
-    return content.decode()
+    return content.decode(errors="replace")
 
 
-def _open_inside(namespace: Path, path: str) -> int:
-    """Open a file as a thread inside the namespace sees it; only that thread, which ends here, enters it."""
-    opened: list[int] = []
+def inside(namespace: str, act: Callable[[], T]) -> T:
+    """Return what a callable returns in a network namespace; only a thread enters it, which ends here.
+
+    Raises TestBedError if it cannot be entered, or for an OSError of the callable.
+    """
+    returned: list[T] = []
     problems: list[OSError] = []
 
-    def enter_and_open() -> None:
+    def enter_and_act() -> None:
         try:
-            inside = os.open(namespace, os.O_RDONLY)
+            entry = os.open(NETNS_FOLDER / namespace, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 libc = ctypes.CDLL(None, use_errno=True)
-                if libc.setns(inside, CLONE_NEWNET) != 0:
+                if libc.setns(entry, CLONE_NEWNET) != 0:
                     number = ctypes.get_errno()
                     raise OSError(number, os.strerror(number))
-                opened.append(os.open(path, os.O_RDONLY))
+                returned.append(act())
             finally:
-                os.close(inside)
+                os.close(entry)
         except OSError as error:
             problems.append(error)
 
-    thread = threading.Thread(target=enter_and_open)
+    thread = threading.Thread(target=enter_and_act)
     thread.start()
     thread.join()
     if problems:
         raise TestBedError(
             what=f"cannot be entered ({problems[0].strerror})",
-            where=f"namespace {namespace.name}",
+            where=f"namespace {namespace}",
             fix="network namespaces need root: run as root, for example with sudo",
         ) from problems[0]
-    return opened[0]
+    return returned[0]

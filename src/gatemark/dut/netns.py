@@ -72,6 +72,7 @@ class NetnsTestBed:
         links = Links(name=self._name, mtus={side: sides[side].mtu or recipe.mtu for side in SIDES}, cores=cores)
         self._log = links.log
         self._gateway_ends = {side: links.gateway_end(side) for side in SIDES}
+        self._neutral_names = links.neutral_names()
         self.kernel = kernel.make(links)
         self._kernel_reason = kernel.reason
         self._place = self.kernel.place
@@ -132,7 +133,7 @@ class NetnsTestBed:
 
     @property
     def can(self) -> Abilities:
-        """Its host is read only where the Tester shares no CPU with it."""
+        """The CPUs of its host are read only where the Tester shares none with it."""
         return Abilities(
             control=self.gateway,
             host=self._host,
@@ -156,9 +157,12 @@ class NetnsTestBed:
             self.gateway.make()
             if not self.gateway.nice:
                 self._behind.enter_context(stepping_back())
-            if not self._cores.shared:  # else the gateway waits for the Tester itself
-                queue_frames = self.kernel.smallest_queue()
-                self._host = GatewayHost(self.gateway_cores, self.gateway.pids, queue_frames=queue_frames)
+            self._host = GatewayHost(
+                () if self._cores.shared else self.gateway_cores,  # a shared one waits for the Tester itself
+                self.gateway.pids,
+                queue_frames=self.kernel.smallest_queue(),
+                counters=self.kernel.counters,
+            )
         except TestBedError as error:
             self.close()
             raise self._without_removed_files(error) from None
@@ -269,10 +273,9 @@ class NetnsTestBed:
 
     def _neutral(self, text: str) -> str:
         """Replace names that differ from run to run, so that two descriptions of one gateway are the same text."""
-        for side in SIDES:
-            text = text.replace(self._gateway_ends[side], f"gateway-{side}")
-            text = text.replace(self.gateway.interfaces[side], f"gateway-{side}-vlan")
-            text = text.replace(self._tester_ends[side], f"tester-{side}")
+        names = {**self._neutral_names, **{self._tester_ends[side]: f"tester-{side}" for side in SIDES}}
+        for name, neutral in names.items():
+            text = text.replace(name, neutral)
         text = text.replace(self.gateway_namespace, "gateway").replace(self.namespace, "tester")
         return text.replace(str(self._name.folder), "{dir}")
 

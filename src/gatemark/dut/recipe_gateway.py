@@ -55,8 +55,7 @@ class RecipeGateway(GatewayControl):
         self._start_seconds_max = recipe.start_limit_ns / 1e9 if start_seconds_max is None else start_seconds_max
         self._daemons: list[Daemon] = []
         self.interfaces: dict[str, str] = {
-            side: links.gateway_end(side) if sides[side].vlan is None else links.name.interface("gv", side)
-            for side in SIDES
+            side: links.gateway_end(side) if sides[side].vlan is None else links.gateway_vlan(side) for side in SIDES
         }
         """The interface of each side that has the gateway's addresses: its end of the link, or a VLAN on it."""
 

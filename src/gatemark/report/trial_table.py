@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gatemark.report.model import DirectionRow, ReportPart, TrialRow
 from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import format_count, format_time
+from gatemark.trial.host_counters import counter_words
 from gatemark.units import format_duration_ns
 
 MARKS = {
@@ -40,9 +41,17 @@ def trial_section(part: ReportPart) -> Section:
             quiet |= {*range(begin, len(rows)), *({len(rows)} if trial.reasons else ())}
         if trial.reasons:
             remarks.add(len(rows))
-            rows.append("; ".join((*trial.reasons, *(cause.told for cause, _ in trial.losses))))
+            told = (*trial.reasons, *(cause.told for cause, _ in trial.losses), *_counted(trial))
+            rows.append("; ".join(told))
     table = table_of("", tuple(_columns(part)), rows)
     return Section(title="", tables=(replace(table, quiet_rows=frozenset(quiet), remark_rows=frozenset(remarks)),))
+
+
+def _counted(trial: TrialRow) -> Iterator[str]:
+    """Say what the gateway's host counted, if it did."""
+    lost = sum(direction.lost for direction in trial.directions)
+    if trial.host is not None and (words := counter_words(trial.host.counters, lost)):
+        yield words
 
 
 def _columns(part: ReportPart) -> Iterator[Column[_Row]]:

@@ -6,6 +6,8 @@ to run and did not get a CPU, and how long a hypervisor gave a CPU to others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gatemark.trial.facts import Facts
 from gatemark.units import NANOSECONDS_PER_SECOND
 
@@ -49,11 +51,19 @@ class HostFacts(Facts):
     """Frames that the smallest queue of the gateway holds: of its CPUs' input (`net.core.netdev_max_backlog`), or of an
     interface in its namespace."""
     cpus: tuple[CpuFacts, ...]
-    """Each CPU of the gateway."""
+    """Each CPU of the gateway. Empty where the Tester works on them too, or the kernel does not tell."""
     threads: tuple[ThreadFacts, ...]
     """Each thread that does the gateway's work, those of the kernel among them."""
     others_ran_ns: int | None = None
     """How long all other threads ran on these CPUs. Null where the kernel does not tell."""
+    counters: Mapping[str, int] = {}
+    """What counters of its kernel that tell of losses grew by, by [name](#names-of-the-hosts-counters), the most first,
+    at most 64. Empty where none grew, or none can be read."""
+
+    @property
+    def sees_work(self) -> bool:
+        """Whether it says who had the gateway's CPUs."""
+        return bool(self.cpus or self.threads)
 
     @property
     def waited_ns(self) -> int:

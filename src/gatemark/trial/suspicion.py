@@ -48,13 +48,13 @@ def suspect(
 ) -> Suspicion | None:
     """Return why a valid trial that failed is suspect; None if its failure is the gateway's.
 
-    None as well where the host cannot be read (`host` is None), where the gateway has to lose frames, and where it did
-    not fail by lost frames.
+    None as well where the host cannot be read (`host` is None) or does not say who had the gateway's CPUs, where the
+    gateway has to lose frames, and where it did not fail by lost frames.
 
     A hold-up excuses the frames that were due while it lasted, and no others: a gateway that keeps up with its load
     catches up afterwards. If the trial had failed with those frames delivered too, it has failed.
     """
-    if host is None or form.expects_loss or judge(report, loss_tolerance).passed:
+    if host is None or not host.sees_work or form.expects_loss or judge(report, loss_tolerance).passed:
         return None
     rates = (_frames_per_second(direction, form) for direction in report.directions)
     filled_ns = host.fills_ns(sum(rates))

@@ -1,0 +1,146 @@
+"""What a kernel counts of the gateway's network namespace and, where it counts once for all of them, of the machine.
+
+They are read just before and just after each trial, from files that stay open. A file that is not there, or is damaged,
+counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`, `conntrack.insert_failed`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from gatemark.dut.cpu_visitors import PROC
+from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
+from gatemark.errors import TestBedError
+from gatemark.harmless import whole_number
+
+OCTETS_MAX = 1 << 18
+"""A longer file counts nothing: reading it would take too long."""
+
+INTERFACE_COLUMNS = {"rx_errors": 2, "rx_dropped": 3, "tx_errors": 10, "tx_dropped": 11}
+COLUMNS_OF_AN_INTERFACE = 16
+"""Of `/proc/net/dev`, after the name."""
+CONNTRACK_NAMES = {"chainlength": "chaintoolong"}
+"""Columns that hold another counter than their heading says, since Linux 5.15."""
+GAUGE = "entries"
+"""A column that says how many there are now, on the line of each CPU."""
+SOFTNET_DROPPED, SOFTNET_CPU = 1, 12
+"""Columns of `/proc/net/softnet_stat`: frames for which the input queue of a CPU had no room, and which CPU it is."""
+IPV6_NAME = re.compile(r"(Ip6|Icmp6|Udp6)([A-Za-z0-9]{1,40})")
+
+Counters = Iterator[tuple[str, int]]
+
+NEIGHBOURS = {"ipv4": "1/net/stat/arp_cache", "ipv6": "1/net/stat/ndisc_cache"}
+"""Below `/proc`: the counters of the neighbour tables, which only the first network namespace shows."""
+
+
+class KernelCounters:
+    """Counters of a namespace. It keeps the namespace alive until it is closed.
+
+    `cpus` are the gateway's; `names` says what to call interfaces whose names differ from run to run.
+    """
+
+    def __init__(self, namespace: str, cpus: Collection[int], names: Mapping[str, str], *, proc: Path = PROC) -> None:
+        net = proc / "thread-self/net"
+        self._files: list[tuple[int, Callable[[str], Counters]]] = []
+        in_namespace: dict[Path, Callable[[str], Counters]] = {
+            net / "stat/nf_conntrack": partial(parse_by_cpu, of="conntrack", renamed=CONNTRACK_NAMES),
+            net / "snmp": parse_named_lines,
+            net / "netstat": parse_named_lines,
+            net / "snmp6": parse_ipv6,
+            net / "dev": partial(parse_interfaces, names=names),
+        }
+        of_machine: dict[Path, Callable[[str], Counters]] = {
+            proc / path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()
+        }
+        of_machine[net / "softnet_stat"] = partial(parse_softnet, cpus=cpus)
+        self._open(of_machine)
+        with suppress(TestBedError):
+            inside(namespace, lambda: self._open(in_namespace))
+
+    def read(self) -> dict[str, int]:
+        """Return each counter, from when the kernel or the namespace was started."""
+        counted: dict[str, int] = {}
+        for file, parse in self._files:
+            with suppress(OSError, ValueError):
+                text = read_whole(file, OCTETS_MAX)
+                counted |= dict(parse(text)) if len(text) <= OCTETS_MAX else {}
+        return counted
+
+    def close(self) -> None:
+        """Let go of the namespace; a second call does nothing."""
+        while self._files:
+            os.close(self._files.pop()[0])
+
+    def _open(self, files: Mapping[Path, Callable[[str], Counters]]) -> None:
+        for path, parse in files.items():
+            with suppress(OSError):
+                self._files.append((os.open(path, os.O_RDONLY | os.O_CLOEXEC), parse))
+
+
+def _count(text: str, base: Literal[10, 16] = 10) -> int:
+    """Return a number; raise ValueError if it is none."""
+    number = whole_number(text, base)
+    if number is None:
+        raise ValueError
+    return number
+
+
+def parse_named_lines(text: str) -> Counters:
+    """Read `/proc/net/snmp` or `netstat`: by what it is of, a line of names, and then one of numbers.
+
+    Raises ValueError if they do not belong together, or for what is no number.
+    """
+    lines = [line.split() for line in text.splitlines()]
+    for names, numbers in zip(lines[::2], lines[1::2], strict=True):
+        if names[:1] != numbers[:1]:
+            raise ValueError
+        of = names[0].rstrip(":").lower()
+        for name, number in zip(names[1:], numbers[1:], strict=True):
+            yield f"{of}.{name}", _count(number)
+
+
+def parse_ipv6(text: str) -> Counters:
+    """Read `/proc/net/snmp6`: a name and a number a line. Raises ValueError for what is no number."""
+    for line in text.splitlines():
+        name, number = line.split()
+        if (match := IPV6_NAME.fullmatch(name)) is not None:
+            yield f"{match[1].lower()}.{match[2]}", _count(number)
+
+
+def parse_by_cpu(text: str, of: str, renamed: Mapping[str, str] | None = None) -> Counters:
+    """Read a file of `/proc/net/stat`: a line of names, and one of hexadecimal numbers for each CPU; they are added.
+
+    Raises ValueError if they do not belong together, or for what is no number.
+    """
+    names, *lines = [line.split() for line in text.splitlines()] or [[]]
+    cpus = [[_count(number, 16) for number in line] for line in lines]
+    for name, *counts in zip(names, *cpus, strict=True):
+        if name != GAUGE:
+            yield f"{of}.{(renamed or {}).get(name, name)}", sum(counts)
+
+
+def parse_softnet(text: str, cpus: Collection[int]) -> Counters:
+    """Read `/proc/net/softnet_stat`: frames for which the input queues of these CPUs had no room.
+
+    A kernel that does not say of which CPU a line is counts nothing (before Linux 5.10). Raises ValueError for what is
+    no number.
+    """
+    lines = [[_count(number, 16) for number in line.split()] for line in text.splitlines()]
+    known = [line for line in lines if len(line) > SOFTNET_CPU and line[SOFTNET_CPU] in cpus]
+    if known:
+        yield "softnet.dropped", sum(line[SOFTNET_DROPPED] for line in known)
+
+
+def parse_interfaces(text: str, names: Mapping[str, str]) -> Counters:
+    """Read `/proc/net/dev`: errors and drops of each interface. Raises ValueError for a line that is damaged."""
+    for name, columns in columns_by_interface(text):
+        if len(columns) != COLUMNS_OF_AN_INTERFACE:
+            raise ValueError
+        for counter, column in INTERFACE_COLUMNS.items():
+            yield f"interface.{names.get(name, name)}.{counter}", _count(columns[column])
