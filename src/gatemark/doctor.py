@@ -23,6 +23,7 @@ from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.cpu_visitors import watch_visitors
 from gatemark.dut.isolation import isolate, port_problems
+from gatemark.dut.kernel_counters import neighbours_held
 from gatemark.dut.port_name import NET_FOLDER, parse_port
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -31,6 +32,7 @@ from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.findings import Finding, failed
 from gatemark.kernels.store import BUILD_COMMAND, kernels
 from gatemark.preflight import check_gateway_path
+from gatemark.technology import FAMILY_WORDS
 from gatemark.units import format_duration_ns
 
 CLOCK_WATCH_SECONDS = 0.3
@@ -366,14 +368,15 @@ def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Fi
 
 
 def check_neighbour_tables(campaign: CampaignFile | None) -> Iterator[Finding]:
-    """A Linux gateway forgets neighbours beyond gc_thresh3 of its family; that is one limit for all namespaces."""
+    """Linux has one neighbour table of each family for all namespaces, with at most gc_thresh3 neighbours."""
     if campaign is None or not campaign.bed.shares_kernel or campaign.testbed.recipe is None:
         return
     try:
         known = complete_campaign(campaign)
     except ConfigError:
         return  # reported by check_campaign
-    for family in ("ipv4", "ipv6"):
+    is_guest = bool(_kernel_tools(campaign))
+    for family, words in FAMILY_WORDS.items():
         hosts = 0
         for name in SIDES:
             side = known.side(name)
@@ -382,12 +385,14 @@ def check_neighbour_tables(campaign: CampaignFile | None) -> Iterator[Finding]:
                 varied = model.hosts.range.count if model.hosts.range is not None else 1
                 hosts += varied * known.directions.networks(name)
         limit = int(_read(Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh3")).strip() or 0)
-        if limit and hosts > limit:
-            sizes = [f"net.{family}.neigh.default.gc_thresh{level}={hosts * 2}" for level in (3, 2)]
+        held = 0 if is_guest else neighbours_held(family)
+        others = f" and {held} neighbours that all network namespaces of this machine have now" if held else ""
+        if limit and hosts and hosts + held > limit:
+            sizes = [f"net.{family}.neigh.default.gc_thresh{level}={(hosts + held) * 2}" for level in (3, 2)]
             yield Finding(
                 check="neighbour table",
                 status="warning",
-                observed=f"{hosts} on-link {family} hosts, the gateway's kernel keeps at most {limit}",
+                observed=f"{hosts} on-link {words} hosts{others}: the gateway's kernel keeps at most {limit}",
                 remedy=f'sysctl {" ".join(sizes)}, or use address_mode = "nexthop"',
             )
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from tests.system.beds import netns_campaign, open_bed
 from tests.system.machine import missing
 from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.cli.trial import in_words
+from gatemark.doctor import check_neighbour_tables
+from gatemark.dut.kernel_counters import neighbours_held
 from gatemark.trial.host_counters import grown_by_about
 from gatemark.trial.record import TrialRecord
 
@@ -18,13 +25,16 @@ SIZE, BUCKETS = 200_000, 1024
 """A table that is stated far larger than its chains may grow: Linux refuses a connection in one of 50 to 80 entries."""
 CONNECTIONS = 40_000
 """Each has two entries, so the chains would have 78 of them."""
+CROWD = "gatemark-test-crowd"
+"""A namespace that is none of gatemark's."""
+ROOM, HOSTS = 60, 400
+"""Neighbours that the crowd leaves room for, and hosts that the gateway is to know."""
 
 
 def explained_by(record: TrialRecord) -> list[str]:
     """Return the names of the counters that grew by about as much as the trial lost frames."""
     assert record.host is not None
-    lost = sum(counts.lost for _, _, counts in record.report.counts())
-    return [grown.name for grown in grown_by_about(record.host.counters, lost)]
+    return [grown.name for grown in grown_by_about(record.host.counters, record.report.lost_count)]
 
 
 def test_a_route_that_is_gone_is_counted_by_the_kernel() -> None:
@@ -51,3 +61,44 @@ def test_connections_that_long_chains_refuse_are_counted() -> None:
     assert attempt.report.connections is not None and attempt.report.connections.established < CONNECTIONS
     (way,) = attempt.report.directions
     assert 0 < attempt.host.counters["conntrack.chaintoolong"] <= way.foreground.lost
+
+
+@contextlib.contextmanager
+def crowd() -> Iterator[None]:
+    """Fill the neighbour table of the kernel from another namespace, but for a little room.
+
+    Its entries stay reachable, so the kernel does not collect them.
+    """
+    limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text(encoding="ascii"))
+    entries = range(limit - ROOM - neighbours_held("ipv4"))
+    reachable = "net.ipv4.neigh.v0.base_reachable_time_ms=3600000"
+    lines = (
+        f"neigh add 10.{n >> 14}.{n >> 7 & 127}.{n & 127} lladdr 02:00:00:00:00:01 dev v0 nud reachable"
+        for n in entries
+    )
+    subprocess.run(["ip", "netns", "add", CROWD], check=True)
+    try:
+        inside = ["ip", "-n", CROWD]
+        subprocess.run([*inside, "link", "add", "v0", "up", "type", "veth", "peer", "name", "v1"], check=True)
+        subprocess.run([*inside, "link", "set", "v1", "up"], check=True)
+        subprocess.run(["ip", "netns", "exec", CROWD, "sysctl", "-q", "-w", reachable], check=True)
+        subprocess.run([*inside, "-batch", "-"], input="\n".join(lines), text=True, check=True)
+        yield
+    finally:
+        subprocess.run(["ip", "netns", "del", CROWD], check=True)
+
+
+@pytest.mark.alone  # Linux has one neighbour table for all namespaces
+def test_neighbours_of_others_that_fill_the_table_are_no_fault_of_the_gateway() -> None:
+    hosts = {"offset": 2, "mode": "pseudorandom", "range": f"2-{HOSTS + 1}"}
+    right = {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": hosts}}
+    campaign = netns_campaign("linux-router4", traffic=ONE_WAY, right=right)
+    with open_bed(campaign) as bed, crowd():
+        told = [finding.observed for finding in check_neighbour_tables(campaign)]
+        record = bed.trial()
+    assert record.report.directions[0].foreground.lost > 0
+    assert not record.validity.valid and record.verdict is None
+    (fault,) = record.testbed_faults
+    assert "IPv4 neighbour table" in fault and "gc_thresh3" in fault
+    (said,) = told
+    assert said.startswith(f"{HOSTS + 1} on-link IPv4 hosts and ") and "all network namespaces" in said

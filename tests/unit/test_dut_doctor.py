@@ -8,6 +8,7 @@ import pytest
 from tests.trial_facts import blank
 
 from gatemark import doctor, preflight
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.findings import Finding
 from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
@@ -133,3 +134,21 @@ def test_a_host_that_is_reached_by_ssh_needs_its_client(monkeypatch: pytest.Monk
         wanted = Campaign.model_validate_json(json.dumps(document))
         asked.append([(finding.status, finding.remedy) for finding in doctor.check_tools(wanted)])
     assert asked == [[("ok", "")], [("failed", "apt-get install openssh-client")]]
+
+
+@pytest.mark.parametrize(("held", "limit", "said"), [(950, 1024, "400 on-link IPv4 hosts and 950 neighbours"),
+                                                     (0, 399, "400 on-link IPv4 hosts: the gateway's kernel keeps"),
+                                                     (624, 1024, ""), (950, 0, "")])  # fmt: skip
+def test_neighbours_of_all_namespaces_share_one_table(
+    held: int, limit: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = {"offset": 2, "mode": "pseudorandom", "range": "2-400"}
+    right = {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": hosts}}
+    testbed = {"kind": "netns", "recipe": "linux-router4"}
+    wanted = campaign_from_dict({"testbed": testbed, "right": right, "throughput": {"maximum": "1k"}})
+    monkeypatch.setattr(doctor, "neighbours_held", lambda family: held if family == "ipv4" else 0)
+    monkeypatch.setattr(doctor, "_read", lambda _path: str(limit))
+    told = list(doctor.check_neighbour_tables(wanted))
+    assert [finding.observed.startswith(said) for finding in told] == ([True] if said else [])
+    if held and told:
+        assert f"gc_thresh3={2 * (400 + held)} " in told[0].remedy

@@ -9,7 +9,7 @@ from gatemark.campaign.engine_trial import host_facts
 from gatemark.cli.trial import in_words
 from gatemark.dut.base import CpuTimes, HostReading
 from gatemark.trial.host import HostFacts
-from gatemark.trial.host_counters import COUNTERS_MAX, HOST_COUNTERS, counter_words, grown_by_about, growth
+from gatemark.trial.host_counters import COUNTERS_MAX, HOST_COUNTERS, counter_words, full_tables, grown_by_about, growth
 
 CHAIN = "conntrack.chaintoolong"
 
@@ -63,6 +63,14 @@ def test_what_explains_the_losses_comes_first() -> None:
     assert counter_words({}, 1200) == ""
     many = {f"interface.v{number}.rx_dropped": 1 for number in range(20)}
     assert counter_words(many, 0).endswith("; 12 more")
+
+
+def test_a_full_neighbour_table_is_a_fault_of_the_machine_where_frames_were_lost() -> None:
+    counters = {"neighbours.ipv6.table_fulls": 33_355, "neighbours.ipv4.res_failed": 7}
+    (said,) = full_tables(counters, 1)
+    assert "IPv6 neighbour table" in said and "33,355 times" in said and "net.ipv6.neigh.default.gc_thresh3" in said
+    assert full_tables(counters, 0) == (), "somebody else met a full table"
+    assert full_tables({}, 5) == ()
 
 
 def reading(counters: dict[str, int], cpus: dict[int, CpuTimes]) -> HostReading:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatemark.dut import kernel_counters
 from gatemark.dut.kernel_counters import (
     KernelCounters,
+    neighbours_held,
     parse_by_cpu,
     parse_interfaces,
     parse_ipv6,
@@ -137,3 +138,22 @@ def test_a_namespace_that_is_not_there_counts_what_is_the_machines(tmp_path: Pat
     counters.close()
     counters.close()
     assert counters.read() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("entries  allocs\n000003b6 00000403\n000003b6 00000000\n", 950),
+        ("allocs entries\n1 2\n", 2),
+        ("", 0),
+        ("entries\n", 0),
+        ("allocs\n1\n", 0),
+        ("allocs entries\n1\n", 0),
+        ("entries\n-1\n", 0),
+    ],
+)
+def test_neighbours_that_all_namespaces_hold_are_on_the_line_of_each_cpu(text: str, held: int, tmp_path: Path) -> None:
+    assert neighbours_held("ipv4", tmp_path) == 0
+    (tmp_path / "1/net/stat").mkdir(parents=True)
+    (tmp_path / "1/net/stat/arp_cache").write_text(text)
+    assert neighbours_held("ipv4", tmp_path) == held

@@ -26,7 +26,7 @@ from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
-from gatemark.trial.host_counters import growth
+from gatemark.trial.host_counters import full_tables, growth
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.record import BootFacts, ResetFacts
@@ -102,7 +102,8 @@ class EngineTrials:
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        faults = (*overlaps, *self._own_faults(), *self._not_sampled(telemetry))
+        full = () if host is None else full_tables(host.counters, report.lost_count)
+        faults = (*overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
         return Observed(
             report=report,
             validity=validity_of(

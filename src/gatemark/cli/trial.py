@@ -119,7 +119,7 @@ def in_words(record: TrialRecord) -> str:
             lines.append("phase 2:")
         lines += _report_words(record.report)
     if record.host is not None:
-        lines += _host_words(record.host, sum(counts.lost for _, _, counts in record.report.counts()))
+        lines += _host_words(record.host, record.report.lost_count)
     lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
     lines.extend(f"  {reason}" for reason in record.validity.reasons)
     if record.verdict is not None:

@@ -83,6 +83,17 @@ class KernelCounters:
                 self._files.append((os.open(path, os.O_RDONLY | os.O_CLOEXEC), parse))
 
 
+def neighbours_held(family: str, proc: Path = PROC) -> int:
+    """Return how many neighbours all namespaces of this machine have in the table of a family.
+
+    0 if it cannot be read. Permanent ones are among them, to which the limit of the table does not apply.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        names, first, *_ = (proc / NEIGHBOURS[family]).read_text(encoding="ascii").splitlines()
+        return _count(first.split()[names.split().index(GAUGE)], 16)
+    return 0
+
+
 def _count(text: str, base: Literal[10, 16] = 10) -> int:
     """Return a number; raise ValueError if it is none."""
     number = whole_number(text, base)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from gatemark.technology import FAMILY_WORDS
+
 Subject = Literal["connections", "neighbours", "IPv4", "IPv6", "input queue", "interface"]
 
 COUNTERS_MAX = 64
@@ -155,6 +157,20 @@ def counter_words(counters: Mapping[str, int], lost: int) -> str:
     said += [grown.words for grown in rest]
     more = [f"{len(said) - SHOWN_MAX} more"] if len(said) > SHOWN_MAX else []
     return f"the gateway's host counted meanwhile: {'; '.join([*said[:SHOWN_MAX], *more])}" if said else ""
+
+
+def full_tables(counters: Mapping[str, int], lost: int) -> tuple[str, ...]:
+    """Say which neighbour tables of the machine were full in a trial that lost frames, in sentences.
+
+    Linux has one for all network namespaces, so its limit is none of the gateway's.
+    """
+    counts = {family: counters.get(f"neighbours.{family}.table_fulls", 0) for family in FAMILY_WORDS}
+    return tuple(
+        f"the {FAMILY_WORDS[family]} neighbour table of this machine, one for all its network namespaces, was full"
+        f" {count:,} times while frames were lost: raise net.{family}.neigh.default.gc_thresh3"
+        for family, count in counts.items()
+        if count and lost
+    )
 
 
 def _grown(counters: Mapping[str, int]) -> Iterator[Growth]:

@@ -294,6 +294,11 @@ class TrialReport(Facts):
             for name, counts in direction.classes:
                 yield direction.direction, name, counts
 
+    @property
+    def lost_count(self) -> int:
+        """Frames of all directions and classes that did not come back."""
+        return sum(counts.lost for _, _, counts in self.counts())
+
     def worst(self) -> Counts | None:
         """Return the counts with the highest loss ratio over all directions and classes; None if nothing was sent."""
         candidates = [counts for _, _, counts in self.counts() if counts.offered]
