@@ -46,6 +46,14 @@ def test_a_route_that_is_gone_is_counted_by_the_kernel() -> None:
     assert "counted meanwhile: IPv4: arrived without a route +" in in_words(record)
 
 
+def test_frames_that_a_shaper_drops_are_counted() -> None:
+    shaper = "tc qdisc add dev {right} root tbf rate 1mbit burst 2kb limit 4kb"
+    with open_bed(netns_campaign("linux-router4", traffic=ONE_WAY)) as bed:
+        bed.in_gateway(*shaper.format(right=bed.interface("right")).split())
+        record = bed.trial()
+    assert explained_by(record) == ["qdisc.gateway-right.dropped"], record.host
+
+
 @pytest.mark.alone  # Linux has one size of the table for all namespaces
 def test_connections_that_long_chains_refuse_are_counted() -> None:
     campaign = stateful_campaign(

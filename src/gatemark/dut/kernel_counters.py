@@ -1,13 +1,16 @@
 """What a kernel counts of the gateway's network namespace and, where it counts once for all of them, of the machine.
 
-They are read just before and just after each trial, from files that stay open. A file that is not there, or is damaged,
-counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`, `conntrack.insert_failed`.
+They are read just before and just after each trial, from files and a socket that stay open. A file that is not there,
+or is damaged, counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`,
+`conntrack.insert_failed`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import socket
+import struct
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,6 +19,7 @@ from typing import Literal
 
 from gatemark.dut.cpu_visitors import PROC
 from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
+from gatemark.dut.queue_counters import open_queues, read_queues
 from gatemark.errors import TestBedError
 from gatemark.harmless import whole_number
 
@@ -59,9 +63,12 @@ class KernelCounters:
             proc / path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()
         }
         of_machine[net / "softnet_stat"] = partial(parse_softnet, cpus=cpus)
+        self._names = names
+        self._queues: socket.socket | None = None
         self._open(of_machine)
         with suppress(TestBedError):
             inside(namespace, lambda: self._open(in_namespace))
+            self._queues = inside(namespace, open_queues)
 
     def read(self) -> dict[str, int]:
         """Return each counter, from when the kernel or the namespace was started."""
@@ -70,12 +77,23 @@ class KernelCounters:
             with suppress(OSError, ValueError):
                 text = read_whole(file, OCTETS_MAX)
                 counted |= dict(parse(text)) if len(text) <= OCTETS_MAX else {}
+        if self._queues is not None:
+            try:
+                counted |= dict(read_queues(self._queues, self._names))
+            except (OSError, struct.error):
+                self._close_queues()  # a late answer must not pass for that to a later question
         return counted
 
     def close(self) -> None:
         """Let go of the namespace; a second call does nothing."""
         while self._files:
             os.close(self._files.pop()[0])
+        self._close_queues()
+
+    def _close_queues(self) -> None:
+        if self._queues is not None:
+            self._queues.close()
+            self._queues = None
 
     def _open(self, files: Mapping[Path, Callable[[str], Counters]]) -> None:
         for path, parse in files.items():

@@ -13,7 +13,7 @@ from typing import Literal
 
 from gatemark.technology import FAMILY_WORDS
 
-Subject = Literal["connections", "neighbours", "IPv4", "IPv6", "input queue", "interface"]
+Subject = Literal["connections", "neighbours", "IPv4", "IPv6", "input queue", "output queue", "interface"]
 
 COUNTERS_MAX = 64
 """Of one trial; those that grew most are kept."""
@@ -113,6 +113,7 @@ _ROWS: Mapping[Subject, Mapping[str, str]] = {
         "icmp6.OutRateLimitHost": "ICMPv6 errors withheld by the rate limit",
     },
     "input queue": {"softnet.dropped": "no room at a CPU of the gateway"},
+    "output queue": {"qdisc.*.dropped": "dropped by the queueing discipline of *"},
     "interface": {
         "interface.*.rx_dropped": "* dropped on arrival",
         "interface.*.rx_errors": "* received damaged",
