@@ -7,19 +7,22 @@ from random import Random
 
 import pytest
 from tests.loss_tables import Frame, frames, lossy
+from tests.trial_facts import changed
 
 from gatemark.causes.losses import chance_of, choices_among
 from gatemark.causes.registry import causes_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
-from gatemark.trial.report import TrialReport
+from gatemark.trial.host import HostFacts
+from gatemark.trial.report import EstablishedConnections, TrialReport
 from gatemark.trial.verdict import Verdict
 
+QUIET = HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=())
 FAILED = Verdict(passed=False, reasons=("frames were lost",))
 
 
 def cause_of(report: TrialReport, form: TrialForm = PLAIN) -> Cause | None:
-    causes = causes_of(report, FAILED, form)
+    causes = causes_of(report, FAILED, form, None)
     assert len(causes) <= 1
     return causes[0] if causes else None
 
@@ -208,14 +211,58 @@ def overloaded(seed: int) -> Callable[[Frame], bool]:
     return loses
 
 
+class TestHost:
+    """What the gateway's host counted."""
+
+    REPORT = lossy(frames(20_000), overloaded(3))
+    LOST = REPORT.lost_count
+
+    def cause(self, report: TrialReport, **counters: int) -> str | None:
+        host = changed(QUIET, counters={name.replace("_of_", "."): count for name, count in counters.items()})
+        causes = causes_of(report, FAILED, PLAIN, host)
+        return causes[0].sentence if causes else None
+
+    def test_as_many_as_were_lost_are_the_cause(self) -> None:
+        sentence = self.cause(self.REPORT, conntrack_of_chaintoolong=self.LOST)
+        assert sentence is not None
+        assert "chaintoolong) +" in sentence
+        assert f"as many as the {self.LOST:,} frames" in sentence
+
+    @pytest.mark.parametrize("share", [0.5, 2])
+    def test_another_number_is_none(self, share: float) -> None:
+        sentence = self.cause(self.REPORT, conntrack_of_chaintoolong=int(self.LOST * share))
+        assert sentence is not None
+        assert sentence.startswith("a queue overflowed")
+
+    def test_what_sets_frames_apart_comes_first(self) -> None:
+        report = lossy(frames(20_000, destination_ports=range(1, 100)), lambda frame: frame.destination_port == 7)
+        sentence = self.cause(report, ipext_of_InNoRoutes=report.lost_count)
+        assert sentence is not None
+        assert "destination port 7" in sentence
+
+    def test_a_queue_that_overflows_is_no_other_cause(self) -> None:
+        sentence = self.cause(self.REPORT, softnet_of_dropped=self.LOST)
+        assert sentence is not None
+        assert sentence.startswith("a queue overflowed")
+
+    def test_a_queue_that_loses_connections_has_counted_them(self) -> None:
+        """A table that refuses connections loses frames much as a queue does."""
+        connections = EstablishedConnections(phase="establish", count=20_000, established=10_000)
+        report = changed(self.REPORT, connections=connections)
+        assert self.cause(report) is None
+        assert self.cause(report, softnet_of_dropped=self.LOST) is not None
+        ports = {side: changed(port, peer_queue_drops=self.LOST) for side, port in report.ports.items()}
+        assert self.cause(changed(report, ports=ports)) is not None
+
+
 class TestWhatIsAsked:
     REPORT = lossy(frames(20_000), lambda frame: frame.index % 12 == 7)
 
     def test_a_trial_that_counts_and_failed(self) -> None:
-        assert causes_of(self.REPORT, FAILED, PLAIN)
-        assert not causes_of(self.REPORT, None, PLAIN)
-        assert not causes_of(self.REPORT, Verdict(passed=True), PLAIN)
-        assert not causes_of(self.REPORT, FAILED, TrialForm(step=RateStep(after_ns=1, frames_per_second=1)))
+        assert causes_of(self.REPORT, FAILED, PLAIN, None)
+        assert not causes_of(self.REPORT, None, PLAIN, None)
+        assert not causes_of(self.REPORT, Verdict(passed=True), PLAIN, None)
+        assert not causes_of(self.REPORT, FAILED, TrialForm(step=RateStep(after_ns=1, frames_per_second=1)), None)
 
 
 class TestChance:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gatemark.trial.cause import Cause, CauseName, TrafficClass
 from gatemark.trial.form import TrialForm
+from gatemark.trial.host import HostFacts
+from gatemark.trial.host_counters import queue_counts
 from gatemark.trial.loss import LossField, LossFieldName, LossTable
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
@@ -31,6 +33,13 @@ class Losses:
     counts: Counts
     table: LossTable
     form: TrialForm
+    lost_in_trial: int
+    """In all directions and classes."""
+    host_counters: Mapping[str, int]
+    """What counters of the gateway's host grew by over the trial; empty where it cannot be read."""
+    queue_drops: int | None
+    """Frames that queues of the gateway dropped, as far as they are counted: those for connections have to be, for a
+    table that refuses them loses frames in much the same way. None where there are no connections."""
 
     @property
     def lost(self) -> int:
@@ -95,8 +104,14 @@ class Losses:
         )
 
 
-def losses_of(report: TrialReport, form: TrialForm) -> Iterator[Losses]:
+def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> Iterator[Losses]:
     """Yield the losses of each direction and class of which it is known which frames they are."""
+    counters = {} if host is None else host.counters
+    dropped = None
+    if report.connections is not None:
+        dropped = max(
+            sum(port.peer_queue_drops for port in report.ports.values()), *queue_counts(counters).values(), 0, 0
+        )
     for direction in report.directions:
         classes: tuple[TrafficClass, ...] = ("foreground", "background")
         for traffic_class in classes:
@@ -108,6 +123,9 @@ def losses_of(report: TrialReport, form: TrialForm) -> Iterator[Losses]:
                     counts=counts,
                     table=counts.loss_table,
                     form=form,
+                    lost_in_trial=report.lost_count,
+                    host_counters=counters,
+                    queue_drops=dropped,
                 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
-from gatemark.causes import end, fields, first_frames, flows, gap, residue, spread, start
+from gatemark.causes import counted, end, fields, first_frames, flows, gap, residue, spread, start
 from gatemark.causes.losses import Losses, losses_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
+from gatemark.trial.host import HostFacts
 from gatemark.trial.report import TrialReport
 from gatemark.trial.verdict import Verdict
 
@@ -22,18 +24,20 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
 )
 """What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""
 
-GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (spread.uniform, spread.queue)
-"""What is left where nothing sets them apart."""
+GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue)
+"""What is left where nothing sets them apart; the first is told."""
 
 
-def causes_of(report: TrialReport, verdict: Verdict | None, form: TrialForm) -> tuple[Cause, ...]:
+def causes_of(
+    report: TrialReport, verdict: Verdict | None, form: TrialForm, host: HostFacts | None
+) -> tuple[Cause, ...]:
     """Return why frames were lost in a trial of the engine, most losses first.
 
     Empty if it is invalid or passed, if the gateway has to lose frames, and where nothing can be claimed.
     """
     if verdict is None or verdict.passed or form.expects_loss:
         return ()
-    causes = [cause for losses in losses_of(report, form) for cause in _causes(losses)]
+    causes = [cause for losses in losses_of(report, form, host) for cause in _causes(losses)]
     return tuple(sorted(causes, key=lambda cause: -cause.lost))
 
 
@@ -42,4 +46,5 @@ def _causes(losses: Losses) -> Iterator[Cause]:
     if special:
         yield min(special, key=lambda cause: cause.chance_log10 or 0.0)  # of equals the first
         return
-    yield from (cause for explain in GENERAL if (cause := explain(losses)) is not None)
+    general = (cause for explain in GENERAL if (cause := explain(losses)) is not None)
+    yield from itertools.islice(general, 1)

@@ -18,6 +18,8 @@ UNIFORM_LOST_MIN = 50
 DEVIATIONS_MAX = 4.0
 """Chance lies within so many standard deviations but once in 15,000 times."""
 QUEUE_LOST_MIN = 20
+QUEUE_SHARE = 0.8
+"""Where frames belong to connections, queues have to have counted this share of the losses."""
 SLICES_SHARE = 0.5
 """A queue that overflows loses frames in this share of all hundredths of the trial at least, once it is full."""
 SLICES_MIN = 20
@@ -51,6 +53,8 @@ def queue(losses: Losses) -> Cause | None:
         or _is_like_chance(losses)
         or losses.lost == losses.counts.offered
     ):
+        return None
+    if losses.queue_drops is not None and losses.queue_drops < QUEUE_SHARE * losses.lost_in_trial:
         return None
     first = next(number for number, lost in enumerate(loss.by_slice) if lost)
     slices = loss.by_slice[first:]

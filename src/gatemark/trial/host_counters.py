@@ -15,6 +15,9 @@ from gatemark.technology import FAMILY_WORDS
 
 Subject = Literal["connections", "neighbours", "IPv4", "IPv6", "input queue", "output queue", "interface"]
 
+QUEUES: tuple[Subject, ...] = ("input queue", "output queue", "interface")
+"""What a queue that overflows moves."""
+
 COUNTERS_MAX = 64
 """Of one trial; those that grew most are kept."""
 SHOWN_MAX = 8
@@ -145,6 +148,15 @@ def grown_by_about(counters: Mapping[str, int], lost: int) -> tuple[Growth, ...]
     """Return which counters grew by about the number of lost frames: within 5 % of it, or 3; none if none were lost."""
     margin = max(lost // ABOUT_DIVISOR, ABOUT_FRAMES)
     return tuple(grown for grown in _grown(counters) if lost > 0 and abs(grown.count - lost) <= margin)
+
+
+def queue_counts(counters: Mapping[str, int]) -> dict[Subject, int]:
+    """Return what was counted as dropped by queues and interfaces: together by each kind of them."""
+    counts = dict.fromkeys(QUEUES, 0)
+    for grown in _grown(counters):
+        if grown.counter.speaks_of in counts:
+            counts[grown.counter.speaks_of] += grown.count
+    return counts
 
 
 def counter_words(counters: Mapping[str, int], lost: int) -> str:
