@@ -14,6 +14,7 @@ from gatemark.causes.registry import causes_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
 from gatemark.trial.host import HostFacts
+from gatemark.trial.loss import LossAges, LossCount
 from gatemark.trial.report import EstablishedConnections, TrialReport
 from gatemark.trial.verdict import Verdict
 
@@ -209,6 +210,32 @@ def overloaded(seed: int) -> Callable[[Frame], bool]:
         return False
 
     return loses
+
+
+class TestAge:
+    """Established connections that a gateway has forgotten."""
+
+    @staticmethod
+    def used(ages: LossAges) -> TrialReport:
+        report = lossy(frames(20_000), lambda frame: frame.index % 4 == 1 and frame.index > 5000)
+        table = report.directions[0].foreground.loss_table
+        assert table is not None
+        counts = changed(report.directions[0].foreground, loss_table=changed(table, ages=ages))
+        return changed(report, directions=(changed(report.directions[0], foreground=counts),))
+
+    def test_a_timeout(self) -> None:
+        older = LossCount(lost=800, arrived=0)
+        cause = named(self.used(LossAges(lost=810, arrived=15_000, silent_ns=3_000_700_000, older=older)))
+        assert cause.cause == "age"
+        assert cause.sentence == (
+            "800 of 810 lost frames are of connections that had been silent for about 3s or longer, in both directions,"
+            " and none arrived: a timeout is in force"
+        )
+
+    def test_others_are_as_old(self) -> None:
+        older = LossCount(lost=780, arrived=12_000)
+        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=10**9, older=older)))
+        assert cause is None or cause.cause != "age"
 
 
 class TestHost:

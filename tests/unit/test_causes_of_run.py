@@ -141,7 +141,7 @@ class TestResult:
         assert (result.rate, result.lower_bound, result.upper_bound, result.limited_by) == (None, None, None, "gateway")
         (quantity,) = result.quantities()
         assert quantity.refused == tally.no_limit
-        assert quantity.value is None
+        assert (quantity.value, quantity.values, quantity.unit) == (None, (), "frames/s")
         refusal = median_throughput(result, None)
         assert isinstance(refusal, Refusal)
         assert refusal.reason == tally.no_limit

@@ -63,6 +63,14 @@ Json field_json(const record::LossTable::Field& field) {
             {"bits", bits}};
 }
 
+Json ages_json(const std::optional<record::LossTable::Ages>& ages) {
+    if (!ages) {
+        return {};
+    }
+    return {
+        {"silent_ns", ages->silent.count()}, {"lost", ages->all.lost}, {"arrived", ages->all.arrived}, {"older", count_json(ages->older)}};
+}
+
 Json table_json(const std::optional<record::LossTable>& table) {
     if (!table) {
         return {};
@@ -71,7 +79,7 @@ Json table_json(const std::optional<record::LossTable>& table) {
     for (const auto& field : table->fields) {
         fields.push_back(field_json(field));
     }
-    return {{"lost", table->examined.lost}, {"arrived", table->examined.arrived}, {"fields", fields}};
+    return {{"lost", table->examined.lost}, {"arrived", table->examined.arrived}, {"fields", fields}, {"ages", ages_json(table->ages)}};
 }
 
 template <class Counts>

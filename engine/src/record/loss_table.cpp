@@ -303,7 +303,7 @@ public:
     }
 
     [[nodiscard]] LossTable table() const {
-        LossTable made{.examined = examined_.count(), .fields = {}};
+        LossTable made{.examined = examined_.count(), .fields = {}, .ages = {}};
         const auto number = [](std::uint16_t value) { return std::to_string(value); };
         const auto keep = [&](LossTable::Field field) {
             if (field.values > 1) {

@@ -5,6 +5,7 @@
 #include "record/arrival_bitmap.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -65,8 +66,15 @@ struct LossTable {
         std::vector<Range> ranges;            ///< those with most losses, ascending; of ports, hosts and networks
         std::vector<Count> bits;              ///< frames in whose value a bit is set, lowest first; of ports and hosts
     };
+    /// Frames of connections that had been silent for some time or longer, and all frames whose
+    /// silence is known. The time is that which tells lost frames best from the others.
+    struct Ages {
+        std::chrono::nanoseconds silent{};
+        Count older, all;
+    };
     Count examined;
     std::vector<Field> fields;  ///< those with more than one value
+    std::optional<Ages> ages;   ///< where established connections are used
 };
 
 /// A class of a direction whose losses are looked at.

@@ -55,6 +55,13 @@ struct ConnectionMemory {
     state::StateTable table;
     std::optional<ConnectionPlan> plan;  ///< of the trial that filled it
     std::uint64_t established = 0;
+    /// When the first connection was established, and how many were each second; absent if they
+    /// were drawn.
+    struct Pace {
+        pace::Ticks start{};
+        std::uint64_t connections_per_second = 1;
+    };
+    std::optional<Pace> pace;
 };
 
 /// What is recorded of the frames of one direction; reused from trial to trial because of its

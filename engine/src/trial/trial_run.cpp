@@ -1,6 +1,8 @@
 #include "trial/trial_run.hpp"
 
+#include "base/wide.hpp"
 #include "pace/calibrate.hpp"
+#include "record/loss_ages.hpp"
 
 #include <algorithm>
 
@@ -421,7 +423,39 @@ void TrialRun::explain_losses(DirectionReport& report, const DirectionPlan& plan
     report.longest_loss_runs = record::find_longest_runs(arrivals, offered_end);
     auto tables = record::tabulate_losses(arrivals, plan.mix, offered_end, classes);
     report.foreground.loss_table = std::move(tables[0]);
+    if (report.foreground.loss_table && plan_.connections && plan_.connections->phase == state::Phase::use && parts_.connections.pace) {
+        report.foreground.loss_table->ages = loss_ages(plan);
+    }
     report.background.loss_table = std::move(tables[1]);
+}
+
+std::optional<record::LossTable::Ages> TrialRun::loss_ages(const DirectionPlan& plan) const {
+    std::array<record::UsedDirection, 2> used;
+    std::array<std::vector<std::uint64_t>, 2> offered_end;
+    for (const DirectionPlan& direction : plan_.directions) {
+        const pace::Load load = direction.load(parts_.scale);
+        if (load.step || load.bursts || load.flow_start) {
+            return std::nullopt;  // an index is no time
+        }
+        const std::size_t k = direction.direction == plan.direction ? 0 : 1;
+        for (const PlacedSender& placed : senders_) {
+            if (placed.direction == direction.direction) {
+                offered_end[k].push_back(placed.sender->counts().offered_end);
+            }
+        }
+        used[k] = {.arrivals = &parts_.memory(direction.direction).arrivals,
+                   .mix = &direction.mix,
+                   .stream = direction.foreground ? &*direction.foreground : nullptr,
+                   .offered_end = offered_end[k],
+                   .frames_per_second = direction.frames_per_second};
+    }
+    const ConnectionMemory::Pace& pace = *parts_.connections.pace;
+    const std::chrono::nanoseconds since = parts_.scale.time({start_.value - pace.start.value});
+    return record::find_loss_ages(used, plan_.connections->identity.count, [&](std::uint64_t connection) {
+        constexpr std::uint64_t second = 1'000'000'000;
+        const Wide after = static_cast<Wide>(connection) * second / pace.connections_per_second;
+        return std::chrono::nanoseconds{static_cast<std::int64_t>(after)} - since;
+    });
 }
 
 void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {
@@ -478,6 +512,11 @@ void TrialRun::fill_connections() {
         return;
     }
     if (plan_.connections->phase == state::Phase::establish) {
+        parts_.connections.pace.reset();
+        if (const DirectionPlan* const upload = plan_.direction(plan_.connections->upload());
+            upload != nullptr && !plan_.connections->draws && upload->mix.numbers_are_indexes()) {
+            parts_.connections.pace = {.start = start_, .connections_per_second = upload->frames_per_second};
+        }
         parts_.connections.established =
             plan_.connections->draws ? parts_.connections.table.filled() : report_.directions.front().foreground.counts.received;
     }

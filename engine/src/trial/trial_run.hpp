@@ -70,6 +70,8 @@ private:
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
     /// Which frames were lost, by what they differ by, and when; nothing without losses.
     void explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const;
+    /// For how long the connections of lost frames had been silent; `plan` is of their direction.
+    [[nodiscard]] std::optional<record::LossTable::Ages> loss_ages(const DirectionPlan& plan) const;
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     [[nodiscard]] record::TagFacts tags_of(const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     void fill_port(PortReport& report, Side side) const;

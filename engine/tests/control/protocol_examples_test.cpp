@@ -128,6 +128,7 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
     field.heaviest.push_back({.name = "161", .count = {}});
     field.ranges.push_back({.first = "161", .last = "161"});
     field.bits.emplace_back();
+    table.ages.emplace();
     report.directions[0].longest_loss_runs.push_back({1, 1});
     report.phases.push_back({"settle", {}});
     report.kept_frames.push_back({});

@@ -26,18 +26,20 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     direction.foreground.counts.faults[static_cast<std::size_t>(frame::Fault::hop_limit)] = 2;
     direction.foreground.loss.first_runs = {{5, 4}};
     direction.longest_loss_runs = {{5, 4}};
-    direction.foreground.loss_table = record::LossTable{.examined = {4, 96},
-                                                        .fields = {{.field = record::LossField::index_residue,
-                                                                    .modulus = 12,
-                                                                    .count = {3, 90},
-                                                                    .values = 12,
-                                                                    .losing = 1,
-                                                                    .dead = 1,
-                                                                    .lost_in_dead = 3,
-                                                                    .firsts = 2,
-                                                                    .heaviest = {{"7", {3, 0}}},
-                                                                    .ranges = {{"7", "8", 2, 3}},
-                                                                    .bits = {{1, 2}}}}};
+    direction.foreground.loss_table =
+        record::LossTable{.examined = {4, 96},
+                          .fields = {{.field = record::LossField::index_residue,
+                                      .modulus = 12,
+                                      .count = {3, 90},
+                                      .values = 12,
+                                      .losing = 1,
+                                      .dead = 1,
+                                      .lost_in_dead = 3,
+                                      .firsts = 2,
+                                      .heaviest = {{"7", {3, 0}}},
+                                      .ranges = {{"7", "8", 2, 3}},
+                                      .bits = {{1, 2}}}},
+                          .ages = record::LossTable::Ages{.silent = std::chrono::nanoseconds{5000}, .older = {3, 1}, .all = {4, 90}}};
     report.ports[1].foreign.icmp[record::ForeignCounts::icmp_slot(true, 1, 3)] = 17;
     report.ports[1].foreign.icmp[record::ForeignCounts::icmp_slot(false, 3, 13)] = 2;
     report.ports[0].own_drops.peer_queue_drops = 8;
@@ -61,7 +63,8 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     EXPECT_EQ(written["foreground"]["loss_table"],
               Json::parse(R"({"lost":4,"arrived":96,"fields":[{"field":"index_residue","modulus":12,"lost":3,"arrived":90,"values":12,
                               "losing":1,"dead":1,"lost_in_dead":3,"firsts":2,"heaviest":[{"name":"7","lost":3,"arrived":0}],
-                              "ranges":[{"first":"7","last":"8","values":2,"lost":3}],"bits":[{"lost":1,"arrived":2}]}]})"));
+                              "ranges":[{"first":"7","last":"8","values":2,"lost":3}],"bits":[{"lost":1,"arrived":2}]}],
+                              "ages":{"silent_ns":5000,"lost":4,"arrived":90,"older":{"lost":3,"arrived":1}}})"));
     EXPECT_EQ(written["longest_loss_runs"], Json::parse(R"([{"index":5,"length":4}])"));
     EXPECT_EQ(written["background"]["intended"], 0);
     EXPECT_EQ(json["ports"]["right"]["foreign"]["icmp"], Json::parse(R"({"icmpv6 1/3":17,"icmpv4 3/13":2})"));

@@ -42,7 +42,8 @@ def _throughput(capacity: int, duration_ns: int, queue: int = QUEUE, resolution:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         run = evidence.result(ThroughputResult)
         slack = _served(capacity, evidence.unsteadiness_ns) / Fraction(duration_ns, truth.SECOND_NS) + 2
-        measured = run.lower_bounds[0] if run is not None and run.limited_by == "gateway" else None
+        bounds = run.published_bounds if run is not None and run.limited_by == "gateway" else ()
+        measured = bounds[0] if bounds else None
         return (
             Comparison(
                 quantity="throughput",

@@ -14,7 +14,7 @@ from gatemark.trial.record import PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion
 
-APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "counted", "uniform"))
+APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "age", "counted", "uniform"))
 """Causes that no time without the gateway's work explains."""
 
 Why = tuple[Suspicion | None, tuple[Cause, ...]]

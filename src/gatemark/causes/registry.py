@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from gatemark.causes import counted, end, fields, first_frames, flows, gap, residue, spread, start
+from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, residue, spread, start
 from gatemark.causes.losses import Losses, losses_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
@@ -20,6 +20,7 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
     end.explain,
     gap.explain,
     first_frames.explain,
+    age.explain,
     flows.explain,
 )
 """What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""

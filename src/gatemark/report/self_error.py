@@ -116,7 +116,7 @@ def ceiling_notes(document: ResultDocument) -> Iterator[str]:
 def _highest_rate(run: RunResult) -> tuple[int | float | None, str]:
     """Return the rate that a run found, or the highest load at which it lost frames that were offered, and its unit."""
     if isinstance(run, RateResult):
-        return max(run.lower_bounds, default=None), run.unit
+        return max(run.published_bounds, default=None), run.unit
     loads = (
         int(load)
         for quantity in run.quantities()

@@ -64,6 +64,6 @@ def bounded(run: RunResult, self_test: SelfTestPart | None, technology: Technolo
     if not isinstance(run, RateResult) or run.limited_by != "gateway":
         return run
     ceiling = ceiling_of(self_test, run, run.unit, technology)
-    if ceiling is None or not is_near(max(run.lower_bounds, default=None), ceiling):
+    if ceiling is None or not is_near(max(run.published_bounds, default=None), ceiling):
         return run
     return run.model_copy(update={"limited_by": "tester", "self_test_ceiling": ceiling.frames_per_second})

@@ -9,7 +9,8 @@ class LossCause(Part):
     """One cause of lost frames, in the failed trials in which it was claimed."""
 
     cause: str
-    """Its kind: `fields`, `flows`, `residue`, `start`, `end`, `first_frames`, `gap`, `uniform`, `queue`."""
+    """Its kind: `fields`, `flows`, `residue`, `start`, `end`, `first_frames`, `age`, `gap`, `counted`, `uniform`,
+    `queue`."""
     direction: OneWay
     """Direction of the frames."""
     traffic_class: TrafficClass

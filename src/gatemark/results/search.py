@@ -63,6 +63,11 @@ class RateResult(RunResult):
         return tuple(search.lower_bound or 0 for search in self.repetitions)
 
     @property
+    def published_bounds(self) -> tuple[int, ...]:
+        """The same as the values of a figure; none if `refused` says why they are no limit."""
+        return () if self.refused is not None else self.lower_bounds
+
+    @property
     def resolution(self) -> int | None:
         """Distance of the bounds at which the searches ended, the largest one; None without repetitions."""
         return max((search.resolution for search in self.repetitions), default=None)

@@ -7,7 +7,9 @@ from typing import Literal
 from gatemark.trial.facts import Facts
 from gatemark.trial.loss import LossFieldName
 
-CauseName = Literal["fields", "flows", "residue", "start", "end", "first_frames", "gap", "counted", "uniform", "queue"]
+CauseName = Literal[
+    "fields", "flows", "residue", "start", "end", "first_frames", "age", "gap", "counted", "uniform", "queue"
+]
 """The kinds of causes, each with a rule of its own."""
 
 TrafficClass = Literal["foreground", "background"]

@@ -106,6 +106,15 @@ class LossField(LossCount):
     """Frames in whose value a bit is set, lowest bit first; of ports, hosts and networks."""
 
 
+class LossAges(LossCount):
+    """Frames of established connections by how long these had been silent: nothing of them had arrived, either way."""
+
+    silent_ns: Natural
+    """The time that tells lost frames best from those that arrived."""
+    older: LossCount
+    """Frames of connections that had been silent for so long or longer."""
+
+
 class LossTable(LossCount):
     """Which frames of a class were lost, by what they differ by.
 
@@ -115,3 +124,5 @@ class LossTable(LossCount):
 
     fields: tuple[LossField, ...]
     """Everything of which the class has more than one value."""
+    ages: LossAges | None = None
+    """Of the foreground where established connections are used. Null elsewhere, and where the load is not even."""

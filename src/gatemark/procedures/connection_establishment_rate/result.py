@@ -75,7 +75,7 @@ class EstablishmentResult(RateResult):
         rate = VALIDATED_RATE if self.is_validated else RATE
         yield self.quantity(
             TOLERANT[rate] if self.is_tolerant else rate,
-            values=self.lower_bounds,
+            values=self.published_bounds,
             summary=self.rate,
             where=self._where(),
             lower_bound=self.lower_bound,

@@ -69,7 +69,7 @@ class RepeatedFourTuplesResult(RateResult):
         where = {"drawn_frames": self.drawn_frames}
         yield self.quantity(
             RATE,
-            values=self.lower_bounds,
+            values=self.published_bounds,
             summary=self.rate,
             where=where,
             lower_bound=self.lower_bound,

@@ -51,11 +51,11 @@ class ThroughputResult(RateResult):
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the rate."""
-        if not self.repetitions or self.refused is not None:
+        if not self.repetitions:
             return
         yield self.quantity(
             TOLERANT if self.is_tolerant else THROUGHPUT,
-            values=self.lower_bounds,
+            values=self.published_bounds,
             summary=self.rate,
             where=self._goal_coordinates(),
             lower_bound=self.lower_bound,

@@ -1,0 +1,113 @@
+#include "record/loss_ages.hpp"
+
+#include "base/random.hpp"
+#include "base/wide.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+namespace gatemark::record {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// One frame of a connection that is followed.
+struct Used {
+    nanoseconds silent;
+    bool lost;
+};
+
+/// The frames of a direction, in order.
+class Frames {
+public:
+    explicit Frames(const UsedDirection& of) : of_{of} {
+        if (of.stream != nullptr && !of.offered_end.empty()) {
+            end_ = std::min({of.arrivals->frame_count(), *std::ranges::max_element(of.offered_end), LossAgesLimits::frames_max});
+        }
+    }
+    [[nodiscard]] bool at_end() const { return index_ >= end_; }
+    [[nodiscard]] nanoseconds due() const {
+        constexpr std::uint64_t second = 1'000'000'000;
+        return nanoseconds{static_cast<std::int64_t>(static_cast<Wide>(index_) * second / of_.frames_per_second)};
+    }
+    void advance() { ++index_; }
+    /// The connection of the frame, if it is one of the foreground that was offered.
+    [[nodiscard]] std::optional<std::uint64_t> connection() const {
+        const auto place = of_.mix->place_of(index_);
+        if (!place.foreground || index_ >= of_.offered_end[static_cast<std::size_t>(index_ % of_.offered_end.size())]) {
+            return std::nullopt;
+        }
+        return of_.stream->connection_of(place.number_in_class);
+    }
+    [[nodiscard]] bool arrived() const { return of_.arrivals->arrived(index_); }
+
+private:
+    const UsedDirection& of_;
+    std::uint64_t index_ = 0, end_ = 0;
+};
+
+/// The time of silence that tells lost frames best from those that arrived.
+std::optional<LossTable::Ages> separated(std::vector<Used>& used) {
+    std::ranges::sort(used, std::ranges::greater{}, &Used::silent);
+    LossTable::Ages ages;
+    for (const Used& frame : used) {
+        ++(frame.lost ? ages.all.lost : ages.all.arrived);
+    }
+    if (ages.all.lost == 0 || ages.all.arrived == 0) {
+        return std::nullopt;
+    }
+    LossTable::Count older;
+    double best = 0;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        ++(used[i].lost ? older.lost : older.arrived);
+        if (i + 1 < used.size() && used[i + 1].silent == used[i].silent) {
+            continue;
+        }
+        const double apart = static_cast<double>(older.lost) / static_cast<double>(ages.all.lost) -
+                             static_cast<double>(older.arrived) / static_cast<double>(ages.all.arrived);
+        if (apart > best) {
+            best = apart;
+            ages.older = older;
+            ages.silent = used[i].silent;
+        }
+    }
+    return ages;
+}
+
+}  // namespace
+
+std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
+                                              const std::function<nanoseconds(std::uint64_t)>& established) {
+    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t hash_max = connections <= LossAgesLimits::tracked_max ? all : all / connections * LossAgesLimits::tracked_max;
+    try {
+        std::array<Frames, 2> frames{Frames{directions[0]}, Frames{directions[1]}};
+        std::unordered_map<std::uint64_t, nanoseconds> heard;
+        std::vector<Used> used;
+        while (!frames[0].at_end() || !frames[1].at_end()) {
+            const bool is_first = frames[1].at_end() || (!frames[0].at_end() && frames[0].due() <= frames[1].due());
+            Frames& next = frames[is_first ? 0 : 1];
+            if (const auto connection = next.connection(); connection && mix_bits(*connection + 1) <= hash_max) {
+                const nanoseconds now = next.due();
+                const auto place = heard.try_emplace(*connection, established(*connection)).first;
+                if (is_first) {
+                    used.push_back({now - place->second, !next.arrived()});
+                }
+                if (next.arrived()) {
+                    place->second = now;
+                }
+            }
+            next.advance();
+        }
+        return separated(used);
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;  // the counts stand without an explanation
+    }
+}
+
+}  // namespace gatemark::record

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "frame/stream.hpp"
+#include "pace/mix.hpp"
+#include "record/arrival_bitmap.hpp"
+#include "record/loss_table.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+namespace gatemark::record {
+
+/// One direction of a trial that uses connections. Its frames are evenly spaced.
+struct UsedDirection {
+    const ArrivalBitmap* arrivals = nullptr;
+    const pace::Mix* mix = nullptr;
+    const frame::Stream* stream = nullptr;
+    std::span<const std::uint64_t> offered_end;
+    std::uint64_t frames_per_second = 1;
+};
+
+/// For how long the connections of lost frames, and of those that arrived, had been silent: how
+/// long before no frame of theirs had arrived, in any direction. Of `directions[0]`; the other one,
+/// if it has a stream, keeps connections alive as well. `established` says when a connection was
+/// established, before the trial began: a negative time. At most `tracked_max` connections are
+/// followed, drawn by a hash, in at most `frames_max` frames of each direction. None where nothing
+/// that is followed was lost, or nothing arrived.
+struct LossAgesLimits {
+    static constexpr std::uint64_t tracked_max = 1U << 15U, frames_max = std::uint64_t{1} << 23U;
+};
+[[nodiscard]] std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
+                                                            const std::function<std::chrono::nanoseconds(std::uint64_t)>& established);
+
+}  // namespace gatemark::record

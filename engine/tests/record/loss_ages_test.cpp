@@ -1,0 +1,103 @@
+#include "record/loss_ages.hpp"
+
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace gatemark::record {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+constexpr std::uint64_t used_connections = 2000, used_frames = 8000, used_rate = 1000;
+constexpr pace::Mix used_mix{1, 1};
+constexpr std::array<std::uint64_t, 1> used_end{used_frames};
+
+frame::Stream stream_of(frame::Role role) {
+    frame::StreamRequest request = test::request_for(test::Gateway::router44);
+    request.connections = frame::ConnectionTraffic{
+        .role = role,
+        .set = {{.source_ports = {1024, 1000}, .destination_ports = {7, 1}, .source_hosts = {2, 2}, .destination_hosts = {2, 1}},
+                enumerate::Order::increasing,
+                used_connections,
+                1}};
+    return test::make_stream(request);
+}
+
+/// Connection c was established 2 s before the trial, all of them at once.
+nanoseconds established(std::uint64_t) { return -2s; }
+
+/// A gateway that forgets connections: a frame of the measured direction is lost if `forgets` says
+/// so of the time for which its connection had been silent.
+class Gateway {
+public:
+    explicit Gateway(std::function<bool(nanoseconds)> forgets) : forgets_{std::move(forgets)} {}
+
+    std::optional<LossTable::Ages> ages(bool with_other_direction) {
+        const frame::Stream measured = stream_of(frame::Role::responder), other = stream_of(frame::Role::initiator);
+        ArrivalBitmap measured_bitmap, other_bitmap;
+        measured_bitmap.reset(used_frames, Receivers::one);
+        other_bitmap.reset(used_frames, Receivers::one);
+        std::map<std::uint64_t, nanoseconds> heard;
+        for (std::uint64_t i = 0; i < used_frames; ++i) {
+            const nanoseconds now{static_cast<std::int64_t>(i * (1'000'000'000 / used_rate))};
+            const std::uint64_t connection = measured.connection_of(i);
+            const auto place = heard.try_emplace(connection, established(connection)).first;
+            if (forgets_(now - place->second)) {
+                ++lost_;
+            } else {
+                measured_bitmap.mark(i);
+                place->second = now;
+            }
+            if (with_other_direction) {
+                heard[other.connection_of(i)] = now;
+                other_bitmap.mark(i);
+            }
+        }
+        const UsedDirection first{&measured_bitmap, &used_mix, &measured, used_end, used_rate};
+        const UsedDirection second{&other_bitmap, &used_mix, &other, used_end, used_rate};
+        return find_loss_ages({first, with_other_direction ? second : UsedDirection{}}, used_connections, established);
+    }
+    [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+private:
+    std::function<bool(nanoseconds)> forgets_;
+    std::uint64_t lost_ = 0;
+};
+
+TEST(LossAges, TellTheTimeAfterWhichConnectionsAreForgotten) {
+    for (const bool with_other_direction : {false, true}) {
+        Gateway gateway{[](nanoseconds silent) { return silent > 3s; }};
+        const auto ages = gateway.ages(with_other_direction);
+        ASSERT_TRUE(ages);
+        ASSERT_GT(gateway.lost(), 100U);
+        EXPECT_GT(ages->silent, 3s);
+        EXPECT_LT(ages->silent, 3100ms);
+        EXPECT_EQ(ages->older.lost, gateway.lost());
+        EXPECT_EQ(ages->older.arrived, 0U);
+        EXPECT_EQ(ages->all.lost, gateway.lost());
+        EXPECT_EQ(ages->all.arrived, used_frames - gateway.lost());
+    }
+}
+
+TEST(LossAges, CountFramesThatArrivedAfterAsLongASilence) {
+    bool lenient = false;
+    Gateway gateway{[&](nanoseconds silent) { return silent > 3s && (lenient = !lenient); }};
+    const auto ages = gateway.ages(false);
+    ASSERT_TRUE(ages);
+    EXPECT_EQ(ages->older.lost, gateway.lost());
+    EXPECT_GT(ages->older.arrived, gateway.lost() / 3);
+}
+
+TEST(LossAges, AreNoneWithoutLossesAndWithoutArrivals) {
+    EXPECT_FALSE(Gateway{[](nanoseconds) { return false; }}.ages(false));
+    EXPECT_FALSE(Gateway{[](nanoseconds) { return true; }}.ages(false));
+}
+
+}  // namespace
+}  // namespace gatemark::record

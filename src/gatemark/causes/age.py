@@ -1,0 +1,42 @@
+"""Connections are lost that were silent for some time: a timeout is in force, whatever the one is that was read.
+
+Rule: frames of connections of which nothing had arrived for some time or longer, in either direction, are at least 95 %
+of the lost frames, and younger ones are lost a tenth as often at most. Error: `losses.chance_of`, for any time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gatemark.causes.losses import Losses, chance_of, is_claimed, stands_out
+from gatemark.trial.cause import Cause
+from gatemark.units import format_duration_ns
+
+
+def explain(losses: Losses) -> Cause | None:
+    """Return after what silence connections lost frames; None if it does not set them apart."""
+    ages = losses.table.ages
+    if ages is None:
+        return None
+    older = ages.older
+    if not stands_out(lost_inside=older.lost, inside=older.offered, lost=ages.lost, offered=ages.offered):
+        return None
+    chance = chance_of(ages.lost, older.lost, older.offered / ages.offered, math.log(ages.offered))
+    if not is_claimed(ages.lost, older.lost, chance):
+        return None
+    silent = format_duration_ns(_rounded(ages.silent_ns))
+    others = f"; of {older.offered:,} such frames {older.lost:,} were lost" if older.arrived else ", and none arrived"
+    return losses.cause(
+        "age",
+        f"{older.lost:,} of {ages.lost:,} lost frames are of connections that had been silent for about {silent} or"
+        f" longer, in both directions{others}: a timeout is in force",
+        what=f"frames of connections that had been silent for about {silent}",
+        explained=losses.scaled(older.lost, ages.lost),
+        chance=chance,
+    )
+
+
+def _rounded(time_ns: int) -> int:
+    """Return a time with two digits that count: the same timeout shows a little later in each trial."""
+    unit: int = 10 ** max(0, len(str(time_ns)) - 2)
+    return (time_ns + unit // 2) // unit * unit
