@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from gatemark.campaign.reach import POLL_S, reach_gateway
+from gatemark.campaign.reach import POLL_S, GatewayAddresses
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.dut.base import TestBed
@@ -78,7 +78,7 @@ def open_tester(campaign: Campaign, bed: TestBed, equipment: Equipment, *, log: 
         ported = _with_ports(campaign, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
-            reach_gateway(engine, ported, wait_s=ported.control.boot_wait_s)
+            GatewayAddresses(engine, ported).reach(wait_s=ported.control.boot_wait_s)
             testbed.check()
             stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
             rate, source = this_machine.medium_rate(

@@ -50,6 +50,10 @@ class SimulatedDevice:
     """For how long."""
     link_down_from_trial: int | None = None
     """From this trial number on the links are down."""
+    moves_at_trials: tuple[int, ...] = ()
+    """When the trials of these numbers begin, the gateway's Ethernet addresses become others."""
+    silent_from_trial: int | None = None
+    """From this trial number on the gateway has no addresses: all frames are lost, and it does not answer for them."""
     dies_at_trial: int | None = None
     """The engine dies in the trial of this number, once."""
     interrupted_at_trial: int | None = None

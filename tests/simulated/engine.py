@@ -53,6 +53,8 @@ class SimulatedEngine:
         self._in_both = False
         self._count = self._established = 0
         self._held_up_ns = 0
+        self._moves = self._moves_known = self._moved_at_trial = 0
+        self._silent = False
 
     def hello(self) -> JsonObject:
         """Return version and machine."""
@@ -76,13 +78,18 @@ class SimulatedEngine:
 
     def resolve(self, body: Mapping[str, Any]) -> JsonObject:
         """Return the gateway's link-layer address."""
-        mac = "02:00:00:00:01:01" if body["side"] == "left" else "02:00:00:00:01:02"
+        if self._silent:
+            what = f"{body['gateway']} did not answer ARP on port simulated:{body['side']}"
+            raise EngineError(what=what, where=body["side"], fix="check that the gateway is up")
+        self._moves_known = self._moves
+        mac = f"02:00:00:00:{1 + self._moves:02}:{'01' if body['side'] == 'left' else '02'}"
         return {"answer": "ok", "id": 3, "side": body["side"], "gateway": body["gateway"], "mac": mac}
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Return what the device makes of a trial, with one progress record in its middle."""
         number = int(body["trial_number"])
         self._fail_as_planned(_trial_of(body))
+        self._move_as_planned(_trial_of(body))
         self._check_connections(body)
         self.trials_made += 1
         self._cancelled = False
@@ -174,6 +181,10 @@ class SimulatedEngine:
         """Mark the running trial as cancelled."""
         self._cancelled = True
 
+    def move(self) -> None:
+        """Give the gateway other Ethernet addresses; what is sent to the ones before is lost."""
+        self._moves += 1
+
     def close(self) -> None:
         """End: nothing to do."""
         self._ended = True
@@ -187,6 +198,13 @@ class SimulatedEngine:
             raise EngineError(what="it died during the request 'trial'", where="simulated engine", fix="")
         if device.interrupted_at_trial == number:
             raise Interrupted(what="stopped by the user", where="request 'trial'", fix="")
+
+    def _move_as_planned(self, number: int) -> None:
+        if number in self.device.moves_at_trials and number != self._moved_at_trial:
+            self.move()
+            self._moved_at_trial = number
+        first_silent = self.device.silent_from_trial
+        self._silent = first_silent is not None and number >= first_silent
 
     def _check_connections(self, body: Mapping[str, Any]) -> None:
         """Refuse test phase 2 over a table that is not full, as the engine does."""
@@ -291,6 +309,8 @@ class SimulatedEngine:
         recovered: until then nothing is forwarded.
         """
         direction, load, step = str(request["direction"]), int(request["frames_per_second"]), request.get("step")
+        if self._silent or self._moves_known < self._moves:
+            return 0, offered
         if step is None:
             lost = self._lost(direction, load, offered, generator)
             if (bursts := request.get("bursts")) is not None:

@@ -21,7 +21,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.progress import ProgressState
-from gatemark.campaign.reach import reach_gateway
+from gatemark.campaign.reach import GatewayAddresses
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
@@ -273,12 +273,12 @@ class FlappingEngine(SimulatedEngine):
 def test_links_that_are_down_after_a_boot_are_waited_for() -> None:
     wanted = complete_campaign(campaign_from_dict(document("column")))
     engine = FlappingEngine(down=120, silent=7)
-    reach_gateway(engine, wanted, wait_s=60)
+    GatewayAddresses(engine, wanted).reach(wait_s=60)
     assert engine.down < 0 > engine.silent
     with pytest.raises(TestBedError, match="right port: the link did not come up again"):
-        reach_gateway(FlappingEngine(down=10**9, silent=0), wanted, wait_s=0.05)
+        GatewayAddresses(FlappingEngine(down=10**9, silent=0), wanted).reach(wait_s=0.05)
     with pytest.raises(EngineError, match="does not answer"):
-        reach_gateway(FlappingEngine(down=0, silent=10**9), wanted, wait_s=0.05)
+        GatewayAddresses(FlappingEngine(down=0, silent=10**9), wanted).reach(wait_s=0.05)
 
 
 class LateEngine(SimulatedEngine):
@@ -336,7 +336,7 @@ def test_ports_without_link_are_opened_again_after_a_boot(
 def test_without_a_boot_nothing_is_waited_for() -> None:
     engine = FlappingEngine(down=10**9, silent=1)
     with pytest.raises(EngineError, match="does not answer"):
-        reach_gateway(engine, complete_campaign(campaign_from_dict(document("never", reboot=[]))))
+        GatewayAddresses(engine, complete_campaign(campaign_from_dict(document("never", reboot=[])))).reach()
     assert engine.down == 10**9
 
 

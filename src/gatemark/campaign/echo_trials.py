@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from gatemark.campaign.engine_trial import EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
-from gatemark.campaign.reach import reach_gateway
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
 from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import verdict_of_collapse, verdict_of_values
@@ -65,6 +64,6 @@ class EchoTrials:
             self._stateful.empty_table(trial_number)
         if not is_alive(testbed) and testbed.can.control is not None:
             testbed.can.control.restart()
-            reach_gateway(self._trials.engine, self._trials.campaign)
+            self._trials.addresses.reach()
         testbed.check()
         return boot

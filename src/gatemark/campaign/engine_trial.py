@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
-from gatemark.campaign.reach import reach_gateway
+from gatemark.campaign.reach import GatewayAddresses
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, HostReading, Watched, await_success
@@ -73,14 +73,21 @@ class EngineTrials:
     engine: Engine
     testbed: Watched
     on_event: EventCallback
+    addresses: GatewayAddresses = field(init=False)
+    """Asked for again where a trial or an exchange lost touch with the gateway."""
     health_wait_s: float = HEALTH_WAIT_S
     """How long a gateway may take to work again after the trial in which it was reset."""
+
+    def __post_init__(self) -> None:
+        """Know no address yet."""
+        object.__setattr__(self, "addresses", GatewayAddresses(self.engine, self.campaign))
 
     def make(self, body: TrialRequest, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
         """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
 
         Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
-        same holds for a trial that was cancelled, and for one without link if `needs_link`.
+        same holds for a trial that was cancelled, and, if `needs_link`, for one without link or with a gateway that
+        no longer answers for its address.
         """
         can = self.testbed.can
         if can.telemetry is not None:
@@ -103,7 +110,8 @@ class EngineTrials:
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
         full = () if host is None else full_tables(host.counters, report.lost_count)
-        faults = (*overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
+        moved = self._moved(needs_answer=needs_link) if _lost_touch(report, form) else ()
+        faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
         return Observed(
             report=report,
             validity=validity_of(
@@ -121,7 +129,7 @@ class EngineTrials:
             reset=reset,
         )
 
-    def exchange(self, exchange: Exchange, trial_number: int) -> Observed:
+    def exchange(self, exchange: Exchange, trial_number: int, *, needs_link: bool) -> Observed:
         """Send packets as they are; raise as `make` does."""
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         began_ns = time.monotonic_ns()
@@ -129,7 +137,8 @@ class EngineTrials:
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
         drops = _increase(own_before, self._own_drops())
-        faults = (*overlaps, *self._own_faults())
+        moved = () if facts.arrived else self._moved(needs_answer=needs_link)
+        faults = (*moved, *overlaps, *self._own_faults())
         return Observed(
             report=TrialReport.none(trial_number),
             validity=judge_exchange(exchange, facts, testbed_drops=drops, testbed_faults=faults),
@@ -191,7 +200,7 @@ class EngineTrials:
         self.on_event(HostBooting(trial_number=trial_number, why=why))
         try:
             booter.boot()
-            reach_gateway(self.engine, self.campaign, wait_s=self.campaign.control.boot_wait_s)
+            self.addresses.reach(wait_s=self.campaign.control.boot_wait_s)
         except TestBedError as error:
             raise HostBootError(problems=error.problems) from error
 
@@ -232,6 +241,16 @@ class EngineTrials:
             return ()
         return (f"the gateway's host was not sampled: {telemetry.reason}",)
 
+    def _moved(self, *, needs_answer: bool) -> tuple[str, ...]:
+        """Ask for the gateway's addresses again; say why frames went elsewhere in a trial that lost them to its end.
+
+        Raises TestBedError if the gateway does not answer and `needs_answer`.
+        """
+        news = self.addresses.ask_again()
+        if news.silences and needs_answer:
+            raise TestBedError(problems=news.problems)
+        return news.sentences
+
     def _own_drops(self) -> Mapping[str, int]:
         own_drops = self.testbed.can.own_drops
         return {} if own_drops is None else own_drops()
@@ -243,6 +262,18 @@ class EngineTrials:
     def _own_faults(self) -> tuple[str, ...]:
         own_faults = self.testbed.can.own_faults
         return () if own_faults is None else own_faults()
+
+
+def _lost_touch(report: TrialReport, form: TrialForm) -> bool:
+    """Whether frames of a direction may have gone to an address that is no longer the gateway's: the last one was lost.
+
+    A gateway that is reset in the trial may lose the last frames by itself, but not all. Where a link is down, nobody
+    can answer.
+    """
+    if link_is_down(report):
+        return False
+    is_reset = form.reset_after_ns is not None
+    return any(direction.is_lost if is_reset else direction.ends_lost for direction in report.directions)
 
 
 def _planned_s(body: TrialRequest) -> float:

@@ -31,6 +31,15 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddressesAsked:
+    """The gateway was asked for its link-layer addresses before the first trial that a run makes, and there is news."""
+
+    run: Run
+    news: tuple[str, ...]
+    """Which addresses changed and for which it no longer answers, in sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialStarted:
     """A trial is about to be made. Trials taken from the journal have no such event."""
 
@@ -151,6 +160,7 @@ Event = (
     | ColumnEnded
     | TornLineDropped
     | RunStarted
+    | AddressesAsked
     | TrialStarted
     | HostBooting
     | TableClearing

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from gatemark.campaign.echo_trials import EchoTrials
 from gatemark.campaign.engine_trial import EngineTrials, Observed
-from gatemark.campaign.events import EventCallback, TrialStarted
+from gatemark.campaign.events import AddressesAsked, EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
@@ -43,6 +43,8 @@ class TrialMaker:
         }
         self._booted_for: tuple[int, int] | None = None
         """Run and repetition before which the gateway's host was booted the last time."""
+        self._asked_for: int | None = None
+        """Run before which the gateway was asked for its link-layer addresses the last time."""
 
     def make(
         self,
@@ -59,13 +61,13 @@ class TrialMaker:
         With `may_boot`, and if the campaign wants that, the gateway's host is booted when the gateway stopped working,
         and the trial is invalid. The capacity is another case: see `StatefulTrials`.
 
-        Raises an error if the test bed broke during the trial, which must not be replayed as a result of the gateway.
-        The same holds for a trial that was cancelled, and for one without link if `needs_link`.
+        Raises an error as `EngineTrials.make`, for what must not be replayed as a result of the gateway.
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         kind = kind_of(order)
         self._boot_if_due(order, empties_table=kind.empties_table and self.campaign.technology.is_stateful)
+        self._ask_if_due(order)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
             trial = self._makers[kind](order, loss_tolerance, needs_link)
@@ -110,6 +112,17 @@ class TrialMaker:
         if is_due and not is_first:
             self._trials.boot(order.trial_number)
 
+    def _ask_if_due(self, order: TrialOrder) -> None:
+        """Ask for the gateway's link-layer addresses before the first trial that a run makes.
+
+        Silence is no error yet: whether frames pass is seen in the trial.
+        """
+        if self._asked_for == order.run.number:
+            return
+        self._asked_for = order.run.number
+        if news := self._trials.addresses.ask_again().sentences:
+            self.on_event(AddressesAsked(run=order.run, news=news))
+
     def _boot_after(self, order: TrialOrder, why: str, rules: Rules) -> Judged:
         """Boot the gateway's host; return a trial that says nothing about the load, for the gateway was not there."""
         evidence = Evidence(
@@ -125,8 +138,8 @@ class TrialMaker:
         observed = Observed(report=evidence.report, validity=validity)
         return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
 
-    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, _needs_link: bool) -> Judged:
-        observed = self._trials.exchange(order.form.of_exchange, order.trial_number)
+    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, needs_link: bool) -> Judged:
+        observed = self._trials.exchange(order.form.of_exchange, order.trial_number, needs_link=needs_link)
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:

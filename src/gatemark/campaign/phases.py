@@ -13,7 +13,6 @@ from fractions import Fraction
 
 from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
-from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.causes.judgement import why_phase_one_failed
 from gatemark.config.stateful import time_needed_ns
@@ -333,7 +332,7 @@ def revive(trials: EngineTrials, trial_number: int, error: TestBedError) -> Boot
     if trials.testbed.can.control is None:
         raise error
     trials.testbed.can.control.restart()
-    reach_gateway(trials.engine, trials.campaign)  # its link-layer addresses may be new
+    trials.addresses.reach()  # its link-layer addresses may be new
     return None
 
 

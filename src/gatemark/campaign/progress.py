@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatemark.campaign.events import (
+    AddressesAsked,
     ColumnEnded,
     ColumnStarted,
     ColumnWarning,
@@ -102,6 +103,8 @@ class ProgressState:
                 self.run, self.repetitions, self.repetitions_done = event.run, event.repetitions, 0
                 self.bounds = None
                 self.lines.append(f"run {self._of(event.run)}: {run_words(event.run)}")
+            case AddressesAsked():
+                self.lines += [f"run {self._of(event.run)}: {sentence}" for sentence in event.news]
             case TrialStarted():
                 self.trial, self.bounds, self.stateful = event.order, event.bounds, None
                 self._begin()

@@ -3,34 +3,94 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
-from gatemark.errors import EngineError, TestBedError
+from gatemark.errors import EngineError, Problem, TestBedError
+from gatemark.trial.messages import ResolveRequest
 from gatemark.trial.request import resolve_requests
 
 POLL_S = 1.0
 
 
-def reach_gateway(engine: Engine, campaign: Campaign, *, wait_s: float = 0.0) -> None:
-    """Find the gateway's link-layer addresses; they may be new after a boot.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """How the gateway's answers differ from those before, when it is asked for its link-layer addresses again."""
 
-    With `wait_s`, links may be down and the gateway silent for so long, because its host has just booted; then they
-    have settled. Raises EngineError if the gateway does not answer, TestBedError if a link stays down.
+    changes: tuple[str, ...]
+    """Which addresses changed, in sentences."""
+    silences: tuple[str, ...]
+    """For which addresses it no longer answers, in sentences."""
+    problems: tuple[Problem, ...]
+    """The silences as the engine tells them, to be raised."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return self.changes + self.silences
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayAddresses:
+    """The gateway's link-layer addresses (RFC 826, RFC 4861), as it answered when it was last asked.
+
+    The engine sends to the address that it was last told, so asking again also heals.
     """
-    until = time.monotonic() + wait_s
-    while True:
-        try:
-            if wait_s:
-                _check_links(engine)
-            for body in resolve_requests(campaign):
-                engine.resolve(body)
-        except (EngineError, TestBedError):
-            if time.monotonic() >= until:
-                raise
-            time.sleep(min(POLL_S, wait_s))
-        else:
-            return
+
+    engine: Engine
+    campaign: Campaign
+    _known: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Address of the link layer, by side and IP address."""
+
+    def reach(self, *, wait_s: float = 0.0) -> None:
+        """Find the addresses; they may be new after a boot.
+
+        With `wait_s`, links may be down and the gateway silent for so long, because its host has just booted; then they
+        have settled. Raises EngineError if the gateway does not answer, TestBedError if a link stays down.
+        """
+        until = time.monotonic() + wait_s
+        while True:
+            try:
+                if wait_s:
+                    _check_links(self.engine)
+                for body in resolve_requests(self.campaign):
+                    self._ask(body)
+            except (EngineError, TestBedError):
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(min(POLL_S, wait_s))
+            else:
+                return
+
+    def ask_again(self) -> News:
+        """Ask for the addresses again and return what is new; the first answers of all are not.
+
+        Raises EngineError if the engine is gone, which is no silence of the gateway.
+        """
+        changes: list[str] = []
+        silences: list[str] = []
+        problems: list[Problem] = []
+        for body in resolve_requests(self.campaign):
+            try:
+                before, now = self._ask(body)
+            except EngineError as error:
+                self.engine.link()  # raises if the engine is gone
+                what = f"the gateway no longer answers for its address on the {body['side']}: {error.what}"
+                silences.append(what)
+                problems += error.problems
+            else:
+                if before not in (None, now):
+                    changes.append(
+                        f"the gateway's Ethernet address on the {body['side']} changed from {before} to {now}"
+                    )
+        return News(changes=tuple(dict.fromkeys(changes)), silences=tuple(silences), problems=tuple(problems))
+
+    def _ask(self, body: ResolveRequest) -> tuple[str | None, str]:
+        """Return the address that was known and the one that the gateway has now."""
+        asked = body["side"], body["gateway"]
+        before = self._known.get(asked)
+        self._known[asked] = str(self.engine.resolve(body)["mac"])
+        return before, self._known[asked]
 
 
 def _check_links(engine: Engine) -> None:

@@ -158,6 +158,17 @@ class DirectionResult(Facts):
         """Lost, late or faulty frames of both classes."""
         return self.foreground.undelivered + self.background.undelivered
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether frames were offered and none of them arrived, correct or not."""
+        return self.offered > 0 and all(counts.lost == counts.offered for _, counts in self.classes)
+
+    @property
+    def ends_lost(self) -> bool:
+        """Whether the last frame that was offered was lost."""
+        last = max((counts.loss.last_index for _, counts in self.classes if counts.lost), default=None)
+        return self.is_lost or (last is not None and last + 1 == self.offered)
+
 
 class Foreign(Facts):
     """Arrivals that are not frames of this trial, by kind."""
