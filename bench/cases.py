@@ -83,7 +83,7 @@ GROUPS = (
     ),
     Group(
         name="record",
-        about="what is kept of each frame; make_delay is part of four cases; find_losses and explain_losses: after a trial",
+        about="what is kept of each frame; make_delay is part of four cases; find_losses, explain_losses: afterwards",
         cases=(
             "make_delay", "mark_bitmap/real_time/threads:1", "mark_bitmap/real_time/threads:2", "add_delay",
             "put_delay_variation/real_time/threads:1", "put_delay_variation/real_time/threads:2", "find_tag",

@@ -208,6 +208,10 @@ class FaultyTransport:
                 answer = self.engine.trial(request, lambda progress: self._put(progress, number))
             elif name == "connections":
                 answer = self.engine.connections()
+            elif name == "resolve":
+                answer = self.engine.resolve(request)
+            elif name == "link":
+                answer = self.engine.link()
             else:
                 raise AssertionError(name)
         except EngineError as error:
@@ -336,7 +340,7 @@ def test_every_lie_about_every_kind_of_trial_is_an_error_of_the_engine(whole: Wh
     """Whichever line of the first few it is in."""
     kind, _, trials = whole
     lied = 0
-    for step in range(1, 20):
+    for step in range(1, 30):
         path = tmp_path / f"{step}.jsonl"
         transport = FaultyTransport(engine(), random.Random(step), {step: "lie"})
         transport.lies = (lie,)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.property.router_campaign import ROUTER
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
-from tests.trial_facts import changed
+from tests.trial_facts import blank, changed
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of, records_of
@@ -19,6 +20,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import EngineError, ResultError
 from gatemark.results.run import RunResult
+from gatemark.trial.loss import DeadRange, LossAges, LossCount, LossField, LossOfValue, LossRun, LossTable
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, EstablishedConnections
 
@@ -52,6 +54,19 @@ def with_counts(record: TrialRecord, **facts: Any) -> TrialRecord:
     return with_direction(record, foreground=changed(first(record).foreground, **facts))
 
 
+FIELD = blank(LossField, field="flow", values=9)
+TABLES = {
+    "the whole": blank(LossTable, lost=99_999_999),
+    "dead values": blank(LossTable, fields=(changed(FIELD, dead=3),)),
+    "lost frames of dead values": blank(LossTable, fields=(changed(FIELD, lost_in_dead=1),)),
+    "a value": blank(LossTable, fields=(changed(FIELD, heaviest=(LossOfValue(name="7", lost=1, arrived=0),)),)),
+    "a bit": blank(LossTable, fields=(changed(FIELD, bits=(LossCount(lost=0, arrived=1),)),)),
+    "a range": blank(LossTable, fields=(changed(FIELD, ranges=(DeadRange(first="1", last="2", values=1, lost=1),)),)),
+    "first frames": blank(LossTable, fields=(changed(FIELD, firsts=1),)),
+    "ages": blank(LossTable, ages=blank(LossAges, older=LossCount(lost=1, arrived=0))),
+}
+"""Tables of losses of which one part has more frames than the whole."""
+
 LIES = {
     "it is of trial 9 of the engine, not of 1": lambda record: with_report(record, trial_number=9),
     "not of forward": lambda record: with_direction(record, direction="reverse"),
@@ -62,6 +77,9 @@ LIES = {
     "its frames are of 84 octets, not of 64": lambda record: with_counts(record, frame_octets=84),
     "it has the phases none, not settle, learn, send, drain, rest": lambda record: with_report(record, phases=()),
     "are accounted for": lambda record: with_counts(record, lost=first(record).foreground.lost + 1),
+    "frames were lost, and 99999999 in runs": lambda record: with_direction(
+        record, longest_loss_runs=(LossRun(index=0, length=99_999_999),)
+    ),
     "by queues": lambda record: with_counts(
         record, received=first(record).foreground.received - 1, late=first(record).foreground.late + 1
     ),
@@ -72,13 +90,23 @@ LIES = {
 @pytest.mark.parametrize("words", LIES)
 def test_a_journal_with_another_report_is_refused(words: str, tmp_path: Path) -> None:
     """However well the line is forged: it has its check, and is judged as its report deserves."""
-    honest = tmp_path / "honest.jsonl"
-    run(honest, SimulatedEngine(DEVICE))
-    record = next(records_of(honest))
-    (tmp_path / "forged.jsonl").write_bytes(line_of(LIES[words](record)))
+    assert words in refusal_of(LIES[words], tmp_path)
+
+
+@pytest.mark.parametrize("part", TABLES)
+def test_a_table_of_losses_adds_up(part: str, tmp_path: Path) -> None:
+    words = "forward foreground: what lost frames differ by does not add up"
+    assert words in refusal_of(lambda record: with_counts(record, loss_table=TABLES[part]), tmp_path)
+
+
+def refusal_of(lie: Callable[[TrialRecord], TrialRecord], folder: Path) -> str:
+    """Return why a journal is refused whose first trial was forged."""
+    run(folder / "honest.jsonl", SimulatedEngine(DEVICE))
+    record = next(records_of(folder / "honest.jsonl"))
+    (folder / "forged.jsonl").write_bytes(line_of(lie(record)))
     with pytest.raises(ResultError, match="line 1: ") as caught:
-        run(tmp_path / "forged.jsonl", SimulatedEngine(DEVICE))
-    assert words in str(caught.value)
+        run(folder / "forged.jsonl", SimulatedEngine(DEVICE))
+    return str(caught.value)
 
 
 def test_a_report_of_a_lower_load_does_not_move_the_result(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class TestFields:
             lossy(frames(20_000, destination_ports=range(1, 1000)), lambda frame: frame.destination_port == 161)
         )
         assert cause.cause == "fields"
-        assert cause.what == "destination port 161"
+        assert cause.what == "frames with destination port 161"
         assert cause.explained == cause.lost
         assert cause.sentence == (
             f"all {cause.lost} lost frames have destination port 161, and no frame with it arrived"
@@ -54,39 +54,44 @@ class TestFields:
         cause = named(
             lossy(frames(20_000, destination_ports=range(1, 2000)), lambda frame: frame.destination_port in (69, 1719))
         )
-        assert sorted(cause.what.removeprefix("destination ports ").split(" and ")) == ["1719", "69"]
+        assert sorted(cause.what.removeprefix("frames with destination ports ").split(" and ")) == ["1719", "69"]
         assert "no frame with them arrived" in cause.sentence
 
     def test_ranges(self) -> None:
         cause = named(lossy(frames(50_000), lambda frame: frame.destination_port <= 1023))
-        first, last = cause.what.removeprefix("destination ports ").split(" to ")
+        first, last = cause.what.removeprefix("frames with destination ports ").split(" to ")
         assert int(first) < 20
         assert 1000 < int(last) <= 1023
 
-    @pytest.mark.parametrize(("odd", "words"), [(True, "odd source ports"), (False, "even source ports")])
+    @pytest.mark.parametrize(
+        ("odd", "words"), [(True, "frames with odd source ports"), (False, "frames with even source ports")]
+    )
     def test_parity(self, odd: bool, words: str) -> None:
         assert named(lossy(frames(20_000), lambda frame: frame.source_port % 2 == odd)).what == words
 
     def test_a_bit(self) -> None:
         cause = named(lossy(frames(20_000), lambda frame: frame.destination_port & 8 != 0))
-        assert cause.what == "bit 3 set in their destination port"
+        assert cause.what == "frames with bit 3 set in their destination port"
 
     def test_a_host(self) -> None:
         sent = frames(20_000, destination_hosts=range(256))
-        assert named(lossy(sent, lambda frame: frame.destination_host == 255)).what == "destination address 255"
+        assert (
+            named(lossy(sent, lambda frame: frame.destination_host == 255)).what
+            == "frames with destination address 255"
+        )
 
     def test_frames_with_the_value_may_arrive_as_well(self) -> None:
         """A limiter of one port."""
         sent = frames(20_000, destination_ports=range(100, 120))
         cause = named(lossy(sent, lambda frame: frame.destination_port == 107 and frame.index % 3 != 0))
-        assert cause.what == "destination port 107"
+        assert cause.what == "frames with destination port 107"
         assert f"{cause.lost} were lost" in cause.sentence
         assert not cause.is_fixed
 
     def test_some_other_losses_do_not_hide_it(self) -> None:
         sent = frames(20_000, destination_ports=range(1, 300))
         cause = named(lossy(sent, lambda frame: frame.destination_port == 161 or frame.index % 10_000 == 7))
-        assert cause.what == "destination port 161"
+        assert cause.what == "frames with destination port 161"
         assert 0.95 <= cause.explained / cause.lost < 1
         assert cause.sentence.startswith(f"{cause.explained} of {cause.lost} lost frames have")
 

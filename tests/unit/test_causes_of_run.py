@@ -69,7 +69,10 @@ class TestNoLimit:
     def test_a_filter(self) -> None:
         said = no_limit(made(40_000, filtered), made(20_000, filtered), made(1000))
         assert said is not None
-        assert "in 2 failed trials from 20.00k to 40.00k frames/s forward foreground lost destination port 161" in said
+        assert (
+            "in 2 failed trials from 20.00k to 40.00k frames/s forward foreground lost frames with destination port 161"
+            in said
+        )
 
     def test_a_filter_below_an_overload(self) -> None:
         high = made(40_000, lambda frame: filtered(frame) or token_bucket(40_000, 25_000)(frame))
@@ -149,7 +152,7 @@ class TestResult:
     def test_tells_causes(self) -> None:
         tally = TrialTally([made(40_000, filtered), made(20_000, filtered)])
         (cause,) = tally.losses
-        assert (cause.cause, cause.what, cause.trials) == ("fields", "destination port 161", 2)
+        assert (cause.cause, cause.what, cause.trials) == ("fields", "frames with destination port 161", 2)
         assert (cause.load_minimum, cause.load_maximum) == (20_000, 40_000)
         assert cause.explained == cause.lost == sum(map(filtered, SENT)) + sum(map(filtered, SENT[:20_000]))
 

@@ -113,7 +113,7 @@ def test_the_address_is_asked_again_before_each_run(tmp_path: Path) -> None:
 
 
 def test_a_gateway_that_has_no_address_any_more_is_no_throughput_of_0(tmp_path: Path) -> None:
-    with pytest.raises(TestBedError, match=r"198\.18\.0\.1 did not answer ARP") as raised:
+    with pytest.raises(TestBedError, match=r"198\.18\.0\.1 did not answer ARP on port simulated") as raised:
         measured(tmp_path / "j", engine_of(silent_from_trial=3))
     assert len(raised.value.problems) == 2  # one for each side
     (number, reasons), *_ = reasons_of_invalid(tmp_path / "j")
@@ -135,7 +135,7 @@ def test_silence_before_a_run_is_said_and_no_error_as_long_as_frames_pass(tmp_pa
         def resolve(self, body: Any) -> JsonObject:
             self.asked += 1
             if self.asked > 2:
-                raise EngineError(what="198.18.0.1 did not answer ARP", where=body["side"], fix="")
+                raise EngineError(what="198.18.0.1 did not answer ARP on port simulated", where=body["side"], fix="")
             return super().resolve(body)
 
     events = list[Event]()
@@ -143,7 +143,9 @@ def test_silence_before_a_run_is_said_and_no_error_as_long_as_frames_pass(tmp_pa
     measured(tmp_path / "j", engine, campaign(sizes=(64, 128)), on_event=events.append)
     assert reasons_of_invalid(tmp_path / "j") == []
     (asked,) = (event for event in events if isinstance(event, AddressesAsked))
-    assert asked.news[0] == ("the gateway no longer answers for its address on the left: 198.18.0.1 did not answer ARP")
+    assert asked.news[0] == (
+        "the gateway no longer answers for its address on the left: 198.18.0.1 did not answer ARP on port simulated"
+    )
 
 
 def test_an_engine_that_dies_meanwhile_is_no_silent_gateway(tmp_path: Path) -> None:

@@ -32,6 +32,17 @@ inline constexpr std::array<std::string_view, 10> loss_field_names{
     "source_port", "destination_port", "source_host", "destination_host", "destination_network", "customer_edge",
     "connection",  "host_pair",        "flow",        "index_residue"};
 
+struct LossCount {
+    std::uint64_t lost = 0, arrived = 0;
+};
+
+/// Frames of connections that had been silent for some time or longer, and all frames whose silence
+/// is known. The time is that which tells lost frames best from the others.
+struct LossAges {
+    std::chrono::nanoseconds silent{};
+    LossCount older, all;
+};
+
 /// Which frames of a class were lost, by what they differ by: a frame is a function of its index,
 /// so all fields of a frame that never arrived are known. Made after the trial, from at most
 /// `examined_max` lost frames and as many that arrived; it takes up to 5 MB meanwhile.
@@ -40,9 +51,8 @@ struct LossTable {
     static constexpr std::size_t heaviest_kept = 8, ranges_kept = 8, values_tracked_max = 1U << 14U;
     static constexpr std::uint64_t modulus_max = 64;
 
-    struct Count {
-        std::uint64_t lost = 0, arrived = 0;
-    };
+    using Count = LossCount;
+    using Ages = LossAges;
     struct Value {
         std::string name;  ///< for people: a port, an address, a number, or both ends of a flow
         Count count;
@@ -65,12 +75,6 @@ struct LossTable {
         std::vector<Value> heaviest;          ///< values with most losses, at most `heaviest_kept`
         std::vector<Range> ranges;            ///< those with most losses, ascending; of ports, hosts and networks
         std::vector<Count> bits;              ///< frames in whose value a bit is set, lowest first; of ports and hosts
-    };
-    /// Frames of connections that had been silent for some time or longer, and all frames whose
-    /// silence is known. The time is that which tells lost frames best from the others.
-    struct Ages {
-        std::chrono::nanoseconds silent{};
-        Count older, all;
     };
     Count examined;
     std::vector<Field> fields;  ///< those with more than one value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ from gatemark.trial.messages import ResolveRequest
 from gatemark.trial.request import resolve_requests
 
 POLL_S = 1.0
+SILENT = re.compile(r"did not answer [\w ]+ on port ")
+"""What the engine says of a gateway that is asked for an address and is silent, and of nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,7 @@ class GatewayAddresses:
     def ask_again(self) -> News:
         """Ask for the addresses again and return what is new; the first answers of all are not.
 
-        Raises EngineError if the engine is gone, which is no silence of the gateway.
+        Raises EngineError if the engine cannot ask or is gone, which is no silence of the gateway.
         """
         changes: list[str] = []
         silences: list[str] = []
@@ -74,7 +77,8 @@ class GatewayAddresses:
             try:
                 before, now = self._ask(body)
             except EngineError as error:
-                self.engine.link()  # raises if the engine is gone
+                if SILENT.search(error.what) is None:
+                    raise
                 what = f"the gateway no longer answers for its address on the {body['side']}: {error.what}"
                 silences.append(what)
                 problems += error.problems

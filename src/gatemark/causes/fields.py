@@ -99,7 +99,7 @@ def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause
     return losses.cause(
         "fields",
         f"{losses.share_words(part.lost, field.lost)} {part.words}{also}",
-        what=part.words,
+        what=f"frames with {part.words}",
         explained=losses.scaled(part.lost, field.lost),
         chance=chance,
         field=field.field,

@@ -44,7 +44,7 @@ def explain(losses: Losses) -> Cause | None:
         return losses.cause(
             "flows",
             sentence,
-            what=f"some {words} lose everything",
+            what=f"all frames of some {words}",
             explained=losses.scaled(field.lost_in_dead, field.lost),
             chance=chance,
             field=field.field,

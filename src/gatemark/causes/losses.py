@@ -109,9 +109,7 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
     counters = {} if host is None else host.counters
     dropped = None
     if report.connections is not None:
-        dropped = max(
-            sum(port.peer_queue_drops for port in report.ports.values()), *queue_counts(counters).values(), 0, 0
-        )
+        dropped = max(sum(port.peer_queue_drops for port in report.ports.values()), *queue_counts(counters).values())
     for direction in report.directions:
         classes: tuple[TrafficClass, ...] = ("foreground", "background")
         for traffic_class in classes:

@@ -56,7 +56,7 @@ def queue(losses: Losses) -> Cause | None:
         return None
     if losses.queue_drops is not None and losses.queue_drops < QUEUE_SHARE * losses.lost_in_trial:
         return None
-    first = next(number for number, lost in enumerate(loss.by_slice) if lost)
+    first = next((number for number, lost in enumerate(loss.by_slice) if lost), len(loss.by_slice))
     slices = loss.by_slice[first:]
     if sum(1 for lost in slices if lost) < SLICES_SHARE * len(slices) or len(slices) < SLICES_MIN:
         return None

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 LEAD = (
     "A frame is a function of its number, so all fields of a frame that never arrived are known. What is said here sets"
     " at least 95 % of the lost frames of a trial apart from those that arrived, and chance would show it in less than"
-    " one of a million trials. It is asked of failed trials that count, and changes no verdict."
+    " one of a million trials. Where nothing does, frames were lost at random, or by a queue that overflowed: the"
+    " ordinary end of a search. It is asked of failed trials that count, and changes no verdict."
 )
 SHOWN_MAX = 4
 """Trials that are plotted."""

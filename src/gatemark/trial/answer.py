@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import get_args
 
 from gatemark.config.model import Campaign
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.echo_request import echo_request
+from gatemark.trial.loss import LossCount, LossTable
 from gatemark.trial.messages import Echo, TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.report import PhaseName, TrialReport, arriving_at
+from gatemark.trial.report import Counts, PhaseName, TrialReport, arriving_at
 from gatemark.trial.request import trial_request
 
 STEPS_MAX = 16
@@ -172,6 +173,32 @@ def _differing_sums(report: TrialReport) -> Iterator[str]:
                 yield f"{way.direction} {name}: of {counts.offered} frames {counts.accounted} are accounted for"
             if sum(counts.loss.by_slice) not in (0, counts.lost):
                 yield f"{way.direction} {name}: {counts.lost} frames were lost, and {sum(counts.loss.by_slice)} by time"
+            if counts.loss_table is not None and not _adds_up(counts.loss_table, counts):
+                yield f"{way.direction} {name}: what lost frames differ by does not add up"
+        in_runs, lost = sum(run.length for run in way.longest_loss_runs), sum(counts.lost for _, counts in way.classes)
+        if in_runs > lost:
+            yield f"{way.direction}: {lost} frames were lost, and {in_runs} in runs"
+
+
+def _adds_up(table: LossTable, counts: Counts) -> bool:
+    """Whether no part of a table of losses has more frames than the whole."""
+    wholes: list[tuple[LossCount, Iterable[LossCount]]] = [(table, table.fields)]
+    wholes += [(field, (*field.heaviest, *field.bits)) for field in table.fields]
+    if table.ages is not None:
+        wholes.append((table.ages, (table.ages.older,)))
+    return (
+        table.lost <= counts.lost
+        and table.arrived <= counts.offered - counts.lost
+        and all(part.lost <= whole.lost and part.arrived <= whole.arrived for whole, parts in wholes for part in parts)
+        and all(
+            field.dead <= field.losing <= field.values
+            and field.lost_in_dead <= field.lost
+            and sum(run.lost for run in field.ranges) <= field.lost_in_dead
+            and sum(value.lost for value in field.heaviest) <= field.lost
+            and (field.firsts is None or field.firsts <= min(field.lost, field.values))
+            for field in table.fields
+        )
+    )
 
 
 def record_mismatches(campaign: Campaign, record: TrialRecord) -> Iterator[str]:
