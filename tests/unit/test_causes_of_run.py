@@ -60,6 +60,10 @@ def random_loss(share: float, seed: int = 1) -> Any:
     return lambda _: drawn.random() < share
 
 
+def every(number: int) -> Any:
+    return lambda frame: frame.index % number == number - 1
+
+
 def token_bucket(load: int, capacity: int) -> Any:
     """Passes `capacity` frames/s of `load`, after a queue of 100 frames is full."""
     return lambda frame: frame.index > 100 and (frame.index + 1) * capacity // load == frame.index * capacity // load
@@ -97,6 +101,14 @@ class TestNoLimit:
         assert no_limit(high, made(35_000, random_loss(0.02, 2))) is None
         assert no_limit(made(40_000, random_loss(0.2)), low) is None
 
+    def test_frames_in_turn_at_loads_far_apart(self) -> None:
+        """A limiter with no queue loses every n-th frame too, but of another n at another load."""
+        high, low = made(40_000, every(5)), made(20_000, every(5))
+        assert {cause.cause for trial in (high, low) for cause in trial.causes} == {"residue"}
+        assert no_limit(high, low) is not None
+        assert no_limit(low) is None
+        assert no_limit(made(40_000, every(3)), low) is None
+
     def test_trials_that_do_not_count(self) -> None:
         invalid = changed(made(40_000, filtered), validity=Validity(valid=False), verdict=None, causes=())
         assert no_limit(invalid) is None
@@ -123,6 +135,12 @@ class TestSameFrames:
 
     def test_at_one_load_a_gateway_may_do_the_same_again(self) -> None:
         assert no_limit(*(made(20_000, self.loses, repetition=number) for number in range(4))) is None
+
+    def test_arrived_in_another_trial_that_failed(self) -> None:
+        """However many others lost them: they may be among what an overload loses."""
+        failed = [made(load, self.loses) for load in (40_000, 30_000, 25_000, 20_000)]
+        assert no_limit(*failed) is not None
+        assert no_limit(*failed, made(35_000, lambda frame: frame.index == 18_000)) is None
 
     def test_arrived_in_a_trial_that_passed(self) -> None:
         failed = [made(load, self.loses) for load in (40_000, 25_000, 20_000)]

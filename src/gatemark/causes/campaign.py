@@ -13,6 +13,8 @@ from gatemark.units import format_rate
 
 FEW_LOST = 20
 """Of fewer lost frames it may not be possible to say why, without another cause than in other trials."""
+AT_OTHER_LOADS = frozenset(("uniform", "residue"))
+"""Causes of which one load does not tell whether they depend on it."""
 LOADS_APART = Fraction(3, 2)
 """A loss of the same share is independent of the load if the loads differ by this factor at least."""
 SHARES_APART = 2
@@ -120,11 +122,11 @@ def _fixed_words(failures: Iterable[_Failure]) -> str | None:
     if explained is None or not explained.causes:
         return None
     first = explained.causes[0]
-    if not all(cause.is_fixed or cause.cause == "uniform" for cause in explained.causes):
+    if not all(cause.is_fixed or cause.cause in AT_OTHER_LOADS for cause in explained.causes):
         return None
     name = f"{first.direction} {first.traffic_class}"
     alike = [failure for failure in ascending if any(_is_same(cause, first) for cause in failure.causes)]
-    if first.cause == "uniform":
+    if first.cause in AT_OTHER_LOADS:
         share = explained.shares[name]
         alike = [
             failure
@@ -140,4 +142,6 @@ def _fixed_words(failures: Iterable[_Failure]) -> str | None:
 
 
 def _is_same(cause: Cause, other: Cause) -> bool:
-    return (cause.cause, cause.direction, cause.traffic_class) == (other.cause, other.direction, other.traffic_class)
+    """Whether two trials lost frames by the same: of frames in turn, by the same turn."""
+    kinds = [(each.cause, each.direction, each.traffic_class) for each in (cause, other)]
+    return kinds[0] == kinds[1] and (cause.cause != "residue" or cause.what == other.what)

@@ -1,7 +1,8 @@
 """Every n-th frame is lost: something takes frames in turn, such as queues or next hops, and one of them loses its own.
 
 Rule: the index in the direction modulo n, for an n up to 64, holds at least 95 % of the lost frames in residues of
-which nothing arrived. Error: `losses.chance_of`, for any choice of as many residues.
+which nothing arrived. A limiter with no queue does the same at some loads, so it takes other loads to say that this one
+is no limit. Error: `losses.chance_of`, for any choice of as many residues.
 """
 
 from __future__ import annotations
@@ -37,5 +38,4 @@ def explain(losses: Losses) -> Cause | None:
         explained=losses.scaled(inside, field.lost),
         chance=chance,
         field=field.field,
-        is_fixed=True,
     )

@@ -1,7 +1,7 @@
 """The same frames are lost at every load: a frame is a function of its index, so it is the same one in every trial.
 
-Rule: every frame that was lost in the failed trial with the lowest load was also lost in trials with other loads, and
-arrived in none. Error: if a trial loses a share of its frames without regard to which they are, that share to the power
+Rule: every frame that was lost in the failed trial with the lowest load was also lost in all others of which the lost
+frames are known, at other loads too, and arrived in no trial that passed. Error: if a trial loses a share of its frames without regard to which they are, that share to the power
 of the number of frames is the chance that all of them are among it; the chances of the trials are multiplied.
 """
 
@@ -64,13 +64,14 @@ def same_frames(name: str, failed: Iterable[Lost], arrived: int) -> str | None:
     ascending = sorted(failed, key=lambda lost: lost.load)
     if len(ascending) < 2 or arrived > ascending[0].runs[0].index:
         return None
-    first = ascending[0]
-    alike = [lost for lost in ascending[1:] if all(lost.holds(run) for run in first.runs)]
-    chance = math.log(TRIED) + sum(first.count * math.log(lost.count / lost.offered) for lost in alike)
-    if chance > math.log(CHANCE_MAX) or alike[-1].load == first.load:
+    first, *others = ascending
+    if others[-1].load == first.load or not all(lost.holds(run) for lost in others for run in first.runs):
+        return None
+    chance = math.log(TRIED) + sum(first.count * math.log(lost.count / lost.offered) for lost in others)
+    if chance > math.log(CHANCE_MAX):
         return None
     return (
-        f"in {len(alike) + 1} failed trials from {format_rate(first.load)} to {format_rate(alike[-1].load)} frames/s"
+        f"in {len(ascending)} failed trials from {format_rate(first.load)} to {format_rate(others[-1].load)} frames/s"
         f" {name} lost {_frames_words(first)}"
     )
 
