@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from gatemark.causes.losses import Losses, chance_of, is_claimed, stands_out
+from gatemark.causes.losses import Losses, claimed_chance
 from gatemark.trial.cause import Cause
 from gatemark.units import format_duration_ns
 
@@ -19,10 +19,8 @@ def explain(losses: Losses) -> Cause | None:
     if ages is None:
         return None
     older = ages.older
-    if not stands_out(lost_inside=older.lost, inside=older.offered, lost=ages.lost, offered=ages.offered):
-        return None
-    chance = chance_of(ages.lost, older.lost, older.offered / ages.offered, math.log(ages.offered))
-    if not is_claimed(ages.lost, older.lost, chance):
+    chance = claimed_chance(older, ages, math.log(ages.offered))
+    if chance is None:
         return None
     silent = format_duration_ns(_rounded(ages.silent_ns))
     others = f"; of {older.offered:,} such frames {older.lost:,} were lost" if older.arrived else ", and none arrived"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gatemark.causes.losses import EXPLAINED_MIN, Losses, chance_of, choices_among, is_claimed, stands_out
+from gatemark.causes.losses import EXPLAINED_MIN, Losses, choices_among, claimed_chance
 from gatemark.trial.cause import Cause
 from gatemark.trial.loss import LossCount, LossField, LossFieldName
 
@@ -35,14 +35,9 @@ class Part:
     words: str
     names: int
     """Values or ranges that are named."""
-    lost: int
-    arrived: int
+    count: LossCount
     choices: float
     """Natural logarithm of the number of ways to choose as many values."""
-
-    @property
-    def inside(self) -> int:
-        return self.lost + self.arrived
 
 
 def explain(losses: Losses) -> Cause | None:
@@ -54,10 +49,8 @@ def explain(losses: Losses) -> Cause | None:
 def _claims(losses: Losses, field: LossField) -> Iterator[tuple[float, Cause]]:
     """Yield what may be claimed of a field; the least is what chance would show least, with a price for each word."""
     for part in _parts(field):
-        if not stands_out(lost_inside=part.lost, inside=part.inside, lost=field.lost, offered=field.offered):
-            continue
-        chance = chance_of(field.lost, part.lost, part.inside / field.offered, part.choices)
-        if is_claimed(field.lost, part.lost, chance):
+        chance = claimed_chance(part.count, field, part.choices)
+        if chance is not None:
             yield chance + PRICE * part.names, _cause(losses, field, part, chance)
 
 
@@ -70,19 +63,21 @@ def _parts(field: LossField) -> Iterator[Part]:
         if lost >= EXPLAINED_MIN * field.lost:
             words = f"{name if number == 1 else names} {listed([chosen.name for chosen in field.heaviest[:number]])}"
             choices = choices_among(field.values, number)
-            yield Part(words=words, names=number, lost=lost, arrived=arrived, choices=choices)
+            yield Part(words=words, names=number, count=LossCount(lost=lost, arrived=arrived), choices=choices)
     if field.ranges:
         runs = [run.first if run.first == run.last else f"{run.first} to {run.last}" for run in field.ranges]
         held = sum(run.lost for run in field.ranges)
         choices = 2 * len(runs) * math.log(max(2, field.values))
-        yield Part(words=f"{names} {listed(runs)}", names=len(runs), lost=held, arrived=0, choices=choices)
+        yield Part(
+            words=f"{names} {listed(runs)}", names=len(runs), count=LossCount(lost=held, arrived=0), choices=choices
+        )
     for number, bit in enumerate(field.bits):
         states = ("odd", "even") if number == 0 else (f"bit {number} set in", f"bit {number} clear in")
         choices = math.log(2 * len(field.bits))
         without = LossCount(lost=field.lost - bit.lost, arrived=field.arrived - bit.arrived)
         for state, part in zip(states, (bit, without), strict=True):
             words = _of_bit(state, names, name)
-            yield Part(words=words, names=1, lost=part.lost, arrived=part.arrived, choices=choices)
+            yield Part(words=words, names=1, count=part, choices=choices)
 
 
 def _of_bit(state: str, names: str, name: str) -> str:
@@ -92,18 +87,19 @@ def _of_bit(state: str, names: str, name: str) -> str:
 def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause:
     one_value = part.words.startswith(f"{WORDS[field.field]} ")
     them = "it" if one_value else "them"
-    if part.arrived:
-        also = f"; of {part.inside:,} frames with {them} {part.lost:,} were lost"
+    lost = part.count.lost
+    if part.count.arrived:
+        also = f"; of {part.count.offered:,} frames with {them} {lost:,} were lost"
     else:
         also = f", and no frame with {them} arrived"
     return losses.cause(
         "fields",
-        f"{losses.share_words(part.lost, field.lost)} {part.words}{also}",
+        f"{losses.share_words(lost, field.lost)} {part.words}{also}",
         what=f"frames with {part.words}",
-        explained=losses.scaled(part.lost, field.lost),
+        explained=losses.scaled(lost, field.lost),
         chance=chance,
         field=field.field,
-        is_fixed=part.arrived == 0,
+        is_fixed=part.count.arrived == 0,
     )
 
 

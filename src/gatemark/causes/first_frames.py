@@ -7,8 +7,9 @@ edge, and it is a tenth of all frames at most. Error: `losses.chance_of`; said o
 from __future__ import annotations
 
 from gatemark.causes.flows import WORDS
-from gatemark.causes.losses import Losses, chance_of, is_claimed, stands_out
+from gatemark.causes.losses import Losses, claimed_chance
 from gatemark.trial.cause import Cause
+from gatemark.trial.loss import LossCount
 
 
 def explain(losses: Losses) -> Cause | None:
@@ -17,10 +18,9 @@ def explain(losses: Losses) -> Cause | None:
         field = losses.field(name)
         if field is None or not field.firsts:
             continue
-        if not stands_out(lost_inside=field.firsts, inside=field.values, lost=field.lost, offered=field.offered):
-            continue
-        chance = chance_of(field.lost, field.firsts, field.values / field.offered, 0.0)
-        if is_claimed(field.lost, field.firsts, chance):
+        first = LossCount(lost=field.firsts, arrived=field.values - field.firsts)
+        chance = claimed_chance(first, field, 0.0)
+        if chance is not None:
             sentence = (
                 f"{field.firsts:,} of {field.lost:,} lost frames were the first of the {field.values:,} {words} that"
                 " frames were sent in"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatemark.causes.losses import Losses, chance_of, choices_among, is_claimed, stands_out
+from gatemark.causes.losses import Losses, choices_among, claimed_chance
 from gatemark.trial.cause import Cause
-from gatemark.trial.loss import LossFieldName
+from gatemark.trial.loss import LossCount, LossFieldName
 
 WORDS: Mapping[LossFieldName, str] = {
     "customer_edge": "customer edges",
@@ -29,13 +29,9 @@ def explain(losses: Losses) -> Cause | None:
         field = losses.field(name)
         if field is None or field.dead == field.values:
             continue
-        if not stands_out(
-            lost_inside=field.lost_in_dead, inside=field.lost_in_dead, lost=field.lost, offered=field.offered
-        ):
-            continue
-        choices = choices_among(field.values, field.dead)
-        chance = chance_of(field.lost, field.lost_in_dead, field.lost_in_dead / field.offered, choices)
-        if not is_claimed(field.lost, field.lost_in_dead, chance):
+        dead = LossCount(lost=field.lost_in_dead, arrived=0)
+        chance = claimed_chance(dead, field, choices_among(field.values, field.dead))
+        if chance is None:
             continue
         examples = "; ".join(value.name for value in field.heaviest[:3] if not value.arrived)
         others = "nothing" if field.losing == field.dead else f"{field.lost - field.lost_in_dead:,} frames together"

@@ -10,7 +10,7 @@ from gatemark.trial.cause import Cause, CauseName, TrafficClass
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import queue_counts
-from gatemark.trial.loss import LossField, LossFieldName, LossTable
+from gatemark.trial.loss import LossCount, LossField, LossFieldName, LossTable
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
@@ -148,14 +148,20 @@ def is_claimed(lost: int, explained: int, chance: float) -> bool:
     return explained >= EXPLAINED_MIN * lost and chance <= math.log(CHANCE_MAX)
 
 
+def claimed_chance(part: LossCount, whole: LossCount, choices: float) -> float | None:
+    """Return `chance_of` the losses of a part of some frames; None if it may not be claimed that it sets them apart.
+
+    In the part frames are lost at least `RATIO_MIN` times as often as outside, and it holds enough of the losses.
+    """
+    outside, lost_outside = whole.offered - part.offered, whole.lost - part.lost
+    if part.offered <= 0 or outside <= 0 or part.lost * outside < RATIO_MIN * lost_outside * part.offered:
+        return None
+    chance = chance_of(whole.lost, part.lost, part.offered / whole.offered, choices)
+    return chance if is_claimed(whole.lost, part.lost, chance) else None
+
+
 def choices_among(values: int, chosen: int) -> float:
     """Return the natural logarithm of the number of ways to choose some of the values."""
     if not 0 < chosen < values:
         return 0.0
     return math.lgamma(values + 1) - math.lgamma(chosen + 1) - math.lgamma(values - chosen + 1)
-
-
-def stands_out(*, lost_inside: int, inside: int, lost: int, offered: int) -> bool:
-    """Whether frames are lost at least `RATIO_MIN` times as often inside a part of what was offered as outside."""
-    outside, lost_outside = offered - inside, lost - lost_inside
-    return inside > 0 and outside > 0 and lost_inside * outside >= RATIO_MIN * lost_outside * inside

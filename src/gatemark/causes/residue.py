@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 from gatemark.causes.fields import listed
-from gatemark.causes.losses import Losses, chance_of, choices_among, is_claimed, stands_out
+from gatemark.causes.losses import Losses, choices_among, claimed_chance
 from gatemark.trial.cause import Cause
+from gatemark.trial.loss import LossCount
 
 MODULUS_MAX = 64
 
@@ -22,11 +23,9 @@ def explain(losses: Losses) -> Cause | None:
     if field is None or not field.modulus or len(field.heaviest) < field.dead:
         return None
     inside = field.lost_in_dead
-    if not stands_out(lost_inside=inside, inside=inside, lost=field.lost, offered=field.offered):
-        return None
     choices = math.log(MODULUS_MAX) + choices_among(field.modulus, field.dead)
-    chance = chance_of(field.lost, inside, inside / field.offered, choices)
-    if not is_claimed(field.lost, inside, chance):
+    chance = claimed_chance(LossCount(lost=inside, arrived=0), field, choices)
+    if chance is None:
         return None
     named = listed(sorted((value.name for value in field.heaviest if not value.arrived), key=int))
     numbers, are = ("number", "is") if field.dead == 1 else ("numbers", "are")

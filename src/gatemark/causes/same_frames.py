@@ -1,8 +1,9 @@
 """The same frames are lost at every load: a frame is a function of its index, so it is the same one in every trial.
 
 Rule: every frame that was lost in the failed trial with the lowest load was also lost in all others of which the lost
-frames are known, at other loads too, and arrived in no trial that passed. Error: if a trial loses a share of its frames without regard to which they are, that share to the power
-of the number of frames is the chance that all of them are among it; the chances of the trials are multiplied.
+frames are known, at other loads too, and arrived in no trial that passed. Error: if a trial loses a share of its frames
+without regard to which they are, that share to the power of the number of frames is the chance that all of them are
+among it; the chances of the trials are multiplied.
 """
 
 from __future__ import annotations
