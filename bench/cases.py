@@ -91,6 +91,7 @@ GROUPS = (
             "find_losses/percent:50/in_a_row:1", "find_losses/percent:50/in_a_row:8",
             "find_losses/percent:100/in_a_row:1",
             "explain_losses/per_1000:1", "explain_losses/per_1000:63", "explain_losses/per_1000:500",
+            "find_loss_ages/connections:10000", "find_loss_ages/connections:10000000",
         ),
     ),
     Group(

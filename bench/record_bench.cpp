@@ -3,6 +3,7 @@
 #include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
+#include "record/loss_ages.hpp"
 #include "record/loss_table.hpp"
 #include "streams.hpp"
 #include "tick_counter.hpp"
@@ -135,6 +136,30 @@ void explain_losses(benchmark::State& state) {
     state.counters["lost"] = static_cast<double>(lost);
 }
 
+/// How long the connections of lost frames had been silent, in both directions of a trial with as
+/// many frames as are ever gone through.
+void find_loss_ages(benchmark::State& state) {
+    const auto connections = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream replies = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
+    const frame::Stream requests = connection_stream(frame::Role::initiator, connections, Choice::pseudorandom);
+    const pace::Mix mix{1, 1};
+    const std::array<std::uint64_t, 1> end{record::aged_frames_max};
+    record::ArrivalBitmap bitmap;
+    bitmap.reset(end[0]);
+    for (std::uint64_t i = 0; i < end[0]; ++i) {
+        if (mix_bits(i) % 10 != 0) {
+            bitmap.mark(i);
+        }
+    }
+    const record::UsedDirection first{&bitmap, &mix, &replies, end, 1'000'000}, second{&bitmap, &mix, &requests, end, 1'000'000};
+    TickCounter counter{state};
+    for (auto unused : state) {
+        benchmark::DoNotOptimize(
+            record::find_loss_ages({first, second}, connections, [](std::uint64_t) { return std::chrono::nanoseconds{-1'000'000'000}; }));
+        counter.add(2 * end[0]);
+    }
+}
+
 BENCHMARK(make_delay);  // what the cases below spend on computing the delay
 BENCHMARK(mark_bitmap)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(add_delay);
@@ -143,6 +168,7 @@ BENCHMARK(find_tag);
 BENCHMARK(add_lateness);
 BENCHMARK(find_losses)->ArgNames({"percent", "in_a_row"})->Args({0, 1})->Args({1, 1})->Args({50, 1})->Args({50, 8})->Args({100, 1});
 BENCHMARK(explain_losses)->ArgName("per_1000")->Arg(1)->Arg(63)->Arg(500)->Unit(benchmark::kMillisecond);
+BENCHMARK(find_loss_ages)->ArgName("connections")->Arg(10'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -9,6 +9,36 @@ namespace gatemark::record {
 
 namespace {
 
+/// Calls take(first, missing) for each 64 frames from `first` on, below `end`, of which any are
+/// missing.
+template <class Take>
+void for_missing(const ArrivalBitmap& arrivals, std::uint64_t end, Take&& take) {
+    for (std::uint64_t first_of_block = 0; first_of_block < end; first_of_block += ArrivalBitmap::block_frames) {
+        const std::uint64_t block = first_of_block / ArrivalBitmap::block_frames;
+        if (arrivals.known_full(block)) {
+            continue;
+        }
+        std::uint64_t first = first_of_block;
+        for (const std::uint64_t word : arrivals.words_of(block)) {
+            if (word != ArrivalBitmap::full_word && first < end) {
+                take(first, ~word);
+            }
+            first += ArrivalBitmap::word_frames;
+        }
+    }
+}
+
+/// Calls take(first, length) for each run of ones, from the lowest bit of a word on.
+template <class Take>
+void for_runs(std::uint64_t word, Take&& take) {
+    while (word != 0) {
+        const auto first = static_cast<unsigned>(std::countr_zero(word));
+        const auto length = static_cast<unsigned>(std::countr_one(word >> first));
+        take(first, length);
+        word = first + length == ArrivalBitmap::word_frames ? 0 : word >> (first + length) << (first + length);
+    }
+}
+
 /// Adds lost frames of one class in order of their index.
 class LossRecorder {
 public:
@@ -62,12 +92,7 @@ private:
     [[nodiscard]] bool continues_at(std::uint64_t number_in_class) const { return facts_.lost != 0 && number_in_class == last_number_ + 1; }
 
     void add_runs(std::uint64_t first, std::uint64_t missing) {
-        while (missing != 0) {
-            const auto start = static_cast<unsigned>(std::countr_zero(missing));
-            const auto length = static_cast<unsigned>(std::countr_one(missing >> start));
-            add(first + start, first + start, length);
-            missing = start + length == 64 ? 0 : missing >> (start + length) << (start + length);
-        }
+        for_runs(missing, [&](unsigned start, unsigned length) { add(first + start, first + start, length); });
     }
 
     [[nodiscard]] static std::uint64_t longest_in(std::uint64_t missing) {
@@ -185,44 +210,22 @@ private:
 std::vector<LossFacts::Run> find_longest_runs(const ArrivalBitmap& arrivals, std::span<const std::uint64_t> offered_end) {
     LongestRuns runs;
     const std::uint64_t end = std::min(arrivals.frame_count(), *std::ranges::min_element(offered_end));
-    for (std::uint64_t first_of_block = 0; first_of_block < end; first_of_block += ArrivalBitmap::block_frames) {
-        if (arrivals.known_full(first_of_block / ArrivalBitmap::block_frames)) {
-            continue;
-        }
-        std::uint64_t first = first_of_block;
-        for (const std::uint64_t word : arrivals.words_of(first_of_block / ArrivalBitmap::block_frames)) {
-            const std::uint64_t frames = first >= end ? 0 : end - first;
-            std::uint64_t missing = frames >= ArrivalBitmap::word_frames ? ~word : ~word & ((std::uint64_t{1} << frames) - 1);
-            while (missing != 0) {
-                const auto start = static_cast<unsigned>(std::countr_zero(missing));
-                const auto length = static_cast<unsigned>(std::countr_one(missing >> start));
-                if (length > runs.shortest_kept() || start == 0 || start + length == ArrivalBitmap::word_frames) {
-                    runs.add(first + start, length);
-                }
-                missing = start + length == ArrivalBitmap::word_frames ? 0 : missing >> (start + length) << (start + length);
+    for_missing(arrivals, end, [&](std::uint64_t first, std::uint64_t missing) {
+        const std::uint64_t frames = end - first;
+        const std::uint64_t offered = frames >= ArrivalBitmap::word_frames ? ~std::uint64_t{0} : (std::uint64_t{1} << frames) - 1;
+        for_runs(missing & offered, [&](unsigned start, unsigned length) {
+            if (length > runs.shortest_kept() || start == 0 || start + length == ArrivalBitmap::word_frames) {
+                runs.add(first + start, length);
             }
-            first += ArrivalBitmap::word_frames;
-        }
-    }
+        });
+    });
     return runs.take();
 }
 
 LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std::span<const std::uint64_t> offered_end) {
     LossByClass losses;
     LossFinder finder{losses, arrivals.frame_count(), mix, offered_end};
-    for (std::uint64_t first_of_block = 0; first_of_block < finder.end(); first_of_block += ArrivalBitmap::block_frames) {
-        const std::uint64_t block = first_of_block / ArrivalBitmap::block_frames;
-        if (arrivals.known_full(block)) {
-            continue;
-        }
-        std::uint64_t first = first_of_block;
-        for (const std::uint64_t word : arrivals.words_of(block)) {
-            if (word != ArrivalBitmap::full_word && first < finder.end()) {
-                finder.take(first, ~word);
-            }
-            first += ArrivalBitmap::word_frames;
-        }
-    }
+    for_missing(arrivals, finder.end(), [&](std::uint64_t first, std::uint64_t missing) { finder.take(first, missing); });
     return losses;
 }
 
@@ -230,21 +233,14 @@ LossFacts find_losses_among(const ArrivalBitmap& arrivals, std::uint64_t end, co
     LossFacts losses;
     LossRecorder recorder{losses, arrivals.frame_count()};
     end = std::min(end, arrivals.frame_count());
-    for (std::uint64_t first_of_block = 0; first_of_block < end; first_of_block += ArrivalBitmap::block_frames) {
-        if (arrivals.known_full(first_of_block / ArrivalBitmap::block_frames)) {
-            continue;
-        }
-        std::uint64_t first = first_of_block;
-        for (const std::uint64_t word : arrivals.words_of(first_of_block / ArrivalBitmap::block_frames)) {
-            for (std::uint64_t missing = ~word; missing != 0; missing &= missing - 1) {
-                const std::uint64_t index = first + static_cast<std::uint64_t>(std::countr_zero(missing));
-                if (index < end && was_offered(index)) {
-                    recorder.add(index, index, 1);
-                }
+    for_missing(arrivals, end, [&](std::uint64_t first, std::uint64_t missing) {
+        for (; missing != 0; missing &= missing - 1) {
+            const std::uint64_t index = first + static_cast<std::uint64_t>(std::countr_zero(missing));
+            if (index < end && was_offered(index)) {
+                recorder.add(index, index, 1);
             }
-            first += ArrivalBitmap::word_frames;
         }
-    }
+    });
     return losses;
 }
 

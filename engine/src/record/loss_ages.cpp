@@ -27,10 +27,15 @@ class Frames {
 public:
     explicit Frames(const UsedDirection& of) : of_{of} {
         if (of.stream != nullptr && !of.offered_end.empty()) {
-            end_ = std::min({of.arrivals->frame_count(), *std::ranges::max_element(of.offered_end), LossAgesLimits::frames_max});
+            end_ = std::min({of.arrivals->frame_count(), *std::ranges::max_element(of.offered_end), aged_frames_max});
         }
     }
     [[nodiscard]] bool at_end() const { return index_ >= end_; }
+    [[nodiscard]] std::uint64_t count() const { return end_; }
+    /// Whether the next frame is due no later than that of the other direction.
+    [[nodiscard]] bool is_before(const Frames& other) const {
+        return static_cast<Wide>(index_) * other.of_.frames_per_second <= static_cast<Wide>(other.index_) * of_.frames_per_second;
+    }
     [[nodiscard]] nanoseconds due() const {
         constexpr std::uint64_t second = 1'000'000'000;
         return nanoseconds{static_cast<std::int64_t>(static_cast<Wide>(index_) * second / of_.frames_per_second)};
@@ -50,6 +55,12 @@ private:
     const UsedDirection& of_;
     std::uint64_t index_ = 0, end_ = 0;
 };
+
+/// The largest hash that is followed, so that about `wanted` of `all` are.
+std::uint64_t hash_limit(std::uint64_t wanted, std::uint64_t all) {
+    constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+    return all <= wanted ? largest : largest / all * wanted;
+}
 
 /// The time of silence that tells lost frames best from those that arrived.
 std::optional<LossTable::Ages> separated(std::vector<Used>& used) {
@@ -83,14 +94,14 @@ std::optional<LossTable::Ages> separated(std::vector<Used>& used) {
 
 std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
                                               const std::function<nanoseconds(std::uint64_t)>& established) {
-    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t hash_max = connections <= LossAgesLimits::tracked_max ? all : all / connections * LossAgesLimits::tracked_max;
+    std::array<Frames, 2> frames{Frames{directions[0]}, Frames{directions[1]}};
+    const std::uint64_t hash_max =
+        std::min(hash_limit(followed_connections_max, connections), hash_limit(followed_frames_max, frames[0].count() + frames[1].count()));
     try {
-        std::array<Frames, 2> frames{Frames{directions[0]}, Frames{directions[1]}};
         std::unordered_map<std::uint64_t, nanoseconds> heard;
         std::vector<Used> used;
         while (!frames[0].at_end() || !frames[1].at_end()) {
-            const bool is_first = frames[1].at_end() || (!frames[0].at_end() && frames[0].due() <= frames[1].due());
+            const bool is_first = frames[1].at_end() || (!frames[0].at_end() && frames[0].is_before(frames[1]));
             Frames& next = frames[is_first ? 0 : 1];
             if (const auto connection = next.connection(); connection && mix_bits(*connection + 1) <= hash_max) {
                 const nanoseconds now = next.due();

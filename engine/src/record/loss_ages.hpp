@@ -22,15 +22,16 @@ struct UsedDirection {
     std::uint64_t frames_per_second = 1;
 };
 
+/// Frames of each direction that are gone through, and frames and connections that are followed, at
+/// most or about: 16 MB and a tenth of a second.
+inline constexpr std::uint64_t aged_frames_max = std::uint64_t{1} << 22U, followed_frames_max = std::uint64_t{1} << 19U,
+                               followed_connections_max = std::uint64_t{1} << 15U;
+
 /// For how long the connections of lost frames, and of those that arrived, had been silent: how
 /// long before no frame of theirs had arrived, in any direction. Of `directions[0]`; the other one,
 /// if it has a stream, keeps connections alive as well. `established` says when a connection was
-/// established, before the trial began: a negative time. At most `tracked_max` connections are
-/// followed, drawn by a hash, in at most `frames_max` frames of each direction. None where nothing
-/// that is followed was lost, or nothing arrived.
-struct LossAgesLimits {
-    static constexpr std::uint64_t tracked_max = 1U << 15U, frames_max = std::uint64_t{1} << 23U;
-};
+/// established, before the trial began: a negative time. Connections are followed that a hash
+/// draws. None where nothing that is followed was lost, or nothing arrived.
 [[nodiscard]] std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
                                                             const std::function<std::chrono::nanoseconds(std::uint64_t)>& established);
 

@@ -372,13 +372,11 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
     report.direction = plan.direction;
     report.frames_per_second = plan.frames_per_second;
     report.intended_duration = request_.duration;
-    std::vector<std::uint64_t> offered_end;
     for (const PlacedSender& placed : senders_) {
         if (placed.direction != plan.direction) {
             continue;
         }
         const loop::SendCounts& counts = placed.sender->counts();
-        offered_end.push_back(counts.offered_end);
         report.gave_up |= counts.gave_up;
         report.refused += counts.refused;
         report.lateness.add(counts.lateness);
@@ -398,7 +396,7 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
         if (plan.direction == Direction::reverse) {  // the requests that arrived decide on the replies
             report.foreground.intended = report.foreground.offered;
         }
-    } else if (!offered_end.empty()) {
+    } else if (const auto offered_end = offered_ends(plan.direction); !offered_end.empty()) {
         auto losses = record::find_losses(parts_.memory(plan.direction).arrivals, plan.mix, offered_end);
         report.foreground.loss = std::move(losses.foreground);
         report.background.loss = std::move(losses.background);
@@ -406,6 +404,16 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
     }
     report.foreground.lost = report.foreground.loss.lost;
     report.background.lost = report.background.loss.lost;
+}
+
+std::vector<std::uint64_t> TrialRun::offered_ends(Direction direction) const {
+    std::vector<std::uint64_t> ends;
+    for (const PlacedSender& placed : senders_) {
+        if (placed.direction == direction) {
+            ends.push_back(placed.sender->counts().offered_end);
+        }
+    }
+    return ends;
 }
 
 void TrialRun::explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const {
@@ -438,11 +446,7 @@ std::optional<record::LossTable::Ages> TrialRun::loss_ages(const DirectionPlan& 
             return std::nullopt;  // an index is no time
         }
         const std::size_t k = direction.direction == plan.direction ? 0 : 1;
-        for (const PlacedSender& placed : senders_) {
-            if (placed.direction == direction.direction) {
-                offered_end[k].push_back(placed.sender->counts().offered_end);
-            }
-        }
+        offered_end[k] = offered_ends(direction.direction);
         used[k] = {.arrivals = &parts_.memory(direction.direction).arrivals,
                    .mix = &direction.mix,
                    .stream = direction.foreground ? &*direction.foreground : nullptr,
