@@ -68,7 +68,7 @@ private:
     [[nodiscard]] bool one_gave_up() const;
 
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
-    /// Where the frames of each sender of a direction end that were offered (`record::find_losses`).
+    /// Where the offered frames of each sender of a direction end (`record::find_losses`).
     [[nodiscard]] std::vector<std::uint64_t> offered_ends(Direction direction) const;
     /// Which frames were lost, by what they differ by, and when; nothing without losses.
     void explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const;
