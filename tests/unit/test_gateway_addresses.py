@@ -126,6 +126,22 @@ def test_a_gateway_that_has_no_address_any_more_is_no_throughput_of_0(tmp_path: 
     assert result.limited_by == "gateway"
 
 
+def test_a_link_that_goes_down_just_after_a_trial_is_told_instead_of_the_silence(tmp_path: Path) -> None:
+    class Unplugged(SimulatedEngine):
+        """Its report was written while the right link was still up."""
+
+        def link(self) -> JsonObject:
+            answer = super().link()
+            return {**answer, "right": {**answer["right"], "link_up": self.trials_made < 3}}
+
+    with pytest.raises(TestBedError, match="^right port: the link went down and did not come back"):
+        measured(tmp_path / "j", Unplugged(SimulatedDevice(capacity_forward=432_100, silent_from_trial=3)))
+    assert reasons_of_invalid(tmp_path / "j")[0] == (
+        3,
+        ("test bed: right port: the link went down and did not come back",),
+    )
+
+
 def test_silence_before_a_run_is_said_and_no_error_as_long_as_frames_pass(tmp_path: Path) -> None:
     class Shy(SimulatedEngine):
         """Answers nobody after the first run."""

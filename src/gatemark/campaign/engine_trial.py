@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
-from gatemark.campaign.reach import GatewayAddresses
+from gatemark.campaign.reach import GatewayAddresses, link_down
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, HostReading, Watched, await_success
@@ -107,7 +107,7 @@ class EngineTrials:
         wait_s = self.health_wait_s if reset is not None else 0.0
         await_success(self.testbed.check, wait_s, poll_s=HEALTH_POLL_S)
         if needs_link and link_is_down(report):
-            raise _link_down(report)
+            raise link_down([side for side, port in report.ports.items() if not port.link_up])
         drops = _increase(own_before, self._own_drops())
         full = () if host is None else full_tables(host.counters, report.lost_count)
         moved = self._moved(needs_answer=needs_link) if _lost_touch(report, form) else ()
@@ -338,13 +338,4 @@ def _cancelled(trial_number: int) -> Interrupted:
         what="the trial was cancelled",
         where=f"trial {trial_number}",
         fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
-    )
-
-
-def _link_down(report: TrialReport) -> TestBedError:
-    sides = " and ".join(side for side, port in report.ports.items() if not port.link_up)
-    return TestBedError(
-        what="the link went down and did not come back",
-        where=f"{sides} port",
-        fix="check cable, interface and gateway, then continue with `gatemark run --resume DIR`",
     )

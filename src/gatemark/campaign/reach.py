@@ -24,7 +24,7 @@ class News:
     changes: tuple[str, ...]
     """Which addresses changed, in sentences."""
     silences: tuple[str, ...]
-    """For which addresses it no longer answers, in sentences."""
+    """For which addresses it no longer answers, or which link is down, in sentences."""
     problems: tuple[Problem, ...]
     """The silences as the engine tells them, to be raised."""
 
@@ -68,6 +68,7 @@ class GatewayAddresses:
     def ask_again(self) -> News:
         """Ask for the addresses again and return what is new; the first answers of all are not.
 
+        Where a link is down, nobody can answer, and the link is the news.
         Raises EngineError if the engine cannot ask or is gone, which is no silence of the gateway.
         """
         changes: list[str] = []
@@ -79,6 +80,8 @@ class GatewayAddresses:
             except EngineError as error:
                 if SILENT.search(error.what) is None:
                     raise
+                if down := _sides_down(self.engine):  # nobody can answer: this is what broke
+                    return _news_of_link(link_down(down))
                 what = f"the gateway no longer answers for its address on the {body['side']}: {error.what}"
                 silences.append(what)
                 problems += error.problems
@@ -97,10 +100,26 @@ class GatewayAddresses:
         return before, self._known[asked]
 
 
-def _check_links(engine: Engine) -> None:
+def link_down(sides: list[str]) -> TestBedError:
+    """Return the error of links that went down and stay down."""
+    return TestBedError(
+        what="the link went down and did not come back",
+        where=f"{' and '.join(sides)} port",
+        fix="check cable, interface and gateway, then continue with `gatemark run --resume DIR`",
+    )
+
+
+def _news_of_link(error: TestBedError) -> News:
+    return News(changes=(), silences=(f"{error.where}: {error.what}",), problems=error.problems)
+
+
+def _sides_down(engine: Engine) -> list[str]:
     answer = engine.link()
-    down = [side for side in ("left", "right") if not answer[side]["link_up"]]
-    if down:
+    return [side for side in ("left", "right") if not answer[side]["link_up"]]
+
+
+def _check_links(engine: Engine) -> None:
+    if down := _sides_down(engine):
         raise TestBedError(
             what="the link did not come up again",
             where=f"{' and '.join(down)} port",
