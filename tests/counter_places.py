@@ -15,6 +15,8 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "counts.faults": "table of faults by reason",
     "loss.by_slice": "plots of loss over time",
     "counts.loss_table": "why frames were lost",
+    "counts.identifications": "observations, if they repeat",
+    "counts.distinct_identifications": "observations, if they repeat",
     "direction.longest_loss_runs": "why frames were lost",
     "direction.direction": "table of trials",
     "direction.frames_per_second": "table of trials",

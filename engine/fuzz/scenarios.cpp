@@ -44,7 +44,7 @@ Scenario in_turn() {
     request.destination_ports.mode = frame::ValueMode::decreasing;
     request.destination = test::varying_host("198.19.0.2", 2, frame::ValueMode::fixed, 2, 2, 256);
     request.source = test::fixed_host("198.18.0.2");
-    request.traffic_class = 0xb8;
+    request.marking.traffic_classes = {0xb8};
     request.dont_fragment = true;
     return one_way(request, Gateway::router66);
 }

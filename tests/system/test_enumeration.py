@@ -37,7 +37,9 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
     stream = {
         "frame_octets": 64,
         "hop_limit": 10,
-        "traffic_class": 0,
+        "traffic_classes": [0],
+        "flow_label": 0,
+        "extension_headers": [],
         "dont_fragment": False,
         "dont_fragment_rule": "kept",
         "udp_checksum": "computed",

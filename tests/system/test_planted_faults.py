@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.system.beds import KeptBed, OpenBed, netns_campaign, open_bed, report_of
@@ -35,7 +36,7 @@ FORWARD_IPV6 = {key: value for key, value in FORWARD.items() if key != "dont_fra
 Plant = Callable[[], AbstractContextManager[None]]
 
 
-def router(name: str, **traffic: int) -> Campaign:
+def router(name: str, **traffic: Any) -> Campaign:
     return netns_campaign(f"linux-{name}", traffic={**(FORWARD if name == "router4" else FORWARD_IPV6), **traffic})
 
 
@@ -132,6 +133,69 @@ def test_congestion_that_a_router_may_mark_is_counted_and_no_fault(name: str, tr
     counts = forward(report)
     assert (counts.received, counts.congestion_experienced, counts.faulty) == (FRAMES, FRAMES // 20, 0)
     assert judge(report, Fraction(0)).passed
+
+
+LABELS = [
+    (0, 5, {}, 1),
+    (77, 77, {}, 0),
+    (77, 0, {"flow_label"}, 0),
+    (77, 5, {"flow_label"}, 0),
+]
+"""Flow label as sent, what nft makes it, and what must be said."""
+
+
+@pytest.mark.parametrize(("sent", "becomes", "reasons", "labelled"), LABELS)
+@pytest.mark.usefixtures("alone")
+def test_a_router_may_label_a_flow_and_may_change_no_label(
+    sent: int, becomes: int, reasons: set[str], labelled: int
+) -> None:
+    with open_bed(router("router6", flow_label=sent)) as bed:
+        report = report_of(bed, lambda: bed.rules(f"meta l4proto udp ip6 flowlabel set {becomes}"))
+    counts = forward(report)
+    assert {reason for reason, count in counts.faults.items() if count} == set(reasons)
+    assert (counts.received, counts.flow_label_set) == ((0, 0) if reasons else (FRAMES, labelled * FRAMES))
+
+
+@pytest.mark.parametrize("name", ["router4", "router6"])
+@pytest.mark.usefixtures("alone")
+def test_each_flow_keeps_its_class_and_label(name: str) -> None:
+    """A router that sets one of several classes to 0 is found by the frames that had another."""
+    marks: dict[str, Any] = {"traffic_class": {"by_flow": [0, 0x28, 0xB8]}, "source_ports": {"mode": "pseudorandom"}}
+    marks |= {"flow_label": "by_flow"} if name == "router6" else {}
+    with open_bed(router(name, **marks)) as bed:
+        assert forward(report_of(bed)).received == FRAMES
+        family = "ip" if name == "router4" else "ip6"
+        counts = forward(report_of(bed, lambda: bed.rules(f"meta l4proto udp {family} dscp ef {family} dscp set 0")))
+    assert counts.faults["traffic_class"] == counts.faulty
+    assert 0.15 * FRAMES < counts.faulty < 0.5 * FRAMES
+    assert counts.received + counts.faulty == FRAMES
+
+
+CHAINS: list[tuple[str, ...]] = [
+    ("hop_by_hop",),
+    ("destination_options",),
+    ("routing",),
+    ("fragment",),
+    ("routing", "destination_options", "fragment"),
+]
+"""Each kind alone, and the chain that RFC 5180 section 5.3 recommends."""
+
+
+@pytest.mark.parametrize("headers", CHAINS)
+@pytest.mark.usefixtures("alone")
+def test_a_router_leaves_extension_headers_alone(headers: tuple[str, ...]) -> None:
+    sizes = {"family": "ipv6", "octets": 128}
+    with open_bed(router("router6", extension_headers=list(headers), frame_sizes=sizes)) as bed:
+        counts = forward(report_of(bed))
+    assert (counts.received, counts.faulty) == (FRAMES, 0)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_filter_of_extension_headers_loses_all_of_them() -> None:
+    sizes = {"family": "ipv6", "octets": 128}
+    with open_bed(router("router6", extension_headers=["hop_by_hop"], frame_sizes=sizes)) as bed:
+        counts = forward(report_of(bed, lambda: bed.rules("exthdr hbh exists drop")))
+    assert (counts.received, counts.lost) == (0, FRAMES)
 
 
 def test_source_translation_of_a_router_is_named(router4: OpenBed) -> None:

@@ -129,6 +129,17 @@ def test_the_base_is_accepted() -> None:
         ),
         ("traffic.forward", {"hop_limit": 5}, "no problem"),
         ("traffic.hop_limit", 1, "traffic.hop_limit: 1 does not survive"),
+        ("traffic.traffic_class", 256, "traffic.traffic_class: 256 is no traffic class"),
+        ("traffic.traffic_class", [0, 184], "traffic.traffic_class: [0, 184] is no traffic class"),
+        ("traffic.traffic_class", {"by_flow": [3]}, "traffic.traffic_class: by_flow lists fewer than two"),
+        ("traffic.traffic_class", {"by_flow": [3, 3]}, "traffic.traffic_class: by_flow lists fewer than two, or one"),
+        ("traffic.traffic_class", {"by_flow": [3, 4], "x": 1}, "traffic.traffic_class: {'by_flow': [3, 4], 'x': 1} is"),
+        ("traffic.forward", {"traffic_class": {"by_flow": [0, 184]}}, "no problem"),
+        ("traffic.flow_label", 1 << 20, "traffic.flow_label: 1048576 is no flow label"),
+        ("traffic.flow_label", True, "traffic.flow_label: True is no flow label"),
+        ("traffic.flow_label", "by_flow", "no problem"),
+        ("traffic.extension_headers", ["routing"], "traffic.extension_headers: makes no sense for siit64"),
+        ("traffic.extension_headers", "esp", "traffic.extension_headers[0]: 'esp' is not one of"),
         ("throughput.maximum", 0, "throughput.maximum: 0 is nothing"),
         ("throughput.maximum", "2G", "throughput.maximum: '2G' is above 1G frames/s"),
         ("throughput.maximum", "200%", "throughput.maximum: '200%' is more than the line can carry"),
@@ -265,6 +276,45 @@ def test_ipv6_frames_must_have_a_udp_checksum() -> None:
     assert complete_campaign(campaign_from_dict(router)).directions.lack_checksums
 
 
+def router66(document: dict[str, Any]) -> None:
+    document["gateway"] = {"technology": "router66"}
+    document["traffic"] = {"frame_sizes": {"family": "ipv6", "octets": [128]}}
+
+
+@pytest.mark.parametrize(
+    ("octets", "headers", "expected"),
+    [
+        (128, ["hop_by_hop", "routing", "fragment"], []),
+        (123, ["routing", "destination_options", "fragment"], ["octets: 123 octets leave no room for 40 octets of"]),
+        (128, ["routing", "hop_by_hop"], ["extension_headers: lists hop_by_hop behind another header, or twice"]),
+    ],
+)
+def test_extension_headers_of_a_router(octets: int, headers: list[str], expected: list[str]) -> None:
+    """RFC 5180 section 5.3: they make the smallest frame larger."""
+
+    def change(document: dict[str, Any]) -> None:
+        router66(document)
+        document["traffic"]["frame_sizes"]["octets"] = [octets]
+        document["traffic"]["extension_headers"] = headers
+
+    if not expected:
+        document = copy.deepcopy(BASE)
+        change(document)
+        campaign_from_dict(document)
+        return
+    problems = problems_of(change)
+    assert len(problems) == len(expected)
+    assert all(text in problem for text, problem in zip(expected, problems, strict=True)), problems
+
+
+def test_a_flow_label_needs_ipv6() -> None:
+    def change(document: dict[str, Any]) -> None:
+        router44(document)
+        document["traffic"]["flow_label"] = 5
+
+    assert problems_of(change) == ["traffic.flow_label: has no effect: router44 forwards no IPv6"]
+
+
 def test_hosts_behind_a_router_have_no_mac_addresses_of_their_own() -> None:
     def behind(document: dict[str, Any]) -> None:
         document["right"] |= {"host_macs": "random", "address_mode": "nexthop"}
@@ -360,6 +410,8 @@ def test_a_loopback_needs_nothing_but_a_technology() -> None:
         set_at("trial.drain", "1500us"),
         set_at("right.ipv4.hosts", hosts("2-254")),
         set_at("traffic.reverse", {"hop_limit": 64}),
+        set_at("traffic.traffic_class", {"by_flow": [0, 40, 184]}),
+        set_at("traffic.flow_label", "by_flow"),
         set_at("left.gateway_mac", "02:00:00:00:00:0A"),
         set_at("seed", 2**63 - 1),
     ],

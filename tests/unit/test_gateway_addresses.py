@@ -134,7 +134,7 @@ def test_a_link_that_goes_down_just_after_a_trial_is_told_instead_of_the_silence
             answer = super().link()
             return {**answer, "right": {**answer["right"], "link_up": self.trials_made < 3}}
 
-    with pytest.raises(TestBedError, match="^right port: the link went down and did not come back"):
+    with pytest.raises(TestBedError, match=r"^right port: the link went down and did not come back"):
         measured(tmp_path / "j", Unplugged(SimulatedDevice(capacity_forward=432_100, silent_from_trial=3)))
     assert reasons_of_invalid(tmp_path / "j")[0] == (
         3,

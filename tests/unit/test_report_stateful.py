@@ -37,6 +37,7 @@ from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts
 from gatemark.results.document import ResultDocument
+from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.quantity import to_csv
 from gatemark.stored import report_of, sections_of
 from gatemark.trial.validity import Validity
@@ -308,6 +309,43 @@ def test_counts_that_differ_are_told_with_their_numbers() -> None:
     assert any("changed during test phase 2 in 2 of 5 trials" in sentence for sentence in said)
     silent = observed.observations(document([run("throughput", (1000,), gateway_counts=None)]))
     assert any("does not count its connections" in sentence for sentence in silent)
+
+
+def test_what_a_gateway_wrote_into_headers_is_told() -> None:
+    def said(**changes: int) -> list[str]:
+        whole = dict.fromkeys(HeaderChanges.model_fields, 0) | changes
+        first = run("throughput", (1000,), changes={"connections": None, "header_changes": HeaderChanges(**whole)})
+        published = document([first], technology="siit64", inside=None, table=None)
+        sentences = [text for text in observed.observations(published) if text.startswith("Run 1: ")]
+        assert all(text in Words(page_of(published)).text for text in sentences)
+        return sentences
+
+    assert said(congestion_experienced=1) == [
+        "Run 1: the gateway marked 1 frame as congestion experienced (RFC 3168 section 5), which counts as delivered."
+    ]
+    assert said(flow_label_set=2000) == [
+        "Run 1: the gateway gave 2,000 frames without flow label one (RFC 6437 section 3), which counts as delivered."
+    ]
+    assert said(identifications=256, distinct_identifications=1) == [
+        "Run 1: 255 of 256 frames that others may fragment have the same IPv4 identification as an earlier one between"
+        " the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section"
+        " 4.1)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("frames", "distinct", "repeated"), [(256, 1, 255), (64, 56, 8), (63, 1, 0), (256, 225, 0), (16384, 16352, 0)]
+)
+def test_identifications_that_chance_may_repeat_are_not_told(frames: int, distinct: int, repeated: int) -> None:
+    """Of 256 random ones for each pair of hosts one in 512 comes again."""
+    changes = HeaderChanges(
+        congestion_experienced=0,
+        flow_label_set=0,
+        identifications=frames,
+        distinct_identifications=distinct,
+    )
+    assert changes.repeated_identifications == repeated
+    assert changes.says_anything == bool(repeated)
 
 
 def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:

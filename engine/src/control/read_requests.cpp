@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <ranges>
 
 namespace gatemark::control {
 
@@ -261,6 +263,44 @@ frame::ValueRange read_ports(ObjectReader& reader, const std::string& key, bool 
     return read_range(ports);
 }
 
+/// Traffic classes, and a flow label or, if it is null, one of each flow.
+frame::MarkingRequest read_marking(ObjectReader& reader) {
+    frame::MarkingRequest marking;
+    const Json& classes = reader.list("traffic_classes");
+    const auto is_class = [](const Json& value) { return value.is_number_unsigned() && value.get<std::uint64_t>() <= 255; };
+    if (classes.empty() || classes.size() > 256 || !std::ranges::all_of(classes, is_class)) {
+        reader.problem("traffic_classes", "are not 1 to 256 octets", "send 0 to 255 each");
+    } else {
+        marking.traffic_classes = classes.get<std::vector<std::uint8_t>>();
+    }
+    marking.labels_flows = reader.required("flow_label").is_null();
+    marking.flow_label = marking.labels_flows ? 0 : static_cast<std::uint32_t>(reader.integer("flow_label", 0, net::ipv6::flow_label_max));
+    return marking;
+}
+
+std::vector<frame::ExtensionHeader> read_extension_headers(ObjectReader& reader) {
+    using Header = frame::ExtensionHeader;
+    static const std::map<std::string, Header> names{{"hop_by_hop", Header::hop_by_hop},
+                                                     {"destination_options", Header::destination_options},
+                                                     {"routing", Header::routing},
+                                                     {"fragment", Header::fragment}};
+    std::vector<Header> headers;
+    const Json& list = reader.list("extension_headers");
+    for (const Json& item : list) {
+        const auto name = item.is_string() ? names.find(item.get<std::string>()) : names.end();
+        if (name == names.end() || list.size() > 4) {
+            reader.problem("extension_headers", "are not up to four that are known",
+                           "send hop_by_hop, destination_options, routing or fragment");
+            return {};
+        }
+        headers.push_back(name->second);
+    }
+    if (std::ranges::count(headers | std::views::drop(1), Header::hop_by_hop) != 0) {
+        reader.problem("extension_headers", "have hop-by-hop options behind another one", "send them first (RFC 8200 section 4.1)");
+    }
+    return headers;
+}
+
 std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, bool is_echo, Errors& errors) {
     const Json* const value = parent.optional(key);
     if (value == nullptr) {
@@ -270,7 +310,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     frame::StreamRequest stream;
     stream.frame_octets = reader.integer("frame_octets", 64, 9236);
     stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
-    stream.traffic_class = static_cast<std::uint8_t>(reader.integer("traffic_class", 0, 255));
+    stream.marking = read_marking(reader);
+    stream.extension_headers = read_extension_headers(reader);
     stream.dont_fragment = reader.boolean("dont_fragment");
     stream.dont_fragment_rule = read_word<frame::DontFragmentRule>(reader, "dont_fragment_rule",
                                                                    {{"kept", frame::DontFragmentRule::kept},

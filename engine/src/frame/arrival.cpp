@@ -65,23 +65,26 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
     }
     arrival.udp = arrival.ip + net::ipv6::header_bytes;
     std::uint8_t next = byte_at(frame, arrival.ip + net::ipv6::next_header);
-    if (next == net::protocol_hop_by_hop) {  // multicast listener reports start this way; none of our frames does
+    while (next == net::protocol_hop_by_hop || next == net::protocol_routing || next == net::protocol_destination_options ||
+           next == net::protocol_fragment) {
+        const std::uint8_t header = next;
         next = byte_at(frame, arrival.udp);
-        arrival.kind = next == net::protocol_icmpv6 ? ArrivalKind::neighbour : ArrivalKind::foreign;
-        return;
-    }
-    if (next == net::protocol_fragment) {
-        if (arrival.udp + net::ipv6::fragment_header_bytes + net::udp::header_bytes > frame.size()) {
+        if (header == net::protocol_hop_by_hop && next == net::protocol_icmpv6) {  // so do multicast listener reports start
+            arrival.kind = ArrivalKind::neighbour;
             return;
         }
-        const std::uint16_t fragment = load_big_endian<std::uint16_t>(frame.data() + arrival.udp + 2);
-        if ((fragment & 0xfff8U) != 0) {
-            arrival.kind = ArrivalKind::fragment;
+        if (header == net::protocol_fragment) {
+            if ((load_big_endian<std::uint16_t>(frame.data() + arrival.udp + 2) & 0xfff8U) != 0) {
+                arrival.kind = ArrivalKind::fragment;
+                return;
+            }
+            arrival.fragmented = true;
+        }
+        const std::size_t units = header == net::protocol_fragment ? 0 : byte_at(frame, arrival.udp + 1);
+        arrival.udp += net::ipv6::options_header_bytes * (1 + units);
+        if (arrival.udp + net::udp::header_bytes > frame.size()) {
             return;
         }
-        arrival.fragmented = true;
-        next = byte_at(frame, arrival.udp);
-        arrival.udp += net::ipv6::fragment_header_bytes;
     }
     if (next == net::protocol_udp) {
         classify_data(frame, trial_id, arrival);

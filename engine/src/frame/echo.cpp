@@ -41,10 +41,12 @@ EchoFrame echo_of(FrameTemplate frame_template, bool is_request, std::uint8_t ho
     return {.frame_template = std::move(frame_template), .hop_limit = hop_limit, .type = type, .dont_fragment = dont_fragment};
 }
 
-/// A template of what goes the other way on the same side: link-layer and IP addresses swapped.
-FrameTemplate turned_round(FrameTemplate frame_template) {
+/// A template of what goes the other way on the same side: link-layer and IP addresses swapped. A
+/// reply has the mark of the request that came in.
+FrameTemplate turned_round(FrameTemplate frame_template, const Mark& mark) {
     const Layout& layout = frame_template.layout;
     std::byte* const frame = frame_template.frame.data();
+    write_mark(frame + layout.ip, layout.family, mark);
     std::swap_ranges(frame, frame + net::mac_bytes, frame + net::ethernet::source);
     std::swap_ranges(frame + layout.source_address(), frame + layout.destination_address(), frame + layout.destination_address());
     std::swap(frame_template.source, frame_template.destination);
@@ -108,10 +110,11 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     const FrameTemplate &sent = echo.stream_->sent(), &expected = echo.stream_->expected();
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     const std::uint8_t arriving = echo.stream_->expected_hop_limit();
+    const Mark mark = echo.stream_->expected_mark({});
     echo.sent_request_ = echo_of(sent, true, request.hop_limit, asked);
     echo.expected_request_ = echo_of(expected, true, arriving, echo.stream_->expected_dont_fragment());
-    echo.sent_reply_ = echo_of(turned_round(expected), false, request.hop_limit, asked);
-    echo.expected_reply_ = echo_of(turned_round(sent), false, arriving, expected_dont_fragment(request, sent.layout));
+    echo.sent_reply_ = echo_of(turned_round(expected, mark), false, request.hop_limit, asked);
+    echo.expected_reply_ = echo_of(turned_round(sent, mark), false, arriving, expected_dont_fragment(request, sent.layout));
     return echo;
 }
 

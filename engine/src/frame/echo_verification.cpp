@@ -163,10 +163,12 @@ Faults verify_echo(std::span<const std::byte> frame, const Arrival& arrival, con
     if (arrival.family != layout.family) {
         faults.add(Fault::family);
     } else {
+        const Mark mark = echo.stream().expected_mark(values);
         check_ip(frame.data() + arrival.ip, arrival,
                  {.layout = layout,
                   .hop_limit = expected.hop_limit,
-                  .traffic_class = echo.stream().traffic_class(),
+                  .mark = mark,
+                  .may_be_labelled = echo.stream().may_be_labelled(mark),
                   .dont_fragment = expected.dont_fragment,
                   .identification_kept = echo.stream().identification_kept()},
                  faults);

@@ -12,7 +12,9 @@ namespace gatemark::frame {
 /// What a correct gateway makes of the IP header, but for the addresses.
 struct ExpectedIp {
     const Layout& layout;
-    std::uint8_t hop_limit, traffic_class;
+    std::uint8_t hop_limit;
+    Mark mark;
+    bool may_be_labelled;  ///< IPv6: by a router, because its source has not labelled it
     DontFragment dont_fragment;
     bool identification_kept;  ///< of IPv4
 };
@@ -26,16 +28,17 @@ struct ExpectedIp {
     return (field == 1 || field == 2) && arrived == (sent | congestion_experienced);
 }
 
-/// The same of a packet without a fault.
-[[nodiscard]] inline bool has_congestion_experienced(std::span<const std::byte> frame, const Arrival& arrival, std::uint8_t sent) noexcept {
-    const std::byte* const ip = frame.data() + arrival.ip;
-    const bool ipv4 = arrival.family == net::Family::ipv4;
-    return reports_congestion(sent, ipv4 ? std::to_integer<std::uint8_t>(ip[net::ipv4::traffic_class])
-                                         : static_cast<std::uint8_t>(load_big_endian<std::uint16_t>(ip) >> 4));
+/// Of a packet without a fault.
+[[nodiscard]] inline Remarks remarks_of(std::span<const std::byte> frame, const Arrival& arrival, const Mark& expected) noexcept {
+    const Mark arrived = mark_of(frame.data() + arrival.ip, arrival.family);
+    return {.congestion_experienced = reports_congestion(expected.traffic_class, arrived.traffic_class),
+            .flow_label_set = arrived.flow_label != expected.flow_label};
 }
 
-inline void check_traffic_class(std::uint8_t arrived, std::uint8_t sent, Faults& faults) noexcept {
-    faults.add_if(arrived != sent && !reports_congestion(sent, arrived), Fault::traffic_class);
+inline void check_mark(const Mark& arrived, const ExpectedIp& expected, Faults& faults) noexcept {
+    const std::uint8_t sent = expected.mark.traffic_class;
+    faults.add_if(arrived.traffic_class != sent && !reports_congestion(sent, arrived.traffic_class), Fault::traffic_class);
+    faults.add_if(arrived.flow_label != expected.mark.flow_label && !expected.may_be_labelled, Fault::flow_label);
 }
 
 inline void check_link(const std::byte* frame, const std::byte* own_mac, Faults& faults) noexcept {
@@ -51,7 +54,7 @@ inline void check_ipv4(const std::byte* ip, const Arrival& arrival, const Expect
     const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(ip[at]); };
     faults.add_if(byte_of(net::ipv4::version) != 0x45, Fault::ipv4_header);
     faults.add_if(fold(sum_of({ip, arrival.udp - arrival.ip})) != 0xffff, Fault::ipv4_header_checksum);
-    check_traffic_class(byte_of(net::ipv4::traffic_class), expected.traffic_class, faults);
+    check_mark(mark_of(ip, net::Family::ipv4), expected, faults);
     faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != expected.layout.ip_bytes(), Fault::length);
     faults.add_if(expected.identification_kept && load_raw<std::uint16_t>(ip + net::ipv4::identification) != 0, Fault::identification);
     const std::uint16_t fragment = load_big_endian<std::uint16_t>(ip + net::ipv4::fragment);
@@ -60,11 +63,11 @@ inline void check_ipv4(const std::byte* ip, const Arrival& arrival, const Expect
     faults.add_if(byte_of(net::ipv4::time_to_live) != expected.hop_limit, Fault::hop_limit);
 }
 
-inline void check_ipv6(const std::byte* ip, const ExpectedIp& expected, Faults& faults) noexcept {
-    const std::uint32_t first_word = load_big_endian<std::uint32_t>(ip);
-    check_traffic_class(static_cast<std::uint8_t>(first_word >> 20), expected.traffic_class, faults);
-    faults.add_if((first_word & 0xf'ffffU) != 0, Fault::flow_label);
-    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != expected.layout.udp_bytes(), Fault::length);
+inline void check_ipv6(const std::byte* ip, const Arrival& arrival, const ExpectedIp& expected, Faults& faults) noexcept {
+    const std::size_t extension_bytes = arrival.udp - arrival.ip - net::ipv6::header_bytes;
+    check_mark(mark_of(ip, net::Family::ipv6), expected, faults);
+    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != extension_bytes + expected.layout.udp_bytes(),
+                  Fault::length);
     faults.add_if(std::to_integer<std::uint8_t>(ip[net::ipv6::hop_limit]) != expected.hop_limit, Fault::hop_limit);
 }
 
@@ -73,7 +76,7 @@ inline void check_ip(const std::byte* ip, const Arrival& arrival, const Expected
     if (expected.layout.family == net::Family::ipv4) {
         check_ipv4(ip, arrival, expected, faults);
     } else {
-        check_ipv6(ip, expected, faults);
+        check_ipv6(ip, arrival, expected, faults);
     }
 }
 

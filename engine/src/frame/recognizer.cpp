@@ -2,6 +2,7 @@
 
 #include "base/for_each_cpu.hpp"
 #include "frame/edge_address.hpp"
+#include "frame/header_checks.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -24,6 +25,12 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     mask[net::ethernet::source] = net::group_bit;
     if (stream.expected_vlan()) {
         mask[net::ethernet::header_bytes] = std::byte{0x0f};  // priority and drop eligibility are no part of the VLAN's number
+    }
+    if (stream.marks_vary() && layout.family == net::Family::ipv4) {  // compared apart
+        vary(layout.ip + net::ipv4::traffic_class, 1);
+    } else if (stream.marks_vary()) {
+        vary(layout.ip, sizeof(std::uint32_t));
+        mask[layout.ip] = std::byte{0xf0};  // the version
     }
     if (layout.family == net::Family::ipv4) {
         vary(layout.ip + net::ipv4::checksum, 2);
@@ -132,6 +139,8 @@ Recognizer::Recognizer(const Stream& stream)
     std::vector<std::byte> head(stream.expected().frame.begin(),
                                 stream.expected().frame.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
     head[net::ethernet::source] &= ~net::group_bit;
+    gap_at_ = block_offsets_[1] + sizeof(Block);
+    gap_bytes_ = block_offsets_[2] > gap_at_ ? block_offsets_[2] - gap_at_ : 0;
     for (std::size_t i = 0; i < blocks; ++i) {
         std::memcpy(&mask_[i], mask.data() + block_offsets_[i], sizeof(Block));
         std::memcpy(&template_[i], head.data() + block_offsets_[i], sizeof(Block));
@@ -231,6 +240,9 @@ std::uint32_t Recognizer::compare_fields(const MatchedFrames& matched) const noe
 void Recognizer::compute(MatchedFrames& matched) const noexcept {
     matched.has_wrong_address = compute_values(matched);
     copy_from_frames(matched);
+    if (is_ipv4_ && stream_->marks_vary()) [[unlikely]] {
+        add_traffic_classes(matched);
+    }
     generator_.complete(matched.indexes, matched.count, matched.fields);
 }
 
@@ -346,14 +358,50 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     if (stream_->has_host_macs()) [[unlikely]] {
         wrong |= compare_host_macs(matched);
     }
+    if (stream_->marks_vary()) [[unlikely]] {
+        wrong |= compare_marks(matched);
+    }
+    if (gap_bytes_ != 0) [[unlikely]] {
+        wrong |= compare_extension_headers(matched);
+    }
+    return wrong;
+}
+
+FrameValues Recognizer::values_of(const MatchedFrames& matched, std::size_t k) const noexcept {
+    return stream_->values_of_prepared(stream_->role() == Role::stateless ? matched.numbers[k] : matched.connections[k]);
+}
+
+void Recognizer::add_traffic_classes(MatchedFrames& matched) const noexcept {
+    const std::uint32_t identification_mask = stream_->identification_kept() ? 0 : 0xffff;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const std::uint8_t traffic_class = stream_->expected_mark(values_of(matched, k)).traffic_class;
+        matched.fields.identifications[k] =
+            (static_cast<std::uint32_t>(matched.arrived.headers[k]) & identification_mask) + swap_bytes(std::uint16_t{traffic_class});
+    }
+}
+
+std::uint32_t Recognizer::compare_marks(const MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const bool is_right = mark_of(matched.frames[k] + arrival_.ip, arrival_.family) == stream_->expected_mark(values_of(matched, k));
+        wrong |= std::uint32_t{!is_right} << k;
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::compare_extension_headers(const MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const bool is_right = std::memcmp(matched.frames[k] + gap_at_, stream_->expected().frame.data() + gap_at_, gap_bytes_) == 0;
+        wrong |= std::uint32_t{!is_right} << k;
+    }
     return wrong;
 }
 
 std::uint32_t Recognizer::compare_host_macs(const MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        const std::uint64_t prepared = stream_->role() == Role::stateless ? matched.numbers[k] : matched.connections[k];
-        const net::MacAddress mac = stream_->expected_destination_mac(stream_->values_of_prepared(prepared));
+        const net::MacAddress mac = stream_->expected_destination_mac(values_of(matched, k));
         const std::byte* const frame = matched.frames[k];
         const bool is_right = std::memcmp(frame + net::ethernet::destination, mac.data(), mac.size()) == 0 &&
                               std::memcmp(frame + net::ethernet::source, mac.data(), mac.size()) != 0;

@@ -86,7 +86,8 @@ private:
     /// with it and may overlap others. A block fills a register of the CPUs that have AVX2.
     using Block = std::array<std::uint64_t, 4>;
     static constexpr std::size_t blocks = 3;
-    /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP.
+    /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP. Extension headers,
+    /// which are the same in all frames, may leave a gap before the last block.
     static constexpr std::size_t head_bytes_max =
         net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
     static_assert(head_bytes_max <= blocks * sizeof(Block));
@@ -125,6 +126,11 @@ private:
     template <net::Family family>
     void copy_sources(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_fields(const MatchedFrames& matched) const noexcept;
+    [[nodiscard]] FrameValues values_of(const MatchedFrames& matched, std::size_t k) const noexcept;
+    /// Of IPv4, where frames have different ones: their share of the header checksums.
+    void add_traffic_classes(MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_marks(const MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_extension_headers(const MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
@@ -141,8 +147,9 @@ private:
     std::size_t rest_bytes_;            ///< after it
     const std::byte* rest_;             ///< in the stream's template
     std::array<std::size_t, blocks> block_offsets_;
-    std::uint64_t own_mac_;  ///< as `load_mac` gives it
-    bool source_is_chosen_;  ///< the gateway chooses address and port
+    std::size_t gap_at_ = 0, gap_bytes_ = 0;  ///< of extension headers that no block covers
+    std::uint64_t own_mac_;                   ///< as `load_mac` gives it
+    bool source_is_chosen_;                   ///< the gateway chooses address and port
     Places places_;
     std::uint32_t udp_checksum_mask_, header_checksum_mask_;  ///< zero if there is none
     std::array<Block, blocks> template_{}, mask_{};

@@ -13,7 +13,8 @@ constexpr std::size_t header_bytes(net::Family family) noexcept {
 }
 
 struct HeaderFields {
-    std::uint8_t hop_limit, traffic_class;
+    std::uint8_t hop_limit;
+    Mark mark;
     DontFragment dont_fragment;
 };
 
@@ -29,19 +30,18 @@ void write_ethernet(std::vector<std::byte>& frame, const LinkAddresses& link, ne
     store_big_endian(type, family == net::Family::ipv4 ? net::ethernet::type_ipv4 : net::ethernet::type_ipv6);
 }
 
-void write_ip(std::byte* ip, const FrameTemplate& frame_template, const HeaderFields& fields) {
+void write_ip(std::byte* ip, const FrameTemplate& frame_template, const HeaderFields& fields, std::span<const ExtensionHeader> extensions) {
     const Layout& layout = frame_template.layout;
+    write_mark(ip, layout.family, fields.mark);
     if (layout.family == net::Family::ipv4) {
         ip[net::ipv4::version] = std::byte{0x45};
-        ip[net::ipv4::traffic_class] = static_cast<std::byte>(fields.traffic_class);
         store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(layout.ip_bytes()));
         store_big_endian(ip + net::ipv4::fragment, fields.dont_fragment == DontFragment::set ? net::ipv4::dont_fragment : std::uint16_t{0});
         ip[net::ipv4::time_to_live] = static_cast<std::byte>(fields.hop_limit);
         ip[net::ipv4::protocol] = static_cast<std::byte>(net::protocol_udp);
     } else {
-        store_big_endian(ip, (std::uint32_t{6} << 28) | (static_cast<std::uint32_t>(fields.traffic_class) << 20));
-        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_bytes()));
-        ip[net::ipv6::next_header] = static_cast<std::byte>(net::protocol_udp);
+        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.end - layout.header_end()));
+        ip[net::ipv6::next_header] = std::byte{extensions.empty() ? net::protocol_udp : protocol_of(extensions.front())};
         ip[net::ipv6::hop_limit] = static_cast<std::byte>(fields.hop_limit);
     }
     const auto put = [&](std::size_t at, const AddressField& field) {
@@ -49,6 +49,17 @@ void write_ip(std::byte* ip, const FrameTemplate& frame_template, const HeaderFi
     };
     put(layout.source_address(), frame_template.source);
     put(layout.destination_address(), frame_template.destination);
+    std::ranges::copy(write_extension_headers(extensions, frame_template.destination.base().bytes), ip + (layout.header_end() - layout.ip));
+}
+
+/// Into a frame that is complete but for its mark.
+void write_varying_mark(const Layout& layout, const Mark& mark, std::byte* frame) noexcept {
+    std::byte* const ip = frame + layout.ip;
+    write_mark(ip, layout.family, mark);
+    if (layout.family == net::Family::ipv4) {
+        store_raw(ip + net::ipv4::checksum, std::uint16_t{0});
+        store_raw(ip + net::ipv4::checksum, header_checksum(sum_of({ip, net::ipv4::header_bytes})));
+    }
 }
 
 /// UDP data: the signature's fixed part, then incrementing bytes (RFC 2544 appendix C.2.6.4).
@@ -60,13 +71,13 @@ void write_payload(std::span<std::byte> payload, std::uint32_t trial_id, std::ui
     payload[signature::stream_offset] = static_cast<std::byte>(stream);
 }
 
-void build(FrameTemplate& frame_template, const LinkAddresses& link, const HeaderFields& fields, std::uint32_t trial_id,
-           std::uint8_t stream) {
+void build(FrameTemplate& frame_template, const LinkAddresses& link, const HeaderFields& fields,
+           std::span<const ExtensionHeader> extensions, std::uint32_t trial_id, std::uint8_t stream) {
     const Layout& layout = frame_template.layout;
     frame_template.frame.assign(layout.end, std::byte{0});
     write_ethernet(frame_template.frame, link, layout.family);
     std::byte* const frame = frame_template.frame.data();
-    write_ip(frame + layout.ip, frame_template, fields);
+    write_ip(frame + layout.ip, frame_template, fields, extensions);
     store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_bytes()));
     write_payload(std::span{frame_template.frame}.subspan(layout.payload), trial_id, stream);
 
@@ -77,20 +88,29 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
     const std::span bytes{constant};
     frame_template.header_sum = sum_of(bytes.subspan(layout.ip, header_bytes(layout.family)));
     const std::size_t addresses = layout.source_address();
-    frame_template.udp_sum = sum_of(bytes.subspan(addresses, layout.udp - addresses)) + sum_of(bytes.subspan(layout.udp)) +
+    frame_template.udp_sum = sum_of(bytes.subspan(addresses, layout.header_end() - addresses)) + sum_of(bytes.subspan(layout.udp)) +
                              swap_bytes(static_cast<std::uint16_t>(layout.udp_bytes())) + swap_bytes(std::uint16_t{net::protocol_udp});
 }
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
-    const std::size_t bytes_min = request.source_family() == net::Family::ipv4 ? 64 : 84;
+    const std::size_t extension_bytes = bytes_of(request.extension_headers);
+    const std::size_t bytes_min = request.source_family() == net::Family::ipv4 ? 64 : 84 + extension_bytes;
     if (request.frame_octets < bytes_min || request.frame_octets > 9236) {
         return Error{std::to_string(request.frame_octets) + " octets is not a frame size", where + ".frame_octets",
-                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: the signature needs 18 octets of UDP data"};
+                     "choose 64 to 9216 for IPv4 and " + std::to_string(84 + extension_bytes) +
+                         " to 9236 for IPv6: the signature needs 18 octets of UDP data"};
+    }
+    if (extension_bytes != 0 &&
+        (request.source_family() != net::Family::ipv6 || request.destination_family() != net::Family::ipv6 || request.connections)) {
+        return Error{"extension headers go from IPv6 to IPv6, without connections", where + ".extension_headers", "send none"};
     }
     if (request.hop_limit <= request.hop_limit_decrement) {
         return Error{
             "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
             where + ".hop_limit", "raise it above the gateway's decrement"};
+    }
+    if (request.source_family() == net::Family::ipv4 && (request.marking.labels_flows || request.marking.flow_label != 0)) {
+        return Error{"an IPv4 packet has no flow label", where + ".flow_label", "send 0"};
     }
     if (request.without_checksum && request.source_family() == net::Family::ipv6) {
         return Error{"UDP over IPv6 needs a checksum", where + ".udp_checksum", "send computed (RFC 8200 section 8.1)"};
@@ -112,11 +132,11 @@ DontFragment expected_dont_fragment(const StreamRequest& request, const Layout& 
     return is_set ? DontFragment::set : DontFragment::clear;
 }
 
-Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept {
+Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan, std::size_t extension_bytes) noexcept {
     Layout layout;
     layout.family = family;
     layout.ip = net::ethernet::header_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
-    layout.udp = layout.ip + header_bytes(family);
+    layout.udp = layout.header_end() + extension_bytes;
     layout.payload = layout.udp + net::udp::header_bytes;
     layout.end = frame_octets - net::ethernet::fcs_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
     return layout;
@@ -132,7 +152,6 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     }
     Stream stream;
     stream.id_ = signature::stream_id(direction, traffic_class);
-    stream.traffic_class_ = request.traffic_class;
     stream.expected_hop_limit_ = static_cast<std::uint8_t>(request.hop_limit - request.hop_limit_decrement);
     stream.expected_vlan_ = received_link.vlan_id;
     stream.networks_ = request.destination.networks;
@@ -144,6 +163,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.port_words_ = RandomSequence{seed, purpose};
     stream.host_words_ = RandomSequence{seed, purpose + 1};
     stream.network_words_ = RandomSequence{seed, purpose + 2};
+    stream.marking_ = {request.marking, RandomSequence{seed, purpose + 5}.at(0)};
 
     stream.as_sent_ = request.as_sent;
     stream.zero_checksum_for_ones_ = request.zero_checksum_for_ones;
@@ -162,20 +182,26 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
                               !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
     stream.draws_ = stream.hosts_are_drawn_ && !request.connections && !stream.edges_;
 
+    const std::size_t extension_bytes = bytes_of(request.extension_headers);
+    stream.has_fragment_header_ = std::ranges::count(request.extension_headers, ExtensionHeader::fragment) != 0;
     const std::size_t expected_bytes = bytes_when_translated(request.frame_octets, sent_family, expected_family);
     if (auto error =
-            stream.lay_out(stream.sent_, Layout::make(sent_family, request.frame_octets, sent_link.vlan_id.has_value()), request, where)) {
+            stream.lay_out(stream.sent_, Layout::make(sent_family, request.frame_octets, sent_link.vlan_id.has_value(), extension_bytes),
+                           request, where)) {
         return *error;
     }
-    if (auto error = stream.lay_out(stream.expected_, Layout::make(expected_family, expected_bytes, received_link.vlan_id.has_value()),
+    if (auto error = stream.lay_out(stream.expected_,
+                                    Layout::make(expected_family, expected_bytes, received_link.vlan_id.has_value(), extension_bytes),
                                     request, where)) {
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     stream.expected_dont_fragment_ = frame::expected_dont_fragment(request, stream.expected_.layout);
-    build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
+    const Mark sent_mark = stream.marks_vary() ? Mark{} : stream.sent_mark({}),
+               expected_mark = stream.marks_vary() ? Mark{} : stream.expected_mark({});
+    build(stream.sent_, sent_link, {request.hop_limit, sent_mark, asked}, request.extension_headers, trial_id, stream.id_);
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
-          {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
+          {stream.expected_hop_limit_, expected_mark, stream.expected_dont_fragment_}, request.extension_headers, trial_id, stream.id_);
     return stream;
 }
 
@@ -252,6 +278,9 @@ FrameValues Stream::values_of_prepared(std::uint64_t number) const noexcept {
 }
 
 void Stream::write_special(std::byte* frame, const FrameValues& values) const noexcept {
+    if (marks_vary()) {
+        write_varying_mark(sent_.layout, sent_mark(values), frame);
+    }
     if (sent_without_checksum_) {
         store_raw(frame + sent_.layout.udp + net::udp::checksum, std::uint16_t{0});
     }
@@ -265,6 +294,9 @@ void Stream::write_special(std::byte* frame, const FrameValues& values) const no
 }
 
 void Stream::write_special_expected(std::byte* frame, const FrameValues& values) const noexcept {
+    if (marks_vary()) {
+        write_varying_mark(expected_.layout, expected_mark(values), frame);
+    }
     if (expects_no_checksum_) {
         store_raw(frame + expected_.layout.udp + net::udp::checksum, std::uint16_t{0});
     }

@@ -4,6 +4,8 @@
 #include "enumerate/connection_choice.hpp"
 #include "enumerate/connection_set.hpp"
 #include "frame/address_field.hpp"
+#include "frame/extension_headers.hpp"
+#include "frame/marking.hpp"
 #include "frame/signature.hpp"
 #include "net/headers.hpp"
 #include "net/host_macs.hpp"
@@ -36,7 +38,9 @@ enum class DontFragmentRule : std::uint8_t { kept, rfc7915, rfc6145 };
 /// One stream as requested: what is sent, and what the gateway must make of it.
 struct StreamRequest {
     std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
-    std::uint8_t hop_limit = 10, traffic_class = 0;
+    std::uint8_t hop_limit = 10;
+    MarkingRequest marking{};
+    std::vector<ExtensionHeader> extension_headers{};  ///< in turn, from IPv6 to IPv6
     bool dont_fragment = false;
     bool without_checksum = false;  ///< UDP checksum 0, over IPv4 only (RFC 768)
     HostSet source{}, destination{};
@@ -81,11 +85,17 @@ struct Layout {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
 
-    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept;
+    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan,
+                                     std::size_t extension_bytes = 0) noexcept;
     /// With FCS, without VLAN tag.
     [[nodiscard]] std::size_t frame_octets() const noexcept { return end - ip + net::ethernet::header_bytes + net::ethernet::fcs_bytes; }
     [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
     [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
+    /// Where the IP header ends, before any extension headers.
+    [[nodiscard]] std::size_t header_end() const noexcept {
+        return ip + (family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes);
+    }
+    [[nodiscard]] std::size_t extension_bytes() const noexcept { return udp - header_end(); }
     [[nodiscard]] std::size_t source_address() const noexcept {
         return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
     }
@@ -183,7 +193,9 @@ public:
     /// themselves.
     [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
     /// Whether a sent frame needs `write_special` beside `write_frame`.
-    [[nodiscard]] bool is_special() const noexcept { return sent_without_checksum_ || source_macs_ || sent_destination_macs_; }
+    [[nodiscard]] bool is_special() const noexcept {
+        return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies();
+    }
     /// Writes over a frame that `write_frame` has written: no checksum, and the link-layer
     /// addresses of its hosts. A step of its own, so that other streams do not pay for it.
     void write_special(std::byte* frame, const FrameValues& values) const noexcept;
@@ -209,14 +221,28 @@ public:
     [[nodiscard]] const FrameTemplate& sent() const noexcept { return sent_; }
     [[nodiscard]] const FrameTemplate& expected() const noexcept { return expected_; }
     [[nodiscard]] std::uint8_t expected_hop_limit() const noexcept { return expected_hop_limit_; }
-    [[nodiscard]] std::uint8_t traffic_class() const noexcept { return traffic_class_; }
+    /// Whether frames have different marks: then both templates have none.
+    [[nodiscard]] bool marks_vary() const noexcept { return marking_.varies(); }
+    [[nodiscard]] Mark sent_mark(const FrameValues& values) const noexcept {
+        return marking_.varies() ? marking_.of(flow_of(values)) : marking_.constant();
+    }
+    /// What a correct gateway makes of it: a translator keeps the class and begins or ends the flow
+    /// label (RFC 7915 sections 4.1 and 5.1).
+    [[nodiscard]] Mark expected_mark(const FrameValues& values) const noexcept {
+        Mark mark = sent_mark(values);
+        mark.flow_label = keeps_family() ? mark.flow_label : 0;
+        return mark;
+    }
+    /// Whether a router may label the flow of a frame with this mark, which its source has not (RFC
+    /// 6437 section 3).
+    [[nodiscard]] bool may_be_labelled(const Mark& expected) const noexcept {
+        return expected.flow_label == 0 && keeps_family() && sent_.layout.family == net::Family::ipv6 && !as_sent_;
+    }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
     /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own
     /// (RFC 7915 section 5.1), and so may a NAT that shares an address among hosts (RFC 6864
     /// section 5.3).
-    [[nodiscard]] bool identification_kept() const noexcept {
-        return sent_.layout.family == expected_.layout.family && role_ == Role::stateless;
-    }
+    [[nodiscard]] bool identification_kept() const noexcept { return keeps_family() && role_ == Role::stateless; }
     [[nodiscard]] bool zero_checksum_for_ones() const noexcept { return zero_checksum_for_ones_; }
     /// Whether what follows the translator changes the packet again: its NAT, or what gives a
     /// customer edge its shared address.
@@ -224,10 +250,23 @@ public:
         return role_ == Role::stateless ? comes_from_edges_ && !as_sent_ : (role_ == Role::responder) == nat_is_inside_;
     }
     [[nodiscard]] bool as_sent() const noexcept { return as_sent_; }
+    /// Whether a fragment header is due, of a packet that is no fragment.
+    [[nodiscard]] bool has_fragment_header() const noexcept { return has_fragment_header_; }
+    /// Whether the gateway chooses IPv4 identifications that must differ: those of packets which
+    /// others may fragment (RFC 7915 section 5.1, RFC 6864 section 4.1).
+    [[nodiscard]] bool has_new_identifications() const noexcept {
+        return !keeps_family() && expected_.layout.family == net::Family::ipv4 && expected_dont_fragment_ == DontFragment::clear;
+    }
     [[nodiscard]] std::optional<std::uint16_t> expected_vlan() const noexcept { return expected_vlan_; }
 
 private:
     Stream() = default;
+    [[nodiscard]] bool keeps_family() const noexcept { return sent_.layout.family == expected_.layout.family; }
+    [[nodiscard]] static std::uint64_t flow_of(const FrameValues& values) noexcept {
+        const std::uint64_t ends = std::uint64_t{values.source_port} << 48 | std::uint64_t{values.destination_port} << 32 |
+                                   std::uint64_t{values.source_host} << 16 | values.destination_host;
+        return ends ^ mix_bits(std::uint64_t{values.network} << 56 ^ values.connection);
+    }
     /// Frame number j of the class is this edge's.
     [[nodiscard]] FrameValues values_of_edge(std::uint64_t j, Edge edge) const noexcept {
         if (!hosts_are_drawn_) [[unlikely]] {
@@ -259,11 +298,13 @@ private:
     void take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
                       const LinkAddresses& received_link);
 
-    std::uint8_t id_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
+    std::uint8_t id_ = 0, expected_hop_limit_ = 0;
+    Marking marking_;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
     bool hosts_are_drawn_ = false;  ///< the same, whatever the frames belong to
+    bool has_fragment_header_ = false;
     bool zero_checksum_for_ones_ = false, as_sent_ = false, nat_is_inside_ = false;
     bool sent_without_checksum_ = false, expects_no_checksum_ = false;
     std::uint16_t networks_ = 1;

@@ -31,6 +31,7 @@ enum class Fault : std::uint8_t {
     traffic_class,
     dont_fragment,
     flow_label,
+    extension_headers,
     udp_length,
     udp_checksum,
     payload,
@@ -53,7 +54,7 @@ enum class Fault : std::uint8_t {
     wrong_client,
     wrong_slot,
 };
-constexpr std::size_t fault_count = 40;
+constexpr std::size_t fault_count = 41;
 constexpr auto first_echo_fault = static_cast<std::size_t>(Fault::icmp_type);  ///< from here on: those that only echo messages have
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
@@ -74,6 +75,7 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "traffic_class",
                                                                 "dont_fragment",
                                                                 "flow_label",
+                                                                "extension_headers",
                                                                 "udp_length",
                                                                 "udp_checksum",
                                                                 "payload",

@@ -156,9 +156,8 @@ private:
         note_faults(counts_[came_back ? 1 - own() : own()], kept_, faults, bytes);
         if (has_arrived) {
             const EchoOutcome outcome = record(index, place, faults, sent, now);
-            if (outcome == EchoOutcome::received &&
-                frame::has_congestion_experienced(bytes, arrival, plan_.echo->stream().traffic_class())) {
-                ++counts_[own()].congestion_experienced;
+            if (outcome == EchoOutcome::received) {
+                counts_[own()].add(frame::remarks_of(bytes, arrival, plan_.echo->stream().expected_mark({})));
             }
             handler_.record(index, place, sent, now, outcome);
         }

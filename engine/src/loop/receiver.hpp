@@ -60,6 +60,9 @@ public:
     }
     void finish() noexcept override {
         process(*waiting_);
+        for (const ArrivingStream& stream : streams_) {
+            stream.identifications().count(stream.recording().counts());
+        }
         publish();
     }
 
@@ -227,7 +230,7 @@ private:
         note_faults(recording.counts(), recording_.kept(), verified.faults, bytes);
         if (verified.has_arrived && recording.record(verified.index, verified.number_in_class, verified.faults, verified.sent, arrived)) {
             recording.counts().zero_checksum += verified.has_zero_checksum ? 1 : 0;
-            recording.counts().congestion_experienced += verified.has_congestion_experienced ? 1 : 0;
+            recording.counts().add(verified.remarks);
         }
     }
 

@@ -49,7 +49,9 @@ VerifiedFrame verify(std::span<const std::byte> bytes, const frame::Arrival& arr
         faults.add(verify_connection(bytes, arrival, direction, *stream, stream->values(place.number_in_class), faults));
         verified.has_zero_checksum =
             faults.none() && stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival);
-        verified.has_congestion_experienced = faults.none() && frame::has_congestion_experienced(bytes, arrival, stream->traffic_class());
+        if (faults.none()) {
+            verified.remarks = frame::remarks_of(bytes, arrival, stream->expected_mark(stream->values(place.number_in_class)));
+        }
     }
     return verified;
 }

@@ -3,6 +3,7 @@
 #include "frame/recognizer.hpp"
 #include "frame/verification.hpp"
 #include "loop/receiver_plan.hpp"
+#include "record/identifications.hpp"
 
 #include <array>
 #include <bit>
@@ -24,7 +25,11 @@ public:
           class_number_{class_number},
           numbers_differ_{class_number != 0 || !direction_->mix.numbers_are_indexes()},
           learns_{recognizer_.stream().role() == frame::Role::initiator},
-          learns_quickly_{learns_ && direction_->keeper->knows_by_pool(recognizer_.stream())} {}
+          learns_quickly_{learns_ && direction_->keeper->knows_by_pool(recognizer_.stream())} {
+        if (recognizer_.stream().has_new_identifications()) {
+            identifications_ = record::Identifications::of_translator();
+        }
+    }
 
     /// A bit for each of `count` frames.
     [[nodiscard]] static constexpr std::uint32_t all_of(std::size_t count) noexcept {
@@ -54,6 +59,9 @@ public:
     void compare() noexcept {
         if (matched_.count != 0) {
             wrong_ = recognizer_.compare(matched_);
+            if (identifications_.wants_more()) [[unlikely]] {
+                note_identifications();
+            }
         }
     }
     /// Prefetches the entries of the state table that `learn` needs soon.
@@ -88,6 +96,7 @@ public:
     [[nodiscard]] const frame::Stream& stream() const noexcept { return recognizer_.stream(); }
     /// Where its frames are recorded.
     [[nodiscard]] ClassRecording& recording() const noexcept { return *recording_; }
+    [[nodiscard]] const record::Identifications& identifications() const noexcept { return identifications_; }
     /// Whether it is an Initiator's, so that the state table learns from its frames.
     [[nodiscard]] bool learns() const noexcept { return learns_; }
 
@@ -133,7 +142,16 @@ private:
         return place.foreground == (class_number_ == 0);
     }
 
+    void note_identifications() noexcept {
+        for (std::size_t k = 0; k < matched_.count && identifications_.wants_more(); ++k) {
+            if ((wrong_ >> k & 1U) == 0) {
+                identifications_.note(matched_.frames[k] + recognizer_.arrival().ip, matched_.indexes[k]);
+            }
+        }
+    }
+
     frame::Recognizer recognizer_;
+    record::Identifications identifications_;
     const ExpectedDirection* direction_;
     ClassRecording* recording_;
     std::size_t class_number_;
@@ -151,10 +169,10 @@ struct VerifiedFrame {
     std::size_t direction_number = 0, class_number = 0;
     std::uint64_t index = 0, number_in_class = 0;
     pace::Ticks sent{};
-    bool has_arrived = false;                 ///< where it should; otherwise it was damaged or not forwarded, and nothing else is checked
-    bool is_of_other_trial = false;           ///< its time stamp says so; not to be recorded
-    bool has_zero_checksum = false;           ///< without a fault, from a translator that is known to write it
-    bool has_congestion_experienced = false;  ///< without a fault, from a gateway that may write it
+    bool has_arrived = false;        ///< where it should; otherwise it was damaged or not forwarded, and nothing else is checked
+    bool is_of_other_trial = false;  ///< its time stamp says so; not to be recorded
+    bool has_zero_checksum = false;  ///< without a fault, from a translator that is known to write it
+    frame::Remarks remarks{};        ///< without a fault
     frame::Faults faults{};
 };
 

@@ -20,7 +20,8 @@ constexpr std::uint16_t dont_fragment = 0x4000, more_fragments = 0x2000, fragmen
 
 namespace ipv6 {  // RFC 8200
 constexpr std::size_t version = 0, payload_length = 4, next_header = 6, hop_limit = 7, source = 8, destination = 24, header_bytes = 40,
-                      fragment_header_bytes = 8;
+                      address_bytes = 16, options_header_bytes = 8, routing_header_bytes = 24, fragment_header_bytes = 8;
+constexpr std::uint32_t flow_label_max = 0xf'ffff;
 }  // namespace ipv6
 
 namespace udp {  // RFC 768
@@ -45,6 +46,7 @@ constexpr std::uint8_t router_solicitation = 133, neighbor_solicitation = 135, n
 constexpr std::uint8_t source_link_layer_address = 1, target_link_layer_address = 2;
 }  // namespace icmpv6
 
-constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58, protocol_hop_by_hop = 0;
+constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58, protocol_hop_by_hop = 0,
+                       protocol_routing = 43, protocol_destination_options = 60;
 
 }  // namespace gatemark::net

@@ -146,26 +146,22 @@ bool wrap_in_ip(Packet& packet, const View& view, Editor& editor) noexcept {
     return true;
 }
 
-/// Destination options that say nothing (RFC 8200).
-bool add_destination_options(Packet& packet, const View& view) noexcept {
-    constexpr std::size_t options_bytes = 8;
-    constexpr std::uint8_t destination_options = 60;
-    constexpr std::uint64_t six_octets_of_padding = std::uint64_t{protocol_udp} << 56 | std::uint64_t{0x0104} << 32;
-    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, options_bytes)) {
+/// Inserts an extension header of eight octets between the headers of IPv6 and UDP. `rest` is what
+/// follows the number of UDP in it.
+bool insert_header(Packet& packet, const View& view, std::uint8_t protocol, std::uint64_t rest) noexcept {
+    constexpr std::size_t header_bytes = 8;
+    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, header_bytes)) {
         return false;
     }
     std::byte* const length = packet.at(view.ip + ipv6_at::payload_length);
-    store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + options_bytes));
-    *packet.at(view.ip + ipv6_at::next_header) = std::byte{destination_options};
-    store_big_endian(packet.at(view.upper), six_octets_of_padding);
+    store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + header_bytes));
+    *packet.at(view.ip + ipv6_at::next_header) = std::byte{protocol};
+    store_big_endian(packet.at(view.upper), std::uint64_t{protocol_udp} << 56 | rest);
     return true;
 }
 
 Fields corrupt_encapsulation(Packet& packet, const View& view, Editor& editor, unsigned choice) noexcept {
-    const unsigned kinds = editor.ipv4() ? 2 : 3;
-    const bool done = choice % kinds == 0   ? wrap_in_service_tag(packet)
-                      : choice % kinds == 1 ? wrap_in_ip(packet, view, editor)
-                                            : add_destination_options(packet, view);
+    const bool done = choice % 2 == 0 ? wrap_in_service_tag(packet) : wrap_in_ip(packet, view, editor);
     return done ? Fields{Field::encapsulated} : Fields{};
 }
 
@@ -200,13 +196,14 @@ Fields corrupt_fragment(Packet& packet, const View& view, Editor& editor) noexce
         editor.set_ipv4_word(ipv4_at::flags, editor.ip_word(ipv4_at::flags) | flag_more_fragments);
         return {Field::fragment};
     }
-    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, fragment_header_bytes)) {
-        return {};
-    }
-    *packet.at(view.ip + ipv6_at::next_header) = static_cast<std::byte>(protocol_fragment);
-    std::byte* const header = packet.at(view.upper);
-    store_big_endian(header, std::uint64_t{protocol_udp} << 56 | std::uint64_t{1} << 32 | 1);  // offset 0, more fragments, identification 1
-    return {Field::fragment};
+    constexpr std::uint64_t first_one = std::uint64_t{1} << 32 | 1;  // offset 0, more fragments, identification 1
+    return insert_header(packet, view, protocol_fragment, first_one) ? Fields{Field::fragment} : Fields{};
+}
+
+Fields corrupt_extension_headers(Packet& packet, const View& view, const Editor& editor) noexcept {
+    constexpr std::uint64_t padding = std::uint64_t{0x0104} << 32;  // PadN of four octets
+    const bool done = !editor.ipv4() && insert_header(packet, view, protocol_destination_options, padding);
+    return done ? Fields{Field::extension_headers} : Fields{};
 }
 
 Fields corrupt_vlan(Packet& packet) noexcept {
@@ -634,6 +631,7 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::headers: return corrupt_headers(packet, view, editor, choice_of(packet, view, editor));
         case Field::family: return corrupt_family(packet, view);
         case Field::fragment: return corrupt_fragment(packet, view, editor);
+        case Field::extension_headers: return corrupt_extension_headers(packet, view, editor);
         case Field::vlan: return corrupt_vlan(packet);
         case Field::ipv4_header:
         case Field::ipv4_header_checksum:

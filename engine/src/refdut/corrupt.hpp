@@ -34,6 +34,7 @@ enum class Field : std::uint8_t {
     traffic_class,
     dont_fragment,
     flow_label,
+    extension_headers,
     udp_length,
     udp_checksum,
     payload,
@@ -58,7 +59,7 @@ enum class Field : std::uint8_t {
     wrong_client,
     wrong_slot,
 };
-constexpr std::size_t field_count = 42;
+constexpr std::size_t field_count = 43;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -78,6 +79,7 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "traffic_class",
                                                                 "dont_fragment",
                                                                 "flow_label",
+                                                                "extension_headers",
                                                                 "udp_length",
                                                                 "udp_checksum",
                                                                 "payload",
@@ -170,16 +172,16 @@ private:
 ///
 /// These have no such field: frames that are not a complete UDP datagram, and those that a full
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
-/// `dont_fragment` in IPv6; `flow_label` in IPv4; `identification` but in IPv4 frames that are
-/// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
-/// and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
+/// `dont_fragment` in IPv6; `flow_label`, `extension_headers` in IPv4; `identification` but in IPv4
+/// frames that are routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data
+/// or less, `index` and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
 /// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
 /// connection has the same remote endpoint; `other_edge_port`, `outside_port_set` where nobody
 /// shares the address,
 /// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
 /// 32 bits; the port of a customer who has one port; and what the buffer has no room for
-/// (`encapsulated`, `family`, `fragment`, `vlan`).
+/// (`encapsulated`, `family`, `fragment`, `extension_headers`, `vlan`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;
 
 }  // namespace gatemark::refdut

@@ -13,7 +13,8 @@ namespace gatemark::refdut {
 constexpr std::size_t mac_bytes = 6, ethernet_bytes = 14, vlan_bytes = 4, ethernet_type_at = 12;
 constexpr std::size_t frame_bytes_min = 60;  ///< without FCS
 constexpr std::uint16_t type_ipv4 = 0x0800, type_arp = 0x0806, type_vlan = 0x8100, type_ipv6 = 0x86dd;
-constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58;
+constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58,
+                       protocol_destination_options = 60;
 
 namespace ipv4_at {
 constexpr std::size_t traffic_class = 1, total_length = 2, identification = 4, flags = 6, time_to_live = 8, protocol = 9, checksum = 10,
@@ -25,7 +26,7 @@ constexpr std::uint16_t flag_reserved = 0x8000, flag_dont_fragment = 0x4000, fla
 namespace ipv6_at {
 constexpr std::size_t payload_length = 4, next_header = 6, hop_limit = 7, source = 8, destination = 24;
 }
-constexpr std::size_t ipv6_bytes = 40, fragment_header_bytes = 8;
+constexpr std::size_t ipv6_bytes = 40;
 
 namespace udp_at {
 constexpr std::size_t source = 0, destination = 2, length = 4, checksum = 6;

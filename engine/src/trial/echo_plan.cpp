@@ -71,6 +71,12 @@ void check_stream(const TrialRequest& request, const frame::StreamRequest& strea
     if (stream.without_checksum) {
         errors.push_back({"an echo message has a checksum", std::string{where_stream} + ".udp_checksum", "send computed"});
     }
+    if (stream.marking.labels_flows || stream.marking.traffic_classes.size() > 1) {
+        errors.push_back({"echo requests have one traffic class and flow label", where_stream, "send one of each"});
+    }
+    if (!stream.extension_headers.empty()) {
+        errors.push_back({"echo requests have no extension headers", std::string{where_stream} + ".extension_headers", "send none"});
+    }
     if (!stream.as_sent && !stream.source_edges && stream.source_family() != stream.destination_family() && !stream.mapping) {
         errors.push_back({"source and destination are of different families, but there is no translation",
                           std::string{where_stream} + ".translation", "give a prefix or explicit address mappings"});

@@ -72,7 +72,9 @@ protected:
     static Json stream(const char* source, const char* destination, const char* expect) {
         return {{"frame_octets", 84},
                 {"hop_limit", 10},
-                {"traffic_class", 0},
+                {"traffic_classes", {0}},
+                {"flow_label", 0},
+                {"extension_headers", Json::array()},
                 {"dont_fragment", false},
                 {"dont_fragment_rule", "kept"},
                 {"udp_checksum", "computed"},

@@ -42,7 +42,7 @@ TEST(Arrival, AStragglerOfAnotherTrialIsNoFrameOfThisOne) {
     EXPECT_EQ(classify(frame, signature::trial_id_of(test::seed + 1, test::trial_number)).kind, ArrivalKind::foreign);
 }
 
-/// QinQ, MPLS, IP in IP, destination options, a tunnel in UDP; and EtherType, IP version, protocol
+/// QinQ, MPLS, IP in IP, a tunnel in UDP; and EtherType, IP version, protocol
 /// and length that are not ours.
 TEST(Arrival, AMarkThatNoHeadersLeadToIsOursAllTheSame) {
     const Stream stream4 = test::make_stream(test::request_for(Gateway::router44)),
@@ -62,7 +62,6 @@ TEST(Arrival, AMarkThatNoHeadersLeadToIsOursAllTheSame) {
         {"IPv4 in IPv4", put(frame4, 14, outer4), 62},
         {"IPv6 in IPv4", put(put(frame6, 14, outer4), 12, "0800", 2), 82},
         {"IPv4 in UDP", put(put(put(frame4, 14, udp), 14, outer4), 23, "11", 1), 70},
-        {"destination options", put(put(frame6, 54, "1100010400000000"), 20, "3c", 1), 70},
         {"an EtherType", put(frame4, 12, "88b5", 2), 42},
         {"IP version 7", put(frame6, 14, "70", 1), 62},
         {"a protocol", put(frame4, 23, "88", 1), 42},
@@ -79,6 +78,27 @@ TEST(Arrival, AMarkThatNoHeadersLeadToIsOursAllTheSame) {
         EXPECT_NE(classify(cut, test::trial_id()).kind, ArrivalKind::ours) << name;
     }
     EXPECT_FALSE(classify(frame4, test::trial_id()).misplaced);
+}
+
+/// RFC 8200 section 4: each header names the next one and, but for the fragment header, has its
+/// length.
+TEST(Arrival, ExtensionHeadersLeadToTheDatagram) {
+    using enum ExtensionHeader;
+    StreamRequest request = test::request_for(Gateway::router66, 200);
+    request.extension_headers = {hop_by_hop, routing, destination_options, fragment};
+    const Bytes frame = test::sent_frame(test::make_stream(request), 1, 2);
+    const Arrival arrival = classify(frame, test::trial_id());
+    EXPECT_EQ(arrival.kind, ArrivalKind::ours);
+    EXPECT_FALSE(arrival.misplaced);
+    EXPECT_TRUE(arrival.fragmented);
+    EXPECT_EQ(arrival.udp, 54U + 8 + 24 + 8 + 8);
+    for (std::size_t bytes = 0; bytes <= frame.size(); ++bytes) {  // none is read beyond its end
+        const Bytes cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
+        EXPECT_EQ(classify(cut, test::trial_id()).kind == ArrivalKind::ours, bytes >= arrival.payload + signature::bytes) << bytes;
+    }
+    Bytes too_long = frame;
+    too_long[54 + 1] = std::byte{0xff};  // 2048 octets of options
+    EXPECT_TRUE(classify(too_long, test::trial_id()).misplaced);
 }
 
 /// What a gateway says by itself stays what it is; most of it is multicast, but not its queries.

@@ -19,9 +19,9 @@ void expect_equals_slow_frames(const Stream& stream, Gateway gateway, const test
         test::SlowPacket packet = test::read_packet(sent);
         ASSERT_EQ(test::to_hex(sent), test::to_hex(test::write_packet(packet)));
         ASSERT_EQ(packet.vlan, vlans.sent);
-        ASSERT_EQ(packet.traffic_class, request.traffic_class);
+        ASSERT_EQ(packet.traffic_class, request.marking.traffic_classes.front());
         ASSERT_EQ(packet.hop_limit, request.hop_limit);
-        ASSERT_EQ(packet.flow_label, 0U);
+        ASSERT_EQ(packet.flow_label, request.marking.flow_label);
         ASSERT_EQ(packet.is_ipv4() && packet.dont_fragment, packet.is_ipv4() && request.dont_fragment);
         ASSERT_EQ(sent.size() + 4, request.frame_octets + (vlans.sent ? 4 : 0));
         for (std::size_t i = 18; i < packet.payload.size(); ++i) {
@@ -45,7 +45,7 @@ TEST(StreamFrames, EqualThoseOfTheSlowWriterInEveryCombination) {
                 for (const unsigned traffic_class : {0x00U, 0xb8U, 0xffU}) {
                     for (const bool dont_fragment : {false, true}) {
                         StreamRequest request = test::request_for(gateway, size);
-                        request.traffic_class = static_cast<std::uint8_t>(traffic_class);
+                        request.marking.traffic_classes = {static_cast<std::uint8_t>(traffic_class)};
                         request.dont_fragment = dont_fragment;
                         ASSERT_NO_FATAL_FAILURE(expect_equals_slow_frames(test::make_stream(request, vlans), gateway, vlans, request))
                             << size << " " << traffic_class << " " << dont_fragment;

@@ -95,7 +95,7 @@ TEST(GoldenEcho, ThroughANat64) {
     const Echo echo = test::make_echo(nat64_request(), small_shape, pool);
     const EchoAnswer answer{.index = 29, .sent = {echo_ticks}, .source = {.address = 0, .identifier = 0x8001}};
     expect_golden(test::sent_request(echo, 29, echo_ticks),
-                  "6000000000403a0a 20010002000000000000000000000004 0064ff9b0000000000000000c613000d 8000cd80 0003 0001");
+                  "6005a5a500403a0a 20010002000000000000000000000004 0064ff9b0000000000000000c613000d 8000cd80 0003 0001");
     expect_golden(test::expected_request(echo, answer), "4500005400000000 0701 2775 c6130001 c613000d 0800ac24 8001 0001");
     expect_golden(test::sent_reply(echo, answer), "4500005400000000 0a01 2475 c613000d c6130001 0000b424 8001 0001");
     expect_golden(test::expected_reply(echo, 29, echo_ticks),
@@ -134,7 +134,7 @@ TEST(Echo, WhatACorrectGatewayMakesOfRequestAndReplyHasNoFault) {
             for (const auto& vlans : {test::Vlans{}, test::Vlans{.sent = 100, .received = 200}}) {
                 for (const bool dont_fragment : {false, true}) {
                     StreamRequest request = test::echo_request(gateway, bytes);
-                    request.traffic_class = 0xb8;
+                    request.marking.traffic_classes = {0xb8};
                     request.dont_fragment = dont_fragment;
                     const Echo echo = test::make_echo(request, small_shape, {}, vlans);
                     EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(request_arrived(echo, gateway, vlans.received))),

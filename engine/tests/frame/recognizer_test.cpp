@@ -61,7 +61,7 @@ TEST(Recognizer, KnowsWhatACorrectGatewayMakesOfAFrame) {
                 for (const bool dont_fragment : {false, true}) {
                     request.frame_octets = test::smallest_frame(gateway) + bytes;
                     request.dont_fragment = dont_fragment;
-                    request.traffic_class = static_cast<std::uint8_t>(bytes);
+                    request.marking.traffic_classes = {static_cast<std::uint8_t>(bytes)};
                     const Stream stream = test::make_stream(request, {{}, vlan});
                     SlowPacket packet = arrived_frame(stream, gateway, vlan);
                     packet.link_source = *net::parse_mac("02:00:00:00:00:09");
@@ -108,9 +108,32 @@ TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
     EXPECT_EQ(correct_only, 0U);
 }
 
+/// Frames whose traffic class and flow label depend on their flow, and frames with extension
+/// headers.
+std::vector<Stream> streams_of_routers() {
+    std::vector<Stream> streams;
+    for (StreamRequest request : requests_of_all_kinds()) {
+        request.marking.traffic_classes = {0, 0x28, 0xb8, 0xc0};
+        streams.push_back(test::make_stream(request));
+        if (request.source.address.family == net::Family::ipv6) {
+            request.marking.labels_flows = true;
+            streams.push_back(test::make_stream(request));
+        }
+    }
+    using enum ExtensionHeader;
+    for (const auto& headers : {std::vector{hop_by_hop}, std::vector{routing}, std::vector{fragment}, std::vector{destination_options},
+                                std::vector{hop_by_hop, routing, destination_options, fragment}}) {
+        StreamRequest request = test::request_for(Gateway::router66, 84 + bytes_of(headers));
+        request.extension_headers = headers;
+        streams.push_back(test::make_stream(request));
+        streams.push_back(test::make_stream(request, {100, 200}));
+    }
+    return streams;
+}
+
 /// Frames that are sent without checksum, hosts with link-layer addresses of their own, and both.
 std::vector<Stream> special_streams() {
-    std::vector<Stream> streams;
+    std::vector<Stream> streams = streams_of_routers();
     for (StreamRequest request : requests_of_all_kinds()) {
         for (const bool without_checksum : {false, true}) {
             for (const auto& seed : {std::optional<std::uint64_t>{}, std::optional<std::uint64_t>{3}}) {

@@ -62,6 +62,66 @@ TEST(Stream, FramesWithoutChecksumAreTheOthersWithItsFieldZero) {
     }
 }
 
+/// RFC 6437 section 3: all packets of a flow have one label, which is not 0, and others rarely have
+/// it.
+TEST(Stream, MarksFollowFromTheFlow) {
+    StreamRequest request = test::request_for(Gateway::router66);
+    request.source = test::varying_host("2001:2::", 14, ValueMode::increasing, 2, 9);
+    request.destination = test::fixed_host("2001:2:0:8000::2");
+    request.source_ports = request.destination_ports = {ValueMode::increasing, 1024, 2023};
+    request.marking = {.traffic_classes = {0, 0x28, 0xb8}, .labels_flows = true};
+    const Stream stream = test::make_stream(request);
+    std::map<std::uint32_t, std::size_t> labels;
+    std::map<std::uint8_t, std::size_t> classes;
+    for (std::uint64_t j = 0; j < 1000; ++j) {
+        const Mark mark = stream.sent_mark(stream.values(j));
+        EXPECT_EQ(mark, stream.sent_mark(stream.values(j + 1000))) << "8 hosts and 1000 ports in turn: the same flow";
+        EXPECT_EQ(mark, mark_of(test::sent_frame(stream, j, j).data() + stream.sent().layout.ip, net::Family::ipv6));
+        ++labels[mark.flow_label];
+        ++classes[mark.traffic_class];
+    }
+    EXPECT_EQ(labels.count(0), 0U);
+    EXPECT_GT(labels.size(), 990U);
+    EXPECT_LE(labels.rbegin()->first, 0xf'ffffU);
+    ASSERT_EQ(classes.size(), 3U);
+    for (const auto& [traffic_class, flows] : classes) {
+        EXPECT_NEAR(static_cast<double>(flows), 333, 80) << int{traffic_class};
+    }
+}
+
+TEST(Stream, AnIpv4PacketHasNoFlowLabel) {
+    StreamRequest request = test::request_for(Gateway::siit46);
+    request.marking.flow_label = 1;
+    EXPECT_EQ(problem_of(request), "stream.flow_label");
+    request.marking = {.labels_flows = true};
+    EXPECT_EQ(problem_of(request), "stream.flow_label");
+}
+
+/// RFC 5180 section 5.3: a chain of routing header, destination options and fragment header has 40
+/// octets. Written by hand from RFC 8200 and RFC 8754.
+TEST(Stream, WritesAChainOfExtensionHeaders) {
+    using enum ExtensionHeader;
+    StreamRequest request = test::request_for(Gateway::router66, 84 + 40);
+    request.destination = test::fixed_host("2001:2:0:8000::2");
+    request.extension_headers = {routing, destination_options, fragment};
+    const Stream stream = test::make_stream(request);
+    const test::Bytes frame = test::sent_frame(stream, 3, 3);
+    const std::size_t ip = net::ethernet::header_bytes;
+    EXPECT_EQ(load_big_endian<std::uint16_t>(frame.data() + ip + net::ipv6::payload_length), 40 + 8 + 18);
+    EXPECT_EQ(frame[ip + net::ipv6::next_header], std::byte{43});
+    EXPECT_EQ(test::to_hex({frame.begin() + 54, frame.begin() + 54 + 40}),
+              "3c02040000000000"
+              "20010002000080000000000000000002"
+              "2c00010400000000"
+              "1100000000000001");
+    EXPECT_EQ(stream.sent().layout.udp, 54U + 40);
+    request.frame_octets = 84 + 39;
+    EXPECT_EQ(problem_of(request), "stream.frame_octets");
+    request = test::request_for(Gateway::siit64, 200);
+    request.extension_headers = {fragment};
+    EXPECT_EQ(problem_of(request), "stream.extension_headers");
+}
+
 /// Through its own number and through its address a host has one link-layer address, which
 /// neighbours are told and frames carry; and no other host has it.
 TEST(Stream, EachHostHasItsOwnLinkLayerAddress) {

@@ -71,6 +71,18 @@ TEST(StreamWriter, WritesNoChecksumAndTheLinkLayerAddressesOfHosts) {
     }
 }
 
+TEST(StreamWriter, WritesMarksOfFlowsAndExtensionHeaders) {
+    for (const test::Gateway through : test::all_gateways) {
+        StreamRequest request = test::request_for(through);
+        request.marking.traffic_classes = {0, 0xb8};
+        expect_writes_the_same(test::make_stream(request));
+    }
+    StreamRequest request = test::request_for(test::Gateway::router66, 132);
+    request.marking.labels_flows = true;
+    request.extension_headers = {ExtensionHeader::routing, ExtensionHeader::destination_options, ExtensionHeader::fragment};
+    expect_writes_the_same(test::make_stream(request));
+}
+
 TEST(StreamWriter, WritesConnectionsAndCustomerEdges) {
     for (const test::Gateway through : {test::Gateway::router44, test::Gateway::router66}) {
         for (const auto choice : {enumerate::ConnectionChoice::Mode::increasing, enumerate::ConnectionChoice::Mode::pseudorandom}) {

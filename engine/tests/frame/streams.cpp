@@ -75,6 +75,7 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
             request.destination = ipv6_translatable;
             break;
     }
+    request.marking.flow_label = request.source.address.family == net::Family::ipv6 ? 0x5a5a5 : 0;
     if (request.source.address.family != request.destination.address.family) {
         request.mapping = mapping_of(std::string{prefix_96} + "/96");
         request.dont_fragment_rule = frame::DontFragmentRule::rfc7915;

@@ -43,7 +43,7 @@ TEST(Verification, WhatACorrectGatewayMakesOfAFrameHasNoFault) {
                 for (const unsigned traffic_class : {0U, 0xb8U}) {
                     for (const bool dont_fragment : {false, true}) {
                         StreamRequest request = test::request_for(gateway, bytes);
-                        request.traffic_class = static_cast<std::uint8_t>(traffic_class);
+                        request.marking.traffic_classes = {static_cast<std::uint8_t>(traffic_class)};
                         request.dont_fragment = dont_fragment;
                         const Stream stream = test::make_stream(request, {{}, vlan});
                         SlowPacket packet = arrived(stream, gateway, vlan);
@@ -117,7 +117,7 @@ std::vector<Corruption> ipv4_corruptions() {
 std::vector<Corruption> ipv6_corruptions() {
     return {{"low bit of flow label", [](SlowPacket& p) { p.flow_label = 1; }, "flow_label"},
             {"high bit of flow label", [](SlowPacket& p) { p.flow_label = 0x80000; }, "flow_label"},
-            {"atomic fragment", [](SlowPacket& p) { p.fragment_header = true; }, "fragment length"}};
+            {"atomic fragment", [](SlowPacket& p) { p.fragment_header = true; }, "fragment"}};
 }
 
 TEST(Verification, EachSingleCorruptionGivesItsOwnFault) {
@@ -133,7 +133,8 @@ TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
     // Tested by themselves: here, in receiver_test, loop/border_relay_path_test and
     // state/stateful_path_test.
     std::string known =
-        "encapsulated headers family identification other_edge_port other_edge_address interface_identifier outside_rule outside_port_set "
+        "encapsulated headers family identification extension_headers other_edge_port other_edge_address interface_identifier outside_rule "
+        "outside_port_set "
         "index mark "
         "wrong_port untranslated_source mapping_changed wrong_owner unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {
@@ -165,7 +166,7 @@ TEST(Verification, CongestionExperiencedIsAFaultOnlyWhereItMayNotBeWritten) {
     for (const Gateway gateway : test::all_gateways) {
         for (const unsigned sent : {0x00U, 0x01U, 0x02U, 0x03U, 0xb8U, 0xb9U, 0xbaU, 0xbbU}) {
             StreamRequest request = test::request_for(gateway);
-            request.traffic_class = static_cast<std::uint8_t>(sent);
+            request.marking.traffic_classes = {static_cast<std::uint8_t>(sent)};
             const Stream stream = test::make_stream(request);
             for (unsigned to = 0; to < 0x100; ++to) {
                 SlowPacket packet = arrived(stream, gateway);
@@ -173,11 +174,54 @@ TEST(Verification, CongestionExperiencedIsAFaultOnlyWhereItMayNotBeWritten) {
                 const Bytes frame = test::write_packet(packet);
                 const bool may_be_marked = (sent & 3U) == 1 || (sent & 3U) == 2, is_marked = may_be_marked && to == (sent | 3U);
                 EXPECT_EQ(faults_of(stream, frame), is_marked || to == sent ? "" : "traffic_class") << sent << " to " << to;
-                EXPECT_EQ(has_congestion_experienced(frame, classify(frame, test::trial_id()), request.traffic_class), is_marked)
+                EXPECT_EQ(remarks_of(frame, classify(frame, test::trial_id()), stream.expected_mark({})).congestion_experienced, is_marked)
                     << sent << " to " << to;
             }
         }
     }
+}
+
+/// RFC 6437 section 3: a router may label a flow that its source has not labelled, and may change
+/// no label; a translator sets 0 (RFC 7915 section 4.1).
+TEST(Verification, AFlowMayBeLabelledOnlyByARouterAndOnlyIfItHasNoLabel) {
+    for (const Gateway gateway : {Gateway::router66, Gateway::siit46}) {
+        for (const std::uint32_t sent : {0U, 1U, 0xf'ffffU}) {
+            StreamRequest request = test::request_for(gateway);
+            request.marking.flow_label = gateway == Gateway::router66 ? sent : 0;
+            const Stream stream = test::make_stream(request);
+            const std::uint32_t due = request.marking.flow_label;
+            for (const std::uint32_t to : {0U, 1U, 2U, 0x8'0000U, 0xf'ffffU}) {
+                SlowPacket packet = arrived(stream, gateway);
+                packet.flow_label = to;
+                const Bytes frame = test::write_packet(packet);
+                const bool may_label = gateway == Gateway::router66 && due == 0;
+                EXPECT_EQ(faults_of(stream, frame), to == due || may_label ? "" : "flow_label") << due << " to " << to;
+                EXPECT_EQ(remarks_of(frame, classify(frame, test::trial_id()), stream.expected_mark({})).flow_label_set, to != due);
+            }
+        }
+    }
+}
+
+/// What a gateway may do to extension headers, and must not: RFC 8200 section 4.
+TEST(Verification, ExtensionHeadersArriveAsTheyWereSent) {
+    using enum ExtensionHeader;
+    StreamRequest request = test::request_for(Gateway::router66, 200);
+    const auto with = [&](const std::vector<ExtensionHeader>& headers, std::size_t octets) {
+        request.extension_headers = headers;
+        request.frame_octets = octets;
+        return test::make_stream(request);
+    };
+    const auto arrives = [](const Stream& other) { return test::frame_in(other.expected(), other, 5, 50); };
+    const Stream bare = with({}, 200), options = with({destination_options}, 208), atomic = with({fragment}, 208);
+    EXPECT_EQ(faults_of(options, arrives(options)), "");
+    EXPECT_EQ(faults_of(atomic, arrives(atomic)), "");
+    EXPECT_EQ(faults_of(options, arrives(bare)), "extension_headers") << "they were taken away";
+    EXPECT_EQ(faults_of(bare, arrives(options)), "extension_headers") << "some were added";
+    EXPECT_EQ(faults_of(atomic, arrives(options)), "extension_headers");
+    EXPECT_EQ(faults_of(bare, arrives(atomic)), "fragment");
+    Bytes fragmented = arrives(atomic);
+    fragmented[54 + 3] |= std::byte{1};  // more fragments
+    EXPECT_EQ(faults_of(atomic, fragmented), "extension_headers");
 }
 
 TEST(Verification, AnUntranslatedFrameIsOfTheWrongFamily) {

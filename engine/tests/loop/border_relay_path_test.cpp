@@ -74,7 +74,7 @@ struct Case {
 frame::StreamRequest request_of(const Case& given, std::size_t frame_octets) {
     frame::StreamRequest request = test::edges_request(given.edges, given.direction, given.ports, given.as_sent, frame_octets);
     request.zero_checksum_for_ones = given.zero_checksum_for_ones;
-    request.traffic_class = given.traffic_class;
+    request.marking.traffic_classes = {given.traffic_class};
     return request;
 }
 

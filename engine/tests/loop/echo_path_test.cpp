@@ -73,7 +73,7 @@ public:
 
     static frame::StreamRequest request_of(std::uint8_t traffic_class) {
         frame::StreamRequest request = test::echo_request(Gateway::router66);
-        request.traffic_class = traffic_class;
+        request.marking.traffic_classes = {traffic_class};
         request.as_sent = true;
         request.hop_limit_decrement = 0;
         return request;

@@ -21,7 +21,7 @@ COMMON = (
     "wrong_port",
 )  # fmt: skip
 IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
-IPV6 = ("flow_label",)
+IPV6 = ("flow_label", "extension_headers")
 ADDRESSES = ("source_address", "destination_address")
 EDGES = ("other_edge_port", "other_edge_address")
 EDGES_IPV6 = ("interface_identifier", "outside_rule")
@@ -175,6 +175,7 @@ def _corruption(technology: Technology) -> Check:
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
         "frame_sizes": {"family": technology.families[0], "octets": OCTETS},
+        **({"flow_label": 1} if set(technology.families) == {"ipv6"} else {}),  # a router may label those without
     }
     return Check(
         procedure="faults",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from gatemark.config.types import Span
 from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
+from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
@@ -39,8 +41,15 @@ class TrialTally:
         self._open = _OpenLoads()
         self._host = _HostTally()
         self._causes = CausesOfRun()
+        self._headers = Counter[str]()
         for trial in trials:
             self.add(trial)
+
+    @property
+    def header_changes(self) -> HeaderChanges | None:
+        """What the gateway wrote into headers of correct frames; None where nothing is to be told."""
+        changes = HeaderChanges(**{name: self._headers[name] for name in HeaderChanges.model_fields})
+        return changes if changes.says_anything else None
 
     def add(self, trial: TrialRecord) -> None:
         """Count a trial, valid or not."""
@@ -50,7 +59,9 @@ class TrialTally:
         self._open.add(trial)
         self._host.add(trial)
         self._causes.add(trial)
-        self.zero_checksum += sum(c.zero_checksum for report in trial.reports() for _, _, c in report.counts())
+        for counts in (counts for report in trial.reports() for *_, counts in report.counts()):
+            self.zero_checksum += counts.zero_checksum
+            self._headers.update({name: getattr(counts, name) or 0 for name in HeaderChanges.model_fields})
         self.largest = max(self.largest, trial.order.connections or 0)
         facts = trial.connections
         if facts is None:
@@ -266,6 +277,7 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "invalid_trials": tally.invalid,
         "suspect_trials": tally.suspect,
         "losses": tally.losses,
+        "header_changes": tally.header_changes,
         "telemetry": tally.telemetry,
     }
 

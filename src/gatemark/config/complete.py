@@ -331,6 +331,7 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
                 "write a hop limit above gateway.hop_limit_decrement, for example 10 (RFC 2544 appendix C.2.6.4)",
             )
     yield from _checksums(campaign)
+    yield from _marks(campaign)
     if "ipv4" not in {campaign.roles.family(name) for name in SIDES} and campaign.traffic.dont_fragment:
         yield problem(
             campaign,
@@ -338,6 +339,24 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
             f"has no effect: {campaign.technology.name} sends no IPv4",
             "leave it out",
         )
+
+
+def _marks(campaign: Campaign) -> Iterator[Problem]:
+    """Only IPv6 has flow labels, and only routers take extension headers."""
+    families = {campaign.roles.family(name) for name in SIDES}
+    traffic, name = campaign.traffic, campaign.technology.name
+    if traffic.flow_label and "ipv6" not in families and not traffic.has_background:
+        what = f"has no effect: {name} forwards no IPv6"
+        yield problem(campaign, "traffic.flow_label", what, "leave it out")
+    if not traffic.extension_headers:
+        return
+    key = "traffic.extension_headers"
+    if families != {"ipv6"} or campaign.technology.is_stateful:
+        what = f"makes no sense for {name}: translators need not support extension headers (RFC 8219 section 5.2)"
+        yield problem(campaign, key, what, "leave it out, or measure an IPv6 router")
+    if "hop_by_hop" in traffic.extension_headers[1:]:
+        what = "lists hop_by_hop behind another header, or twice"
+        yield problem(campaign, key, what, "write it first, and once (RFC 8200 section 4.1)")
 
 
 def _checksums(campaign: Campaign) -> Iterator[Problem]:

@@ -84,6 +84,16 @@ def mtu_of(campaign: Campaign, side: SideName) -> int:
 
 def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
     """Yield why frames of this size cannot reach the other side whole, by MTU or by fragmentation."""
+    extensions = campaign.traffic.extension_headers
+    needed = sum(defaults.EXTENSION_OCTETS[header] for header in extensions)
+    smallest = defaults.FRAME_OCTETS_IPV6[0] + needed
+    if extensions and size_family(campaign) == "ipv6" and octets < smallest:
+        yield SizeProblem(
+            where="traffic.frame_sizes.octets",
+            what=f"{octets} octets leave no room for {needed} octets of extension headers",
+            fix=f"write {smallest} or more (RFC 5180 section 5.3)",
+        )
+        return
     for mix in campaign.traffic.mix:
         sizes = sizes_for(campaign, octets, mix)
         too_large = tuple(_mtu_problems(campaign, sizes, mix))

@@ -32,6 +32,7 @@ from gatemark.config.types import (
     BitRate,
     Count,
     Duration,
+    FlowLabel,
     HostSpan,
     IpPrefix,
     Ipv4,
@@ -50,6 +51,7 @@ from gatemark.config.types import (
     SettingValue,
     Span,
     SshHost,
+    TrafficClasses,
     TranslationPrefix,
 )
 from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
@@ -382,6 +384,8 @@ class TestbedModel(Table):
 
 HostMacs = Literal["fixed", "random"]
 UdpChecksum = Literal["computed", "zero"]
+ExtensionHeader = Literal["hop_by_hop", "destination_options", "routing", "fragment"]
+"""RFC 8200 section 4."""
 
 
 class HostsModel(Table):
@@ -509,7 +513,6 @@ class DestinationPortsModel(PortsModel):
     """Ports (RFC 4814 section 4.5); one port for `fixed`."""
 
 
-_OctetValue = Annotated[StrictInt, Field(ge=0, le=255)]
 _HopLimit = Annotated[StrictInt, Field(ge=1, le=255)]
 _Networks = Annotated[StrictInt, Field(ge=1, le=256)]
 
@@ -526,7 +529,7 @@ class DirectionTrafficModel(Table):
     Default: that of `traffic`."""
     hop_limit: _HopLimit | None = None
     """Hop limit or time to live as sent. Default: that of `traffic`."""
-    traffic_class: _OctetValue | None = None
+    traffic_class: TrafficClasses | None = None
     """Traffic class or type of service as sent. Default: that of `traffic`."""
     dont_fragment: StrictBool | None = None
     """DF of IPv4 frames as sent. Default: that of `traffic`."""
@@ -535,7 +538,7 @@ class DirectionTrafficModel(Table):
 
 
 class TrafficModel(Table):
-    """What is sent. Lists are swept: each combination is measured."""
+    """What is sent. Lists of directions, sizes and shares are swept: each combination is measured."""
 
     direction: Annotated[tuple[Direction, ...], AsList] = Field(("bidirectional",), min_length=1)
     """Directions to be measured (RFC 2544 section 14, RFC 8219 section 5.3)."""
@@ -556,8 +559,12 @@ class TrafficModel(Table):
     delay only, without background. Default: all start together."""
     hop_limit: _HopLimit = defaults.HOP_LIMIT
     """Hop limit or time to live as sent (RFC 2544 appendix C.2.6.4)."""
-    traffic_class: _OctetValue = 0
-    """Traffic class or type of service as sent."""
+    traffic_class: TrafficClasses = (0,)
+    """Traffic class or type of service as sent (RFC 2474). `{by_flow = [...]}` draws one of these for each flow."""
+    flow_label: FlowLabel = 0
+    """Flow label of IPv6 frames as sent. `by_flow` gives each flow one of its own, never 0 (RFC 6437 section 3)."""
+    extension_headers: Annotated[tuple[ExtensionHeader, ...], AsList] = Field((), max_length=4)
+    """Extension headers of all frames, in this order, through an IPv6 router (RFC 5180 section 5.3)."""
     dont_fragment: StrictBool = False
     """DF of IPv4 frames as sent."""
     udp_checksum: UdpChecksum = "computed"
@@ -586,7 +593,7 @@ class DirectionTraffic:
     destination_ports: PortsModel
     destination_networks: int
     hop_limit: int
-    traffic_class: int
+    traffic_class: tuple[int, ...]
     dont_fragment: bool
     udp_checksum: UdpChecksum
 

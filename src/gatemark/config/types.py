@@ -21,6 +21,9 @@ from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_
 MIX_PERIOD_MAX = 65536
 FRAMES_PER_SECOND_MAX = 1_000_000_000
 CONNECTIONS_MAX = 1 << 40
+FLOW_LABEL_MAX = (1 << 20) - 1
+"""RFC 6437."""
+_OCTET_SCHEMA = {"type": "integer", "minimum": 0, "maximum": 255}
 DelayMetric = Literal["latency", "pdv", "ipdv"]
 DURATION_MAX_NS = 7 * 24 * 3600 * 10**9
 """One week: the longest phase that the engine takes."""
@@ -146,6 +149,26 @@ def write_ratio(value: Fraction) -> str:
 def write_rate(value: int | Fraction) -> int | str:
     """Write frames per second as a number, a share of the line rate as a percentage."""
     return value if isinstance(value, int) else write_ratio(value)
+
+
+def _traffic_classes(value: Any) -> tuple[int, ...]:
+    several = isinstance(value, dict) and list(value) == ["by_flow"] and isinstance(value["by_flow"], list | tuple)
+    classes = tuple(value["by_flow"]) if several else (value,)
+    if any(isinstance(octet, bool) or not isinstance(octet, int) or not 0 <= octet <= 255 for octet in classes):
+        raise BadValueError(
+            f"{value!r} is no traffic class", "write 0 to 255, or {by_flow = [0, 184]} to draw one for each flow"
+        )
+    if several and not 2 <= len(set(classes)) == len(classes):
+        raise BadValueError("by_flow lists fewer than two, or one twice", "list each one once, or write one number")
+    return classes
+
+
+def _flow_label(value: object) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= FLOW_LABEL_MAX:
+        return value
+    if value == "by_flow":
+        return "by_flow"
+    raise BadValueError(f"{value!r} is no flow label", f'write 0 to {FLOW_LABEL_MAX}, or "by_flow" to label each flow')
 
 
 def with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -434,6 +457,35 @@ Step = Annotated[
     written_as(RATIO_PATTERN, "10%"),
     Written("ratio above 0"),
 ]
+TrafficClasses = Annotated[
+    tuple[int, ...],
+    PlainValidator(_traffic_classes),
+    PlainSerializer(lambda value: value[0] if len(value) == 1 else {"by_flow": list(value)}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _OCTET_SCHEMA,
+                {
+                    "type": "object",
+                    "properties": {
+                        "by_flow": {"type": "array", "items": _OCTET_SCHEMA, "minItems": 2, "maxItems": 256}
+                    },
+                    "required": ["by_flow"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+    Written("integer, 0 to 255, or `{by_flow = [...]}`"),
+]
+"""One traffic class, or several, of which each flow has one."""
+FlowLabel = Annotated[
+    int | Literal["by_flow"],
+    PlainValidator(_flow_label),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0, "maximum": FLOW_LABEL_MAX}, {"const": "by_flow"}]}),
+    Written('integer, 0 to 1,048,575, or `"by_flow"`'),
+]
+"""A flow label, or one that each flow has to itself."""
 PortSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=1, highest=65535, example="1024-65535")),

@@ -21,6 +21,7 @@ def observations(document: ResultDocument) -> tuple[str, ...]:
         *_behaviour_sentences(document),
         *_count_sentences(document),
         *_zero_checksum_sentences(document),
+        *_header_sentences(document),
         *_removed_sentences(document),
     )
 
@@ -180,6 +181,34 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
             " RFC 8200 section 8.1). The gateway is known to do this, so they count as correct."
             + (between if document.gateway.is_stateful else "")
         )
+
+
+def _header_sentences(document: ResultDocument) -> Iterator[str]:
+    """Say what the gateway wrote into headers, for each run in which it did."""
+    for run in document.runs:
+        changes = run.header_changes
+        if changes is None:
+            continue
+        if changes.congestion_experienced:
+            yield (
+                f"Run {run.number}: the gateway marked {_frames(changes.congestion_experienced)} as congestion"
+                " experienced (RFC 3168 section 5), which counts as delivered."
+            )
+        if changes.flow_label_set:
+            yield (
+                f"Run {run.number}: the gateway gave {_frames(changes.flow_label_set)} without flow label one"
+                " (RFC 6437 section 3), which counts as delivered."
+            )
+        if repeated := changes.repeated_identifications:
+            yield (
+                f"Run {run.number}: {format_count(repeated)} of {_frames(changes.identifications)} that others may"
+                " fragment have the same IPv4 identification as an earlier one between the same hosts, so their"
+                " fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section 4.1)."
+            )
+
+
+def _frames(count: int) -> str:
+    return f"{format_count(count)} frame{'s' if count != 1 else ''}"
 
 
 def _phase_one_sentence(run: RunResult, first: PhaseOne) -> str:

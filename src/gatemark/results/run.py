@@ -10,6 +10,7 @@ from pydantic import Field, computed_field
 
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import Coordinate
+from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, OneWay, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
@@ -106,6 +107,8 @@ class RunResult(Part):
     losses: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
     """What the frames that were lost in failed trials had in common, most trials first, 16 at most. Absent where
     nothing could be claimed."""
+    header_changes: HeaderChanges | None = Field(default=None, exclude_if=lambda changes: changes is None)
+    """What the gateway wrote into headers of correct frames. Absent where nothing is to be told."""
     telemetry: tuple[HostLevel, ...] = ()
     """What the gateway's host did while frames were sent, one entry for each thing that was sampled. Empty where it was
     not sampled."""

@@ -12,7 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic makes no schema of those of typing before Python 3.12
 
 from gatemark.config.map_tables import EdgeChoice
-from gatemark.config.tables import HostMacs, OneWay, UdpChecksum, Variation
+from gatemark.config.tables import ExtensionHeader, HostMacs, OneWay, UdpChecksum, Variation
 from gatemark.config.types import CONNECTIONS_MAX, DURATION_MAX_NS, FRAMES_PER_SECOND_MAX, MIX_PERIOD_MAX
 from gatemark.technology import SideName
 
@@ -168,7 +168,9 @@ class StreamFrames(TypedDict):
 
     frame_octets: Annotated[int, Field(ge=64, le=9236)]
     hop_limit: Annotated[int, Field(ge=1, le=255)]
-    traffic_class: Octet
+    traffic_classes: list[Octet]
+    flow_label: Annotated[int, Field(ge=0, le=0xFFFFF)] | None
+    extension_headers: list[ExtensionHeader]
     dont_fragment: bool
     dont_fragment_rule: DontFragmentRule
     udp_checksum: UdpChecksum

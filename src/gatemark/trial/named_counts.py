@@ -44,7 +44,11 @@ FAULTS: Mapping[str, str] = {
         "has another traffic class or type of service, but for *congestion experienced* where a gateway may write it"
     ),
     "dont_fragment": "has DF where the rule says otherwise",
-    "flow_label": "has a flow label that is not 0",
+    "flow_label": (
+        "has another flow label than was sent or, behind a translator, one that is not 0; a router may label a frame "
+        "that was sent with 0"
+    ),
+    "extension_headers": "has other extension headers than were sent, or more, or fewer",
     "udp_length": "has another UDP length",
     "udp_checksum": 'has a wrong UDP checksum, or none; with `udp_checksum = "zero"` from IPv4 to IPv4: has one',
     "payload": "has other data",

@@ -55,6 +55,18 @@ class Counts(Facts):
     """Frames of `received` that were sent as understanding it and that the gateway marked *congestion experienced*
     (RFC 3168 section 5). In other frames the mark is the fault `traffic_class`. Null in journals of before it was
     counted."""
+    flow_label_set: Annotated[
+        Natural | None, Counter(words="frames that a router gave a flow label", whose="gateway")
+    ] = None
+    """IPv6 frames of `received` that were sent with flow label 0 and that a router gave another one (RFC 6437 section
+    3). Any other change is the fault `flow_label`. Null in journals of before it was counted."""
+    identifications: Natural | None = None
+    """Frames of `received`, among the first 16,384 at each queue and 256 of each pair of hosts, of which a translator
+    chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in journals of before
+    they were counted."""
+    distinct_identifications: Natural | None = None
+    """How many different ones they have, counted for each pair of hosts: from one to one other, none must come again
+    soon (RFC 6864 section 4.1)."""
     reordered: Annotated[Natural, Counter(words="frames that arrived after one sent later", whose="gateway")]
     """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
     same queue; complete with one queue a side."""

@@ -276,7 +276,9 @@ def _frames(
     return {
         "frame_octets": cell.frame_sizes.of(families[0]),
         "hop_limit": traffic.hop_limit,
-        "traffic_class": traffic.traffic_class,
+        "traffic_classes": list(traffic.traffic_class),
+        "flow_label": _flow_label(campaign, families[0]),
+        "extension_headers": list(campaign.traffic.extension_headers) if families == ("ipv6", "ipv6") else [],
         "dont_fragment": traffic.dont_fragment,
         "dont_fragment_rule": _dont_fragment_rule(campaign, families),
         "udp_checksum": traffic.udp_checksum if families[0] == "ipv4" else "computed",
@@ -284,6 +286,12 @@ def _frames(
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
     }
+
+
+def _flow_label(campaign: Campaign, family: Family) -> int | None:
+    """Return the label of all frames; None if each flow has one of its own."""
+    label = campaign.traffic.flow_label if family == "ipv6" else 0
+    return None if label == "by_flow" else label
 
 
 def _dont_fragment_rule(campaign: Campaign, families: tuple[Family, Family]) -> DontFragmentRule:

@@ -213,6 +213,7 @@ class OverloadTable(ProcedureTable):
         if campaign.technology.is_stateful and campaign.roles.inside != "left":
             what = "is right, but the clients of echo requests are on the left"
             yield problem(campaign, "gateway.inside", what, 'write inside = "left" and swap the ports')
+        yield from self._mark_problems(campaign)
         if any(campaign.side(name).family(campaign.roles.family(name)) is None for name in SIDES):
             return  # what is missing has a problem of its own
         yield from self._size_problems(campaign)
@@ -222,6 +223,18 @@ class OverloadTable(ProcedureTable):
             yield from self._neighbour_problems(campaign)
         if not hosts and campaign.technology.is_stateful:
             yield from self._state_problems(campaign)
+
+    def _mark_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """All echo requests have one traffic class and flow label, and no extension headers."""
+        fix = "write one number, or measure this in a campaign without overload"
+        if len(campaign.directions.traffic_of("forward").traffic_class) > 1:
+            yield problem(campaign, "traffic.traffic_class", "differs by flow, but not in echo requests", fix)
+        if campaign.traffic.flow_label == "by_flow":
+            yield problem(campaign, "traffic.flow_label", "differs by flow, but not in echo requests", fix)
+        if campaign.traffic.extension_headers:
+            what = "is for UDP, and echo requests have none of them"
+            fix = "leave it out, or measure this in a campaign without overload"
+            yield problem(campaign, "traffic.extension_headers", what, fix)
 
     def _size_problems(self, campaign: Campaign) -> Iterator[Problem]:
         for name in SIDES:

@@ -1,0 +1,41 @@
+"""What a gateway wrote into the headers of a run's frames that it may write, and what it should have written."""
+
+from __future__ import annotations
+
+from gatemark.results.part import Part
+
+REPEATS_SAID_MIN = 64
+"""Of fewer frames nothing is said."""
+REPEATS_SHARE = 8
+"""One of so many repeats is no chance: of 256 random identifications one in 512 comes again, and of 64 frames an
+eighth would not do so once in 10^10 runs."""
+
+
+class HeaderChanges(Part):
+    """Headers of correct frames that the gateway changed; a count of 0 if none."""
+
+    congestion_experienced: int
+    """Frames that it marked *congestion experienced*, as it may (RFC 3168 section 5)."""
+    flow_label_set: int
+    """IPv6 frames that were sent with flow label 0 and that it gave another one, as a router may (RFC 6437 section 3).
+    """
+    identifications: int
+    """Frames whose IPv4 identification it chose, with DF clear, and which were compared with others of the same pair of
+    hosts: in each trial at most the first 16,384 and 256 of a pair."""
+    distinct_identifications: int
+    """How many different ones they have, counted for each pair of hosts in each trial."""
+
+    @property
+    def repeated_identifications(self) -> int:
+        """Frames whose identification an earlier one between the same hosts had, if chance cannot be why.
+
+        0 otherwise (RFC 7915 section 5.1, RFC 6864 section 4.1).
+        """
+        repeats = self.identifications - self.distinct_identifications
+        said = self.identifications >= REPEATS_SAID_MIN and repeats * REPEATS_SHARE >= self.identifications
+        return repeats if said else 0
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether anything is to be told."""
+        return bool(self.congestion_experienced or self.flow_label_set or self.repeated_identifications)
