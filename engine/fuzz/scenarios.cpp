@@ -73,6 +73,21 @@ Scenario special() {
     return scenario;
 }
 
+/// Classes and labels of flows; extension headers, and one router that may label flows.
+Scenario marks_and_extension_headers() {
+    frame::StreamRequest request = test::request_for(Gateway::router66, 200);
+    using enum frame::ExtensionHeader;
+    request.extension_headers = {hop_by_hop, routing, destination_options, fragment};
+    request.marking = {.traffic_classes = {0, 0x28, 0xb9}, .labels_flows = true};
+    Scenario scenario = one_way(request, Gateway::router66);
+    frame::StreamRequest unlabelled = test::request_for(Gateway::router66, 132);
+    unlabelled.extension_headers = {routing, destination_options, fragment};
+    unlabelled.marking = {.traffic_classes = {0x02}};
+    scenario.streams[0][1] = test::make_stream(unlabelled, {}, TrafficClass::background);
+    scenario.mix = {1, 2};
+    return scenario;
+}
+
 /// Customer edges on one side, in three domains of different forms, each with its own prefix for
 /// hosts outside; native IPv6 beside them.
 Scenario customer_edges(frame::EdgeChoice choice) {
@@ -198,6 +213,7 @@ std::vector<Scenario> all() {
     list.push_back(gateway_edge(state::Phase::establish, Role::initiator));
     list.push_back(gateway_edge(state::Phase::use, Role::initiator));
     list.push_back(stateless(Gateway::siit46, Gateway::router66, Gateway::router44, jumbo_octets));
+    list.push_back(marks_and_extension_headers());
     return list;
 }
 

@@ -32,6 +32,9 @@ CONNECTIONS = 10
 BENCHMARKING_NETWORK = IPv4Network("198.18.0.0/15")
 """RFC 2544 appendix C.2.2; not global (RFC 6890), so the well-known prefix must not represent it."""
 
+PROBED_CLASSES = (0xB8, 0)
+"""Expedited forwarding (RFC 3246), or the default class where all frames have that one already."""
+
 DESTINATIONS = 10
 """Most hosts that are asked by echo requests."""
 FRAME_CHECKS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -83,6 +86,8 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
                     record = _trial(tester, framed)
                     findings += [*(() if record.connections is None else judge_connections(record))]
                     findings += judge_path(campaign, record.report)
+                    if all(way.received == way.offered > 0 for way in record.report.directions):
+                        findings += _probe_class(tester, framed)
                 if echoed is not None:
                     record = _trial(tester, echoed, few_requests(tester.campaign))
                     findings += judge_path(campaign, record.report, ECHO_CHECKS)
@@ -106,6 +111,43 @@ def few_requests(campaign: Campaign) -> EchoForm:
     return EchoForm(
         clients=1, window=1, count=1, destinations=destinations, pace_without_reply_ns=None, timeout_ns=DRAIN_NS
     )
+
+
+def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
+    """Send a few frames with a traffic class that the campaign does not send, where it sends one alone."""
+    traffic = tester.campaign.traffic
+    sent = {
+        octet for way in ("forward", "reverse") for octet in tester.campaign.directions.traffic_of(way).traffic_class
+    }
+    if len(sent) > 1 or not tester.campaign.bed.has_gateway:
+        return
+    probed = next(octet for octet in PROBED_CLASSES if octet not in sent)
+    marked = traffic.model_copy(update={"traffic_class": (probed,)})
+    record = _trial(replace(tester, campaign=tester.campaign.model_copy(update={"traffic": marked})), cell)
+    facts, report = record.connections, record.report
+    yield from judge_class(
+        facts.phase_one[-1].report if facts is not None and not report.directions else report, probed
+    )
+
+
+def judge_class(report: TrialReport, probed: int) -> Iterator[Finding]:
+    """Say for each direction what became of frames with a traffic class that the campaign does not send. Pure."""
+    for direction in report.directions:
+        check = f"traffic class {probed}, {direction.direction}"
+        observed = f"{direction.received} of {direction.offered} frames correct"
+        if direction.received == direction.offered:
+            yield Finding(check=check, status="ok", observed=f"{observed}, and their class kept")
+            continue
+        changed = sum(counts.faults.get("traffic_class", 0) for _, counts in direction.classes)
+        lost = sum(counts.lost for _, counts in direction.classes)
+        said = [f"{changed} with another class"] * bool(changed) + [f"{lost} lost"] * bool(lost)
+        yield Finding(
+            check=check,
+            status="warning",
+            observed=f"{observed}; {', '.join(said or ['the others wrong'])}",
+            remedy="the campaign sends one class alone, so its figures say nothing of others: see whether the gateway"
+            " is meant to do this, or write traffic.traffic_class = {by_flow = [0, 184]}",
+        )
 
 
 def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
@@ -13,6 +14,7 @@ import pytest
 from tests.system.beds import KeptBed, OpenBed, netns_campaign, open_bed, report_of
 from tests.system.machine import missing
 
+from gatemark import preflight
 from gatemark.config.model import Campaign
 from gatemark.dut import naming
 from gatemark.trial.report import Counts, TrialReport
@@ -330,6 +332,23 @@ def test_another_translation_prefix_is_named(tmp_path: Path) -> None:
     assert (counts["forward"].received, counts["forward"].lost) == (0, FRAMES)
     assert_translated_wrongly(counts["reverse"], "source_address")
     assert "source_address" in refused_because(report)
+
+
+@pytest.mark.parametrize("rule", ["ip dscp set 0", "ip dscp != 0 drop"])
+@pytest.mark.usefixtures("alone")
+def test_doctor_says_what_becomes_of_another_traffic_class(tmp_path: Path, rule: str) -> None:
+    """A gateway that clears classes, or drops what has one, forwards every frame of class 0."""
+    chain = "nft add chain ip planted c '{ type filter hook postrouting priority 0; }'"
+    commands = ["nft add table ip planted", chain, f"nft add rule ip planted c meta l4proto udp {rule}"]
+    version = 'version = ["uname -sr"]'
+    recipe = changed_recipe(tmp_path, "linux-router4", version, f"setup = {json.dumps(commands)}\n{version}")
+    campaign = netns_campaign(recipe, throughput={})
+    findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
+    assert "gateway path, forward" in findings, findings
+    assert findings["gateway path, forward"].status == "ok"
+    probed = findings["traffic class 184, forward"]
+    assert probed.status == "warning"
+    assert ("10 with another class" if "set" in rule else "10 lost") in probed.observed
 
 
 @pytest.mark.usefixtures("alone")

@@ -91,6 +91,30 @@ def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], pref
     assert said in finding.observed + finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("counts", "status", "observed"),
+    [
+        (blank(Counts, offered=10, received=10), "ok", "10 of 10 frames correct, and their class kept"),
+        (
+            blank(Counts, offered=10, faulty=10, faults={"traffic_class": 10}),
+            "warning",
+            "0 of 10 frames correct; 10 with another class",
+        ),
+        (blank(Counts, offered=10, received=1, lost=9), "warning", "1 of 10 frames correct; 9 lost"),
+        (
+            blank(Counts, offered=10, faulty=10, faults={"payload": 10}),
+            "warning",
+            "0 of 10 frames correct; the others wrong",
+        ),
+    ],
+)
+def test_another_traffic_class_is_probed(counts: Counts, status: str, observed: str) -> None:
+    (finding,) = preflight.judge_class(report(counts), 0xB8)
+    assert (finding.check, finding.status) == ("traffic class 184, forward", status)
+    assert finding.observed == observed
+    assert bool(finding.remedy) == (status == "warning")
+
+
 ALL_LOST = blank(Counts, intended=10, offered=10, lost=10)
 
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <ranges>
 
 namespace gatemark::control {
 
@@ -295,7 +294,7 @@ std::vector<frame::ExtensionHeader> read_extension_headers(ObjectReader& reader)
         }
         headers.push_back(name->second);
     }
-    if (std::ranges::count(headers | std::views::drop(1), Header::hop_by_hop) != 0) {
+    if (std::count(headers.begin() + (headers.empty() ? 0 : 1), headers.end(), Header::hop_by_hop) != 0) {
         reader.problem("extension_headers", "have hop-by-hop options behind another one", "send them first (RFC 8200 section 4.1)");
     }
     return headers;

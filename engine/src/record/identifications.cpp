@@ -10,8 +10,8 @@ void Identifications::count(ClassCounts& counts) const {
     std::vector<Frame> frames = frames_;
     const auto place = [](const Frame& frame) { return std::tuple{frame.pair, frame.index}; };
     std::ranges::sort(frames, {}, place);
-    const auto duplicates = std::ranges::unique(frames, {}, place);  // of which the gateway had translated one
-    frames.erase(duplicates.begin(), duplicates.end());
+    const auto is_same = [&](const Frame& one, const Frame& other) { return place(one) == place(other); };
+    frames.erase(std::unique(frames.begin(), frames.end(), is_same), frames.end());  // it arrived twice, and was translated once
     for (auto first = frames.begin(); first != frames.end();) {
         const auto end = std::find_if(first, frames.end(), [&](const Frame& frame) { return frame.pair != first->pair; });
         const auto last = first + std::min<std::ptrdiff_t>(end - first, of_pair_max);

@@ -174,8 +174,8 @@ private:
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
 /// `dont_fragment` in IPv6; `flow_label`, `extension_headers` in IPv4; `identification` but in IPv4
 /// frames that are routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data
-/// or less, `index` and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
-/// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
+/// or less, `index` and `mark` with less; `untranslated_source`, `mapping_changed` but in outward
+/// frames; `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
 /// connection has the same remote endpoint; `other_edge_port`, `outside_port_set` where nobody
 /// shares the address,
 /// `other_edge_address` where no other customer has another address of this family,
