@@ -21,7 +21,15 @@ from scapy.layers.inet import ICMP, IP, UDP, IPOption
 from scapy.layers.inet6 import ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from tests.system.beds import faults, netns_campaign, netns_document, open_bed, report_of
+from tests.system.beds import (
+    ATTEMPTS,
+    faults,
+    lost_nothing_itself,
+    netns_campaign,
+    netns_document,
+    open_bed,
+    report_of,
+)
 from tests.system.machine import missing
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_netns import CROSSINGS, exchange, frame
@@ -170,6 +178,21 @@ def test_what_an_overloaded_guest_drops_is_the_gateways_loss() -> None:
         assert direction.foreground.lost == record.report.ports["left"].peer_queue_drops > 0
         assert sum(record.gateway_drops.values()) == direction.foreground.lost
         assert not direction.foreground.faulty
+
+
+@a_guest_of_its_own
+def test_what_the_guest_counted_explains_a_loss() -> None:
+    testbed = {"kind": "netns", "recipe": "linux-router4", "kernel": "uml"}
+    traffic = {"direction": ["forward"], "frame_sizes": {"family": "ipv4", "octets": [64]}}
+    with open_bed(netns_campaign("linux-router4", testbed=testbed, traffic=traffic)) as bed:
+        bed.in_gateway("ip", "rule", "add", "fwmark", "7", "unreachable")
+        with bed.rules("numgen random mod 4 0 meta mark set 7", hook="prerouting"):
+            record = next(
+                record for _ in range(ATTEMPTS) if lost_nothing_itself(record := bed.trial(frames_per_second=2000))
+            )
+    assert record.host is not None
+    assert abs(record.host.counters["ipext.InNoRoutes"] - record.report.lost_count) <= 3, record.host
+    assert [cause.cause for cause in record.causes] == ["counted"], record.causes
 
 
 IMPAIRED = {

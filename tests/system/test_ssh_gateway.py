@@ -241,3 +241,104 @@ def test_its_host_is_sampled_without_a_connection_while_frames_are_sent(
     sampling = json.loads((out / "provenance.json").read_text())["sessions"][0]["sampling"]
     assert sampling["cpu_ns"] > 0
     assert set(Path("/tmp").glob("gatemark-telemetry.*")) == before
+
+
+ROUTER = """
+name = "router-over-ssh"
+
+[gateway]
+technology = "router44"
+name = "Linux"
+cores_set_by = "pinning"
+cores = 1
+
+[gateway.control]
+host = "{host}"
+health = "true"
+
+[testbed]
+kind = "ports"
+
+[left]
+port = "af_packet:{tester_left}"
+ipv4 = {{address = "198.18.0.2", gateway = "198.18.0.1"}}
+
+[right]
+port = "af_packet:{tester_right}"
+ipv4 = {{address = "198.19.0.2", gateway = "198.19.0.1"}}
+
+[traffic]
+direction = "forward"
+frame_sizes = {{family = "ipv4", octets = [64]}}
+
+[trial]
+duration = "500ms"
+settle = "0s"
+learn = "0s"
+drain = "200ms"
+rest = "0s"
+
+[validity]
+lateness_max = "5s"
+
+[throughput]
+maximum = "10k"
+resolution = "1k"
+"""
+NO_ROUTE = """
+table ip gateway {{
+    chain some {{
+        type filter hook prerouting priority mangle;
+        iifname "{left}" meta l4proto udp numgen random mod 4 0 meta mark set 7
+    }}
+}}
+"""
+"""A quarter of the frames gets a mark, for which there is no route."""
+RATE = 2_000
+ATTEMPTS = 8
+
+
+def trial_over_ssh(file: Path, namespace: str) -> dict[str, Any]:
+    """Make trials until one counts, and return its record."""
+    words = ["ip", "netns", "exec", namespace, sys.executable, "-m", "gatemark.cli.main", "trial", str(file)]
+    for _ in range(ATTEMPTS):
+        done = subprocess.run([*words, "--rate", str(RATE), "--json"], check=False, capture_output=True, text=True)
+        assert done.returncode in (0, 1), done.stderr
+        record: dict[str, Any] = json.loads(done.stdout)
+        if done.returncode == 0:
+            return record
+    raise AssertionError(f"no trial of {ATTEMPTS} counts: {record['validity']}")
+
+
+@pytest.mark.parametrize("host", ["posix-gateway", "csh-gateway"])
+def test_what_its_host_counted_explains_a_loss(
+    host: str, gateway: tuple[Sshd, str, dict[str, str]], tmp_path: Path
+) -> None:
+    server, tester, names = gateway
+    rules, file = tmp_path / "rules.nft", tmp_path / "campaign.toml"
+    rules.write_text(f"flush ruleset\n{NO_ROUTE.format(**names)}")
+    server.inside("nft", "-f", str(rules))
+    server.inside("ip", "rule", "add", "fwmark", "7", "unreachable")
+    file.write_text(ROUTER.format(host=host, **names))
+    record = trial_over_ssh(file, tester)
+    (way,) = record["report"]["directions"]
+    (cause,) = record["causes"]
+    lost = way["foreground"]["lost"]
+    assert abs(record["host"]["counters"]["ipext.InNoRoutes"] - lost) <= 3
+    assert cause["cause"] == "counted"
+    assert "IPv4: arrived without a route +" in cause["sentence"]
+
+
+def test_a_queue_of_its_host_that_dropped_stands_beside_the_loss(
+    gateway: tuple[Sshd, str, dict[str, str]], tmp_path: Path
+) -> None:
+    server, tester, names = gateway
+    server.inside("nft", "flush", "ruleset")
+    shaper = f"tc qdisc add dev {names['right']} root tbf rate 512kbit burst 3000 limit 6000"
+    server.inside(*shaper.split())
+    file = tmp_path / "campaign.toml"
+    file.write_text(ROUTER.format(host="posix-gateway", **names))
+    record = trial_over_ssh(file, tester)
+    (way,) = record["report"]["directions"]
+    assert way["foreground"]["lost"] == record["host"]["counters"][f"qdisc.{names['right']}.dropped"] > 0
+    assert [cause["cause"] for cause in record["causes"]] == ["queue"]

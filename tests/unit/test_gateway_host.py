@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gatemark.campaign.engine_trial import host_facts
-from gatemark.dut.base import CpuTimes, ThreadTimes
+from gatemark.dut.base import CpuTimes, KernelCounts, ThreadTimes
 from gatemark.dut.gateway_host import GatewayHost, parse_cpu_list, parse_cpu_times, parse_schedstat
 from gatemark.trial.host import CpuFacts, HostFacts
 
@@ -143,11 +143,12 @@ def test_where_the_kernel_does_not_tell_nothing_is_read(proc: Path) -> None:
 
 
 def test_counters_are_read_where_nothing_is_told_of_the_cpus(proc: Path) -> None:
+    counted = KernelCounts(counters={"ip.InDiscards": 3})
     for cpus in ((), (0, 2)):
-        host = GatewayHost(cpus, lambda: [70], queue_frames=500, counters=lambda: {"ip.InDiscards": 3}, proc=proc)
+        host = GatewayHost(cpus, lambda: [70], queue_frames=500, counts=lambda: counted, proc=proc)
         reading = host.read()
         assert reading is not None
-        assert (reading.cpus, reading.threads, reading.counters) == ({}, {}, {"ip.InDiscards": 3})
+        assert (reading.cpus, reading.threads, reading.counted) == ({}, {}, counted)
 
 
 def test_a_cpu_is_busy_while_it_is_not_idle(proc: Path) -> None:

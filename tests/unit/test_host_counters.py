@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.trial_facts import blank, record_of
 
 from gatemark.campaign.engine_trial import host_facts
 from gatemark.cli.trial import in_words
-from gatemark.dut.base import CpuTimes, HostReading
+from gatemark.dut.base import CpuTimes, HostReading, KernelCounts
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import COUNTERS_MAX, HOST_COUNTERS, counter_words, full_tables, grown_by_about, growth
 
@@ -74,9 +76,8 @@ def test_a_full_neighbour_table_is_a_fault_of_the_machine_where_frames_were_lost
 
 
 def reading(counters: dict[str, int], cpus: dict[int, CpuTimes]) -> HostReading:
-    return HostReading(
-        at_ns=1, step_ns=1, queue_frames=1, cpus=cpus, threads={}, all_ran_ns=None, counters=counters
-    )  # fmt: skip
+    counted = KernelCounts(counters=counters)
+    return HostReading(at_ns=1, step_ns=1, queue_frames=1, cpus=cpus, threads={}, all_ran_ns=None, counted=counted)
 
 
 def test_a_host_that_shows_counters_alone_says_nothing_of_its_cpus() -> None:
@@ -85,6 +86,15 @@ def test_a_host_that_shows_counters_alone_says_nothing_of_its_cpus() -> None:
     busy = {0: CpuTimes(idle_ns=0, stolen_ns=0)}
     facts = host_facts(reading({}, busy), reading({}, busy))
     assert facts is not None and facts.sees_work and facts.counters == {}
+
+
+def test_a_host_that_booted_meanwhile_began_to_count_again() -> None:
+    before, same, later = (
+        replace(reading({}, {}), counted=KernelCounts(counters={CHAIN: count}, boot_id=boot))
+        for count, boot in ((1, "a"), (4, "a"), (9, "b"))
+    )
+    facts = [host_facts(before, after) for after in (same, later)]
+    assert [None if told is None else told.counters for told in facts] == [{CHAIN: 3}, {}]
 
 
 def test_a_trial_says_what_the_host_counted() -> None:

@@ -81,6 +81,8 @@ def test_input_queues_are_those_of_the_gateways_cpus() -> None:
     assert counted("softnet") == {"softnet.dropped": 11}
     older = "\n".join(" ".join(line.split()[:11]) for line in SOFTNET.splitlines())
     assert dict(parse_softnet(older, [0, 1, 3])) == {}, "it does not say which CPU a line is of"
+    assert dict(parse_softnet(older, None)) == {"softnet.dropped": 18}, "of all CPUs it need not"
+    assert dict(parse_softnet("00000001\n", None)) == {}
 
 
 def test_interfaces_have_names_that_stay_the_same() -> None:
@@ -132,12 +134,12 @@ def test_a_namespace_that_is_not_there_counts_what_is_the_machines(tmp_path: Pat
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
     counters = KernelCounters("gatemark-none", [0], {}, proc=tmp_path)
-    assert counters.read() == {"neighbours.ipv4.table_fulls": 2, "softnet.dropped": 7}
+    assert counters.read().counters == {"neighbours.ipv4.table_fulls": 2, "softnet.dropped": 7}
     (tmp_path / "thread-self/net/softnet_stat").write_text(SOFTNET + "0" * kernel_counters.OCTETS_MAX)
-    assert counters.read() == {"neighbours.ipv4.table_fulls": 2}, "a file that takes too long is left out"
+    assert counters.read().counters == {"neighbours.ipv4.table_fulls": 2}, "a file that takes too long is left out"
     counters.close()
     counters.close()
-    assert counters.read() == {}
+    assert counters.read().counters == {}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.reach import GatewayAddresses, link_down
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, HostReading, Watched, await_success
+from gatemark.dut.base import CpuTimes, HostReading, KernelCounts, Watched, await_success
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
     EngineError,
@@ -109,7 +109,7 @@ class EngineTrials:
         if needs_link and link_is_down(report):
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
         drops = _increase(own_before, self._own_drops())
-        full = () if host is None else full_tables(host.counters, report.lost_count)
+        full = _full_tables(host_after, host, report)
         moved = self._moved(needs_answer=needs_link) if _lost_touch(report, form) else ()
         faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
         return Observed(
@@ -289,6 +289,13 @@ def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, 
     return {place: count for place, count in growth.items() if count}
 
 
+def _full_tables(reading: HostReading | None, host: HostFacts | None, report: TrialReport) -> tuple[str, ...]:
+    """Say which tables were full that are none of the gateway's: those of a kernel of its own are."""
+    if reading is None or host is None or not reading.counted.is_this_machines:
+        return ()
+    return full_tables(host.counters, report.lost_count)
+
+
 def host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:
     """Return what happened between two readings, of the threads that are in both."""
     if before is None or after is None:
@@ -311,8 +318,13 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
             if thread in before.threads
         ),
         others_ran_ns=_others_ran_ns(before, after),
-        counters=growth(before.counters, after.counters),
+        counters=_grown(before.counted, after.counted),
     )
+
+
+def _grown(before: KernelCounts, after: KernelCounts) -> dict[str, int]:
+    """Return what counters grew by; none if the host booted meanwhile: then they began again."""
+    return growth(before.counters, after.counters) if before.boot_id == after.boot_id else {}
 
 
 def _others_ran_ns(before: HostReading, after: HostReading) -> int | None:

@@ -67,6 +67,19 @@ class ThreadTimes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCounts:
+    """What the kernel of the gateway has counted until a moment."""
+
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """By name, such as `ip.InDiscards`, `conntrack.chaintoolong` or `interface.gateway-left.rx_dropped`; without those
+    that it does not tell."""
+    boot_id: str = ""
+    """Another one after each boot. Empty where it is not asked."""
+    is_this_machines: bool = False
+    """Whether it is the kernel of this machine, which others use too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostReading:
     """What the host of the gateway has counted until a moment; two of them say what happened in between."""
 
@@ -82,9 +95,8 @@ class HostReading:
     """The threads that do its work, those of the kernel among them; none where there are no CPUs."""
     all_ran_ns: int | None
     """How long threads of any program have run on these CPUs; None if the kernel does not tell."""
-    counters: Mapping[str, int] = field(default_factory=dict)
-    """What its kernel has counted, by name, such as `ip.InDiscards`, `conntrack.chaintoolong` or
-    `interface.gateway-left.rx_dropped`; without those that it does not tell."""
+    counted: KernelCounts = KernelCounts()
+    """What its kernel has counted besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
+from gatemark.dut.base import CpuTimes, HostReading, KernelCounts, ThreadTimes
 from gatemark.dut.cpu_visitors import PROC, soft_interrupt_threads
 from gatemark.dut.interface_counters import read_whole
 
@@ -38,8 +38,8 @@ class GatewayHost:
     """Reads the CPUs of a gateway on this machine, its kernel threads and its daemons.
 
     `daemons` returns the processes of the gateway as they are at the moment, without those of the kernel;
-    `queue_frames` is what its smallest queue holds, `counters` returns what its kernel has counted. Without `cpus` a
-    reading has the counters alone. It takes some tenths of a millisecond.
+    `queue_frames` is what its smallest queue holds, `counts` returns what its kernel has counted. Without `cpus`, as of a
+    gateway on another machine, a reading has that alone. It takes some tenths of a millisecond on this machine.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class GatewayHost:
         daemons: Callable[[], Collection[int]],
         *,
         queue_frames: int,
-        counters: Callable[[], Mapping[str, int]] = dict,
+        counts: Callable[[], KernelCounts] = KernelCounts,
         proc: Path = PROC,
     ) -> None:
         self._cpus = frozenset(cpus)
         self._daemons = daemons
         self._queue_frames = queue_frames
-        self._counters = counters
+        self._counts = counts
         self._proc = proc
         self._accounts = accounts_of_cpus(proc)
         self._kernel_threads = {
@@ -69,14 +69,14 @@ class GatewayHost:
 
     def read(self) -> HostReading | None:
         """Return what the kernel has counted until now; None if it does not tell."""
-        counters = self._counters()
+        counted = self._counts()
         if not self.can_read:
-            return self._reading(counters=counters) if counters else None
+            return self._reading(counted=counted) if counted.counters else None
         before, self._files = self._files, {}
         try:
             times = parse_cpu_times(self._read(self._proc / "stat", before), STEP_NS)
             return self._reading(
-                counters=counters,
+                counted=counted,
                 cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
                 threads=dict(self._threads(before)),
                 all_ran_ns=self._all_ran_ns(before),
@@ -87,7 +87,7 @@ class GatewayHost:
     def _reading(
         self,
         *,
-        counters: Mapping[str, int],
+        counted: KernelCounts,
         cpus: Mapping[int, CpuTimes] = MappingProxyType({}),
         threads: Mapping[int, ThreadTimes] = MappingProxyType({}),
         all_ran_ns: int | None = None,
@@ -99,7 +99,7 @@ class GatewayHost:
             cpus=cpus,
             threads=threads,
             all_ran_ns=all_ran_ns,
-            counters=counters,
+            counted=counted,
         )
 
     def close(self) -> None:

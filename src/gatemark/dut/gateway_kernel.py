@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import run_command
 from gatemark.dut.naming import BedName
 from gatemark.dut.steering import CorePlan
@@ -134,8 +135,8 @@ class GatewayKernel(Protocol):
         """Frames for which a queue of the gateway had no room."""
         ...
 
-    def counters(self) -> dict[str, int]:
-        """What the kernel has counted, by name; without what it does not tell at once."""
+    def counts(self) -> KernelCounts:
+        """What the kernel has counted, as far as it tells; never raises."""
         ...
 
     def smallest_queue(self) -> int:

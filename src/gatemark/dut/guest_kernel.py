@@ -27,6 +27,8 @@ from collections.abc import Collection, Mapping
 from importlib import resources
 from pathlib import Path
 
+from gatemark.dut.asked_counters import AskedCounters
+from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure, first_child
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
@@ -90,7 +92,9 @@ class GuestKernel:
         self._socket = self._folder / "guest" / "socket"  # where the relay listens
         self._enclosure = Enclosure(self._namespace, self._folder, self._first_process())
         self.place = Guest(self._enclosure, self._folder)
+        self._shell = Shell(lambda: self.place.command("sh", "-s"))
         self._counters: InterfaceCounters | None = None
+        self._counts = AskedCounters(self._shell, links.neutral_names())
 
     @property
     def words(self) -> str | None:
@@ -160,7 +164,7 @@ class GuestKernel:
         lines += [f"ip link set {links.gateway_end(side)} up" for side in SIDES]
         for line in "\n".join(lines).splitlines():
             links.log.append(f"[{links.name.gateway_namespace}] {line}")
-        Shell(lambda: self.place.command("sh", "-s"))("\n".join(lines), where="gateway's kernel")
+        self._shell("\n".join(lines), where="gateway's kernel")
 
     def check(self) -> None:
         """Raise TestBedError if the kernel has ended, TesterPortError if a tap is gone."""
@@ -183,9 +187,9 @@ class GuestKernel:
         into = self._towards_gateway()
         return {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
 
-    def counters(self) -> dict[str, int]:
-        """None: reading those of the guest takes a command in it."""
-        return {}
+    def counts(self) -> KernelCounts:
+        """What the guest's kernel has counted, which takes a command in it."""
+        return self._counts.read()
 
     def smallest_queue(self) -> int:
         """Return the frames that the queue of a tap holds."""

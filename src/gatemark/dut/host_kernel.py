@@ -27,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gatemark.dut import machine
+from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
@@ -116,7 +117,7 @@ class HostKernel:
         ends = {"lo", *(self._links.gateway_end(side) for side in SIDES)}
         return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
 
-    def counters(self) -> dict[str, int]:
+    def counts(self) -> KernelCounts:
         """What this machine's kernel has counted of the gateway's namespace, and of all where it counts them as one."""
         if self._kernel_counters is None:
             links = self._links

@@ -1,7 +1,7 @@
 """What a kernel counts of the gateway's network namespace and, where it counts once for all of them, of the machine.
 
-They are read just before and just after each trial, from files and a socket that stay open. A file that is not there,
-or is damaged, counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`,
+They are read just before and just after each trial, on this machine from files and a socket that stay open
+(`asked_counters`: elsewhere). A file that is not there, or is damaged, counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`,
 `conntrack.insert_failed`.
 """
 
@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from gatemark.dut.base import KernelCounts
 from gatemark.dut.cpu_visitors import PROC
 from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
 from gatemark.dut.queue_counters import open_queues, read_queues
@@ -38,51 +39,40 @@ SOFTNET_DROPPED, SOFTNET_CPU = 1, 12
 IPV6_NAME = re.compile(r"(Ip6|Icmp6|Udp6)([A-Za-z0-9]{1,40})")
 
 Counters = Iterator[tuple[str, int]]
+Parser = Callable[[str], Counters]
 
 NEIGHBOURS = {"ipv4": "1/net/stat/arp_cache", "ipv6": "1/net/stat/ndisc_cache"}
 """Below `/proc`: the counters of the neighbour tables, which only the first network namespace shows."""
 
 
 class KernelCounters:
-    """Counters of a namespace. It keeps the namespace alive until it is closed.
+    """Counters of a namespace of this machine. It keeps the namespace alive until it is closed.
 
     `cpus` are the gateway's; `names` says what to call interfaces whose names differ from run to run.
     """
 
     def __init__(self, namespace: str, cpus: Collection[int], names: Mapping[str, str], *, proc: Path = PROC) -> None:
-        net = proc / "thread-self/net"
-        self._files: list[tuple[int, Callable[[str], Counters]]] = []
-        in_namespace: dict[Path, Callable[[str], Counters]] = {
-            net / "stat/nf_conntrack": partial(parse_by_cpu, of="conntrack", renamed=CONNTRACK_NAMES),
-            net / "snmp": parse_named_lines,
-            net / "netstat": parse_named_lines,
-            net / "snmp6": parse_ipv6,
-            net / "dev": partial(parse_interfaces, names=names),
-        }
-        of_machine: dict[Path, Callable[[str], Counters]] = {
-            proc / path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()
-        }
-        of_machine[net / "softnet_stat"] = partial(parse_softnet, cpus=cpus)
+        self._proc = proc
+        self._files: list[tuple[int, Parser]] = []
         self._names = names
         self._queues: socket.socket | None = None
-        self._open(of_machine)
+        self._open(files_of_machine(cpus))
         with suppress(TestBedError):
-            inside(namespace, lambda: self._open(in_namespace))
+            inside(namespace, lambda: self._open(files_of_namespace(names)))
             self._queues = inside(namespace, open_queues)
 
-    def read(self) -> dict[str, int]:
+    def read(self) -> KernelCounts:
         """Return each counter, from when the kernel or the namespace was started."""
         counted: dict[str, int] = {}
         for file, parse in self._files:
-            with suppress(OSError, ValueError):
-                text = read_whole(file, OCTETS_MAX)
-                counted |= dict(parse(text)) if len(text) <= OCTETS_MAX else {}
+            with suppress(OSError):
+                counted |= told(read_whole(file, OCTETS_MAX), parse)
         if self._queues is not None:
             try:
                 counted |= dict(read_queues(self._queues, self._names))
             except (OSError, struct.error):
                 self._close_queues()  # a late answer must not pass for that to a later question
-        return counted
+        return KernelCounts(counters=counted, is_this_machines=True)
 
     def close(self) -> None:
         """Let go of the namespace; a second call does nothing."""
@@ -95,10 +85,35 @@ class KernelCounters:
             self._queues.close()
             self._queues = None
 
-    def _open(self, files: Mapping[Path, Callable[[str], Counters]]) -> None:
-        for path, parse in files.items():
+    def _open(self, files: Mapping[str, Parser]) -> None:
+        for name, parse in files.items():
+            path = self._proc / ("thread-self" if name.startswith("net/") else "") / name
             with suppress(OSError):
                 self._files.append((os.open(path, os.O_RDONLY | os.O_CLOEXEC), parse))
+
+
+def files_of_namespace(names: Mapping[str, str]) -> dict[str, Parser]:
+    """Return the files below `/proc` that count for a network namespace, each with its parser."""
+    return {
+        "net/stat/nf_conntrack": partial(parse_by_cpu, of="conntrack", renamed=CONNTRACK_NAMES),
+        "net/snmp": parse_named_lines,
+        "net/netstat": parse_named_lines,
+        "net/snmp6": parse_ipv6,
+        "net/dev": partial(parse_interfaces, names=names),
+    }
+
+
+def files_of_machine(cpus: Collection[int] | None) -> dict[str, Parser]:
+    """Return those that count for a whole machine, whose CPUs that do the gateway's work are `cpus`; None: all."""
+    neighbours = {path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()}
+    return {**neighbours, "net/softnet_stat": partial(parse_softnet, cpus=cpus)}
+
+
+def told(text: str, parse: Parser) -> dict[str, int]:
+    """Return what a file counts; nothing if it is damaged or too long."""
+    with suppress(ValueError):
+        return dict(parse(text)) if len(text) <= OCTETS_MAX else {}
+    return {}
 
 
 def neighbours_held(family: str, proc: Path = PROC) -> int:
@@ -154,14 +169,15 @@ def parse_by_cpu(text: str, of: str, renamed: Mapping[str, str] | None = None) -
             yield f"{of}.{(renamed or {}).get(name, name)}", sum(counts)
 
 
-def parse_softnet(text: str, cpus: Collection[int]) -> Counters:
-    """Read `/proc/net/softnet_stat`: frames for which the input queues of these CPUs had no room.
+def parse_softnet(text: str, cpus: Collection[int] | None) -> Counters:
+    """Read `/proc/net/softnet_stat`: frames for which the input queues of these CPUs had no room; None: of all.
 
     A kernel that does not say of which CPU a line is counts nothing (before Linux 5.10). Raises ValueError for what is
     no number.
     """
     lines = [[_count(number, 16) for number in line.split()] for line in text.splitlines()]
-    known = [line for line in lines if len(line) > SOFTNET_CPU and line[SOFTNET_CPU] in cpus]
+    whole = [line for line in lines if len(line) > (SOFTNET_DROPPED if cpus is None else SOFTNET_CPU)]
+    known = [line for line in whole if cpus is None or line[SOFTNET_CPU] in cpus]
     if known:
         yield "softnet.dropped", sum(line[SOFTNET_DROPPED] for line in known)
 

@@ -161,7 +161,7 @@ class NetnsTestBed:
                 () if self._cores.shared else self.gateway_cores,  # a shared one waits for the Tester itself
                 self.gateway.pids,
                 queue_frames=self.kernel.smallest_queue(),
-                counters=self.kernel.counters,
+                counts=self.kernel.counts,
             )
         except TestBedError as error:
             self.close()

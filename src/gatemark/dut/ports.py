@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from gatemark.dut.asked_counters import AskedCounters
 from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
+from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.host_description import read_host_description
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import guard_ports
@@ -39,7 +41,8 @@ class PortsTestBed:
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
-        self.can = Abilities(control=self.control, booter=self, telemetry=self._sampler)
+        reader = GatewayHost((), tuple, queue_frames=0, counts=AskedCounters(self._run, {}).read) if there else None
+        self.can = Abilities(control=self.control, booter=self, host=reader, telemetry=self._sampler)
 
     @property
     def ports(self) -> dict[str, str]:

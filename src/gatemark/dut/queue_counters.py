@@ -1,11 +1,13 @@
 """Frames that the queueing disciplines of a network namespace dropped, asked of the kernel by netlink.
 
-No file of `/proc` has them, and `tc` would be a program to start before and after each trial.
+No file of `/proc` has them, and `tc` would be a program to start before and after each trial. Where commands alone reach
+the kernel, it is started, and what it prints is read.
 """
 
 from __future__ import annotations
 
 import fcntl
+import re
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,11 @@ _QUEUE, _ERROR, _DONE = 36, 2, 3  # RTM_NEWQDISC, NLMSG_ERROR, NLMSG_DONE
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1  # TC_H_ROOT, TC_H_INGRESS: what is below them is in their numbers
 _STATS = 3  # TCA_STATS
 _NAME = 0x8910  # SIOCGIFNAME
+_SHOWN = re.compile(
+    r"^qdisc [^\s]+ [^\s]+ dev (?P<interface>[^\s]{1,64}) (?:root|parent ffff:fff1)(?: .*)?\n"
+    r" Sent [0-9]+ bytes [0-9]+ pkts? \(dropped (?P<dropped>[0-9]{1,20})[,)]",
+    re.MULTILINE,
+)
 
 
 def open_queues() -> socket.socket:
@@ -55,6 +62,15 @@ def parse_queues(answer: bytes) -> Iterator[tuple[int, int]]:
             if attribute == _STATS and parent in (_ROOT, _INGRESS):
                 _, _, count = struct.unpack_from("=QII", value)  # octets, packets, drops
                 yield interface, count
+
+
+def parse_shown_queues(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """Yield the same of what `tc -s qdisc show` prints."""
+    dropped: dict[str, int] = {}
+    for match in _SHOWN.finditer(text):
+        dropped[match["interface"]] = dropped.get(match["interface"], 0) + int(match["dropped"])
+    for name, count in dropped.items():
+        yield f"qdisc.{names.get(name, name)}.dropped", count
 
 
 def _ends(answer: bytes) -> bool:

@@ -49,9 +49,9 @@ class HostFacts(Facts):
     """Resolution of the times of a CPU."""
     queue_frames: int
     """Frames that the smallest queue of the gateway holds: of its CPUs' input (`net.core.netdev_max_backlog`), or of an
-    interface in its namespace."""
+    interface in its namespace. 0 of a host that ssh reaches: nobody asked."""
     cpus: tuple[CpuFacts, ...]
-    """Each CPU of the gateway. Empty where the Tester works on them too, or the kernel does not tell."""
+    """Each CPU of the gateway. Empty where the Tester works on them too, the kernel does not tell, or ssh reaches it."""
     threads: tuple[ThreadFacts, ...]
     """Each thread that does the gateway's work, those of the kernel among them."""
     others_ran_ns: int | None = None
