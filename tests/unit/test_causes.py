@@ -136,6 +136,15 @@ class TestTime:
         assert cause.cause == "gap"
         assert cause.sentence == ("one gap of 30.1ms at 420ms: all 3,010 frames that were sent in it were lost")
 
+    def test_gaps_that_the_gateways_queues_counted_are_a_queue_emptied_in_batches(self) -> None:
+        report = lossy(frames(60_000), lambda frame: frame.index % 5000 > 3900 and frame.index > 3000)
+        assert named(report).cause == "gap"
+        port = report.ports["left"]
+        counted = {**report.ports, "left": changed(port, peer_queue_drops=report.lost_count)}
+        assert cause_of(changed(report, ports=counted)) is None
+        stopped = lossy(frames(60_000), lambda frame: 30_000 < frame.index < 33_000)
+        assert named(changed(stopped, ports=counted)).cause == "gap", "a gateway that stopped once"
+
     def test_periodic_gaps(self) -> None:
         report = lossy(frames(60_000), lambda frame: frame.index % 6000 < 600 and frame.index > 600)
         assert named(report).sentence == (
@@ -187,6 +196,35 @@ class TestSpread:
         assert cause.cause == "queue"
         assert not cause.is_fixed
 
+    @pytest.mark.parametrize("first", [0, 380, 650, 2000])
+    @pytest.mark.parametrize("every", [21, 14])
+    def test_a_queue_emptied_at_a_rate_that_takes_a_while_to_fill(self, first: int, every: int) -> None:
+        """So few losses that each is alone, as chance makes them too: but not at even distances."""
+        report = lossy(frames(5676), lambda frame: frame.index > first and frame.index * 100 % (100 * every + 9) < 100)
+        cause = cause_of(report)
+        assert cause is None or cause.cause == "queue"
+
+    def test_chance_that_loses_few(self) -> None:
+        assert {named(lossy(frames(5676), drawn_at(seed, 0.05))).cause for seed in range(40)} == {"uniform"}
+
+    def test_a_limit_that_directions_share_is_no_chance(self) -> None:
+        """A token bucket serves whichever comes first: chance in each direction, but not in both together."""
+        alone = []
+        for seed in range(10):
+            served = [index * 86 % 100 < 86 for index in range(5800)]
+            upward = [Random(seed * 5800 + index).random() < 0.6 for index in range(5800)]
+            forward = lossy(frames(5800), lambda frame: not (served[frame.index] and upward[frame.index]))  # noqa: B023
+            reverse = lossy(frames(5800), lambda frame: not served[frame.index] or upward[frame.index])  # noqa: B023
+            alone.append(named(forward).cause)
+            causes = causes_of(both_ways(forward, reverse), FAILED, PLAIN, None)
+            assert "uniform" not in {cause.cause for cause in causes}
+        assert "uniform" in alone
+
+    def test_chance_in_both_directions_is_chance(self) -> None:
+        for seed in range(10):
+            both = both_ways(*(lossy(frames(5800), drawn_at(2 * seed + way, 0.5)) for way in (0, 1)))
+            assert [cause.cause for cause in causes_of(both, FAILED, PLAIN, None)] == ["uniform"] * 2
+
     def test_queues_that_overflow_are_nothing_else(self) -> None:
         sent = frames(5000)
         named_causes = [cause_of(lossy(sent, overloaded(seed))) for seed in range(40)]
@@ -195,6 +233,17 @@ class TestSpread:
 
     def test_no_frame_sets_itself_apart_where_none_arrives(self) -> None:
         assert cause_of(lossy(frames(1000), lambda _: True)) is None
+
+
+def drawn_at(seed: int, share: float) -> Callable[[Frame], bool]:
+    """Lose a share of all frames, as chance draws them."""
+    drawn = Random(seed)
+    return lambda _: drawn.random() < share
+
+
+def both_ways(forward: TrialReport, reverse: TrialReport) -> TrialReport:
+    """Return a trial with the losses of two in its directions."""
+    return changed(forward, directions=(*forward.directions, changed(reverse.directions[0], direction="reverse")))
 
 
 def overloaded(seed: int) -> Callable[[Frame], bool]:

@@ -1,7 +1,8 @@
 """For some time nothing passes, and before and afterwards everything: a gateway that stops, a path that is switched.
 
 Rule: at most 64 runs of lost frames, each of at least 5 ms and ten frames, hold at least 95 % of the lost frames of the
-direction; four or more are a quarter of the trial at most, and periodic if their beginnings are equally far from each
+direction; four or more are a quarter of the trial at most, and the gateway's queues have not counted their frames: one
+that is emptied in batches loses all frames meanwhile. They are periodic if their beginnings are equally far from each
 other within a tenth. Error: `losses.chance_of`, for any choice of as many runs.
 """
 
@@ -39,7 +40,7 @@ def explain(losses: Losses) -> Cause | None:
     inside = sum(gap.length for gap in gaps)
     if not losses.is_even or not gaps or inside >= direction.offered:
         return None
-    if len(gaps) >= PERIODIC_MIN and inside * PART_MAX > direction.offered:
+    if len(gaps) >= PERIODIC_MIN and (inside * PART_MAX > direction.offered or losses.queues_counted_them):
         return None
     chance = chance_of(lost, min(lost, inside), inside / direction.offered, 2 * len(gaps) * math.log(direction.offered))
     if not is_claimed(lost, inside, chance):

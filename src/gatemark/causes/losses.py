@@ -20,6 +20,8 @@ RATIO_MIN = 10
 """Where a cause holds, the share of frames lost is at least this many times what it is elsewhere."""
 CHANCE_MAX = 1e-6
 """Nothing is claimed that chance would show more often than this, in all that is tried of a trial together."""
+QUEUE_SHARE = 0.8
+"""Queues have counted the losses if they have counted this share of them."""
 TRIED = 1000
 """More hypotheses than are tried of one trial: directions, classes, fields and what may be claimed of each."""
 
@@ -35,11 +37,14 @@ class Losses:
     form: TrialForm
     lost_in_trial: int
     """In all directions and classes."""
+    lost_together: tuple[Counts, ...]
+    """Counts of all directions and classes that lost frames."""
     host_counters: Mapping[str, int]
     """What counters of the gateway's host grew by over the trial; empty where it cannot be read."""
-    queue_drops: int | None
-    """Frames that queues of the gateway dropped, as far as they are counted: those for connections have to be, for a
-    table that refuses them loses frames in much the same way. None where there are no connections."""
+    queue_drops: int
+    """Frames that queues of the gateway dropped in the trial, as far as they are counted."""
+    has_connections: bool
+    """Whether frames belong to connections: a table that refuses them loses frames in much the same way as a queue."""
 
     @property
     def lost(self) -> int:
@@ -49,6 +54,11 @@ class Losses:
     def frames(self) -> int:
         """How many frames of both classes the direction has: its indexes end there."""
         return self.direction.intended
+
+    @property
+    def queues_counted_them(self) -> bool:
+        """Whether the gateway's queues counted the losses of the trial, or nearly all of them."""
+        return self.queue_drops >= QUEUE_SHARE * self.lost_in_trial
 
     def field(self, name: LossFieldName) -> LossField | None:
         """Return what is known of one field; None where frames do not differ by it, or none was lost in the sample."""
@@ -107,9 +117,8 @@ class Losses:
 def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> Iterator[Losses]:
     """Yield the losses of each direction and class of which it is known which frames they are."""
     counters = {} if host is None else host.counters
-    dropped = None
-    if report.connections is not None:
-        dropped = max(sum(port.peer_queue_drops for port in report.ports.values()), *queue_counts(counters).values())
+    at_ports = sum(port.peer_queue_drops for port in report.ports.values())
+    together = tuple(counts for _, _, counts in report.counts() if counts.lost)
     for direction in report.directions:
         classes: tuple[TrafficClass, ...] = ("foreground", "background")
         for traffic_class in classes:
@@ -122,8 +131,10 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
                     table=counts.loss_table,
                     form=form,
                     lost_in_trial=report.lost_count,
+                    lost_together=together,
                     host_counters=counters,
-                    queue_drops=dropped,
+                    queue_drops=max(at_ports, *queue_counts(counters).values()),
+                    has_connections=report.connections is not None,
                 )
 
 

@@ -1,25 +1,31 @@
 """Losses that no field sets apart: of a queue that overflows, or as chance would draw them.
 
-Frames that are lost independently of each other have a known number of runs of losses (Wald and Wolfowitz 1940), and
-spread evenly over the trial. A full queue loses otherwise: in rows where it is emptied in batches, at even distances
-where it is emptied at a rate, and from the time on when it is full.
+Frames that are lost independently of each other have a known number of runs of losses (Wald and Wolfowitz 1940), spread
+evenly over the trial, and lie at distances of all lengths. A full queue loses otherwise: in rows where it is emptied in
+batches, at even distances where it is emptied at a rate, and from the time on when it is full. A limit that all
+directions share may look like chance in each of them, but lets the same number pass in all of them together.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from gatemark.causes.losses import Losses
 from gatemark.trial.cause import Cause
-from gatemark.trial.loss import LossFacts
+from gatemark.trial.report import Counts
 
 UNIFORM_LOST_MIN = 50
 """With fewer lost frames a queue may look like chance."""
 DEVIATIONS_MAX = 4.0
 """Chance lies within so many standard deviations but once in 15,000 times."""
+RARE = math.log(15_000)
+"""The same as a logarithm."""
+DISTANCES_MIN = 15
+SPARSE = 10
+"""Distances of so many frames on average and more can be told apart."""
 QUEUE_LOST_MIN = 20
-QUEUE_SHARE = 0.8
-"""Where frames belong to connections, queues have to have counted this share of the losses."""
 SLICES_SHARE = 0.5
 """A queue that overflows loses frames in this share of all hundredths of the trial at least, once it is full."""
 SLICES_MIN = 20
@@ -29,7 +35,7 @@ SLICES_MIN = 20
 def uniform(losses: Losses) -> Cause | None:
     """Return that frames were lost independently of fields and time; None if they were not."""
     enough = min(losses.lost, losses.counts.offered - losses.lost) >= UNIFORM_LOST_MIN
-    if not losses.is_even or not enough or not _is_like_chance(losses):
+    if not losses.is_even or not enough or not _is_like_chance(losses) or _is_shared_limit(losses.lost_together):
         return None
     share = 100 * losses.lost / losses.counts.offered
     sentence = (
@@ -54,7 +60,7 @@ def queue(losses: Losses) -> Cause | None:
         or losses.lost == losses.counts.offered
     ):
         return None
-    if losses.queue_drops is not None and losses.queue_drops < QUEUE_SHARE * losses.lost_in_trial:
+    if losses.has_connections and not losses.queues_counted_them:
         return None
     first = next((number for number, lost in enumerate(loss.by_slice) if lost), len(loss.by_slice))
     slices = loss.by_slice[first:]
@@ -73,21 +79,59 @@ def queue(losses: Losses) -> Cause | None:
 
 
 def _is_like_chance(losses: Losses) -> bool:
+    """Whether all of it is as chance makes it: begin and end, number of runs, spread over time, distances.
+
+    Number of runs and spread are judged between the first lost frame and the last one, so that a queue which takes a
+    while to fill does not look uneven enough to hide how even it is then.
+    """
     loss, lost, offered = losses.counts.loss, losses.lost, losses.counts.offered
-    passed = offered - lost
-    if lost < 2 or not passed:
+    if lost < 2 or lost == offered:
         return False
-    expected = lost * (passed + 1) / offered
-    variance = lost * passed * (lost - 1) * (passed + 1) / (offered**2 * (offered - 1))
-    return abs(loss.runs - expected) <= DEVIATIONS_MAX * math.sqrt(variance) and _is_even_over_time(loss, lost, offered)
+    untouched = loss.first_index, losses.frames - 1 - loss.last_index
+    if any(-lost * math.log1p(-frames / losses.frames) > RARE for frames in untouched):
+        return False
+    between = max(lost, offered * (losses.frames - sum(untouched)) // losses.frames)
+    passed = between - lost
+    expected = lost * (passed + 1) / between
+    variance = lost * passed * (lost - 1) * (passed + 1) / (between**2 * max(1, between - 1))
+    if abs(loss.runs - expected) > DEVIATIONS_MAX * math.sqrt(variance) or _is_regular(losses):
+        return False
+    count = len(loss.by_slice)
+    first, last = (index * count // losses.frames for index in (loss.first_index, loss.last_index))
+    inside = loss.by_slice[first + 1 : last]
+    return abs(_dispersion(inside, sum(inside) / max(1, len(inside)) * passed / between)) <= DEVIATIONS_MAX
 
 
-def _is_even_over_time(loss: LossFacts, lost: int, offered: int) -> bool:
-    """Whether the hundredths of the trial differ in their losses as chance makes them, no more and no less (chi square
-    has twice as much variance as degrees of freedom)."""
-    slices = len(loss.by_slice)
-    expected = lost / slices
-    variance = expected * (offered - lost) / offered
-    statistic = sum((count - expected) ** 2 / variance for count in loss.by_slice)
-    degrees = slices - 1
-    return abs(statistic - degrees) <= DEVIATIONS_MAX * math.sqrt(2 * degrees)
+def _is_regular(losses: Losses) -> bool:
+    """Whether the first runs of losses lie at even distances, each within half of their mean.
+
+    Distances that chance makes are exponential, if there are few losses; then each is so with a chance of 0.38.
+    """
+    distances = [after.index - before.index for before, after in pairwise(losses.counts.loss.first_runs)]
+    if len(distances) < DISTANCES_MIN:
+        return False
+    mean = sum(distances) / len(distances)
+    is_sparse = mean * losses.counts.offered / losses.frames >= SPARSE
+    return is_sparse and all(abs(distance - mean) <= mean / 2 for distance in distances)
+
+
+def _is_shared_limit(lost: Iterable[Counts]) -> bool:
+    """Whether the losses of all directions and classes together are more even over time than chance makes them."""
+    classes = list(lost)
+    if len(classes) < 2:
+        return False
+    together = [sum(counts) for counts in zip(*(each.loss.by_slice for each in classes), strict=True)]
+    variance = sum(each.lost * (each.offered - each.lost) / each.offered for each in classes) / max(1, len(together))
+    return _dispersion(together, variance) < -DEVIATIONS_MAX
+
+
+def _dispersion(slices: Sequence[int], variance: float) -> float:
+    """Return by how many standard deviations parts of a trial differ more in their losses than chance makes them.
+
+    Chi square has twice as much variance as degrees of freedom. 0 where there is nothing to compare.
+    """
+    degrees = len(slices) - 1
+    if degrees < 1 or variance <= 0:
+        return 0.0
+    mean = sum(slices) / len(slices)
+    return (sum((count - mean) ** 2 for count in slices) / variance - degrees) / math.sqrt(2 * degrees)
