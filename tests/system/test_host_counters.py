@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import netns_campaign, open_bed
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.cli.trial import in_words
 from gatemark.doctor import check_neighbour_tables
 from gatemark.dut.kernel_counters import neighbours_held
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.session import measure
+from gatemark.stored import sections_of
 from gatemark.trial.host_counters import grown_by_about
 from gatemark.trial.record import TrialRecord
 
@@ -69,6 +72,31 @@ def test_connections_that_long_chains_refuse_are_counted() -> None:
     assert attempt.report.connections is not None and attempt.report.connections.established < CONNECTIONS
     (way,) = attempt.report.directions
     assert 0 < attempt.host.counters["conntrack.chaintoolong"] <= way.foreground.lost
+
+
+@pytest.mark.alone  # as above
+def test_a_capacity_far_below_the_stated_size_is_said_with_what_refused(tmp_path: Path) -> None:
+    campaign = stateful_campaign(
+        "nft-nat44",
+        gateway={"table": {"size": SIZE, "hash_size": 512}},
+        connections={"timeout": "100ms", "gap": "50ms", "retries": 0},
+        frame_loss=None,
+        repetitions=2,
+        connection_tracking_table_capacity={
+            "start": 1000, "maximum": 64_000, "maximum_rate": "40k", "rate_resolution": "20k", "resolution": 500,
+        },
+    )  # fmt: skip
+    document = measure(campaign, output=tmp_path / "result").document
+    (run,) = document.runs
+    assert isinstance(run, CapacityResult)
+    if run.limited_by == "tester":
+        nothing_compared("a repetition without a valid trial")
+        return
+    assert run.capacity is not None and run.capacity.median < SIZE / 2
+    assert all(search.counted and "conntrack.chaintoolong" in search.counted for search in run.repetitions), run
+    (table,) = sections_of(document)[0].tables
+    (note,) = table.notes
+    assert note.startswith("The capacity is far below the 200,000 connections") and "chaintoolong" in note
 
 
 @contextlib.contextmanager

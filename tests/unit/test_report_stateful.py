@@ -12,6 +12,7 @@ from tests.unit.stateful_documents import (
     Columns,
     Words,
     all_kinds,
+    capacity_run,
     cells,
     document,
     page_of,
@@ -35,7 +36,7 @@ from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
-from gatemark.results.connections import Behaviour, GatewayCounts
+from gatemark.results.connections import Behaviour, GatewayCounts, GatewayTable
 from gatemark.results.document import ResultDocument
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.quantity import to_csv
@@ -454,3 +455,57 @@ def test_an_uncertain_rate_is_shown_large_in_parentheses_and_not_compared() -> N
     assert headline(certain) == ("96,386", "connections/s")
     assert share_table([certain, published]).rows == ()
     assert len(share_table([certain, certain.model_copy(update={"name": "again"})]).rows) == 1
+
+
+CHAIN = "conntrack.chaintoolong"
+
+
+def stored(capacities: tuple[int, ...], size: int | None, *counted: dict[str, int] | None) -> ResultDocument:
+    """A gateway whose table is stated to hold `size` connections; what its host counted in each search."""
+    result = capacity_run(capacities, limited_by="gateway")
+    searches = zip(result.repetitions, counted, strict=True)
+    told = tuple(search.model_copy(update={"counted": counters}) for search, counters in searches)
+    table = GatewayTable(size=size, hash_size=None, udp_timeout_ns=None)
+    return document([result.model_copy(update={"repetitions": told})], table=table)
+
+
+def test_a_capacity_far_below_the_stated_size_is_said_with_what_the_host_counted() -> None:
+    whole = stored((18_062, 17_950), 200_000, {CHAIN: 31, "conntrack.drop": 2}, {CHAIN: 1204})
+    words = (
+        "The capacity is far below the 200,000 connections that the gateway's table is stated to hold"
+        " (gateway.table.size): 17,950 to 18,062 in 2 repetitions, a median of 9.00 %. With too many connections the"
+        " gateway's host counted connections: refused, the hash chain was too long (chaintoolong) +31 to +1,204 (2 of"
+        " 2 searches); connections: packets dropped, no room for a connection (drop) +2 (1 of 2 searches)."
+    )
+    assert sentence(whole).endswith(words)
+    assert words in " ".join(terminal_of(whole).split())
+    assert Words(page_of(whole)).text.count(words) == 2
+
+
+@pytest.mark.parametrize(
+    ("capacities", "size", "counted", "words"),
+    [
+        ((18_062,), 200_000, {}, "18,062 in one repetition, a median of 9.03 %. No counter of connections"),
+        ((18_062,), 200_000, None, "The gateway's host could not be read, so why is not known."),
+        ((111_000, 112_000), 100_000, None, "The capacity is above the 100,000 connections that"),
+    ],
+)
+def test_what_is_said_of_other_sizes(
+    capacities: tuple[int, ...], size: int, counted: dict[str, int] | None, words: str
+) -> None:
+    assert words in sentence(stored(capacities, size, *[counted] * len(capacities)))
+
+
+@pytest.mark.parametrize(
+    ("capacities", "size"),
+    [((18_062,), None), ((100_000,), 100_000), ((90_000, 60_000), 100_000), ((110_000, 90_000), 100_000)],
+)
+def test_nothing_is_said_of_a_size_that_is_nearly_right_in_a_repetition(
+    capacities: tuple[int, ...], size: int | None
+) -> None:
+    assert "stated to hold" not in sentence(stored(capacities, size, *[{CHAIN: 5}] * len(capacities)))
+
+
+def test_nothing_is_below_a_size_where_the_search_ended_at_its_maximum() -> None:
+    table = GatewayTable(size=1 << 30, hash_size=None, udp_timeout_ns=None)
+    assert "stated to hold" not in sentence(document([capacity_run((16_000_000,), limited_by="maximum")], table=table))

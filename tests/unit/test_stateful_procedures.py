@@ -19,6 +19,7 @@ from gatemark.procedures.connection_tear_down_rate.run import measure_pair
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityStep, Overflow
 from gatemark.procedures.connection_tracking_table_capacity.run import (
     CapacityGoal,
+    counted_beyond,
     lost_connections,
     next_size,
     overflow_of,
@@ -29,6 +30,7 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
 from gatemark.trial.cell import Run
+from gatemark.trial.host import HostFacts
 from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
@@ -97,6 +99,35 @@ def failed(first: TrialReport | None, validation: TrialReport | None = None, *, 
 )
 def test_what_happened_to_connections_beyond_the_capacity(trial: Measured, expected: Overflow) -> None:
     assert overflow_of(trial) == expected
+
+
+CHAIN = "conntrack.chaintoolong"
+
+
+@pytest.mark.parametrize(
+    ("lost", "phase_one", "later", "expected"),
+    [
+        (40, {CHAIN: 40, "conntrack.drop": 1, "ip.InDiscards": 40}, None, {CHAIN: 40}),
+        (40, {CHAIN: 2}, None, {CHAIN: 2}),
+        (0, {"conntrack.early_drop": 900}, {"conntrack.early_drop": 30}, {"conntrack.early_drop": 930}),
+        (40, {"softnet.dropped": 40}, None, {}),
+        (40, None, None, None),
+    ],
+)
+def test_what_the_host_counted_beyond_the_capacity(
+    lost: int,
+    phase_one: Mapping[str, int] | None,
+    later: Mapping[str, int] | None,
+    expected: Mapping[str, int] | None,
+) -> None:
+    first = report(lost=lost)
+    host, after = (None if told is None else blank(HostFacts, counters=told) for told in (phase_one, later))
+    attempt = blank(PhaseOne, verdict=Verdict(passed=False), report=first, host=host)
+    observation = Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.FAILED)
+    facts = ConnectionFacts(phase_one=(attempt,))
+    trial = measured(observation, first if later is None else report(lost=900), connections=facts, host=after or host)
+    assert counted_beyond(trial) == expected
+    assert counted_beyond(Measured(observation=observation)) is None
 
 
 @pytest.mark.parametrize(
@@ -168,6 +199,19 @@ class TestSizes:
         )
         sizes = [wanted.connections for wanted in asked]
         assert len(sizes) == len(set(sizes))
+
+    def test_what_the_host_counted_is_that_of_the_trial_that_lost_most(self) -> None:
+        """Near the capacity a frame or two are lost, and any counter may grow by as many."""
+
+        def measure(wanted: Measure) -> Measured:
+            lost = max(0, (wanted.connections or 0) - 150)
+            outcome = Outcome.FAILED if lost else Outcome.PASSED
+            observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
+            host = blank(HostFacts, counters={CHAIN: lost})
+            return measured(observation, report(lost=lost), connections=ConnectionFacts(), host=host)
+
+        result = search_capacity(capacity_goal(100, 1000), measure)
+        assert (result.upper_bound, result.counted) == (151, {CHAIN: 50})
 
     def test_a_size_that_the_tester_cannot_try_ends_the_search(self) -> None:
         def measure(wanted: Measure) -> Measured:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.results.coordinates import DASH as DASH
@@ -13,6 +13,7 @@ from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
 from gatemark.technology import TECHNOLOGIES
+from gatemark.trial.host_counters import growths
 
 SIGNIFICANT_FIGURES = 4
 """Significant figures of delays: percentiles are known within 0.1 %."""
@@ -216,3 +217,18 @@ def repeated(summary: Summary) -> str:
     """How often something was measured, and how much the repetitions differ."""
     several = "s" if summary.count != 1 else ""
     return f"median of {summary.count} repetition{several}, 1st to 99th percentile {spread_cell(summary)}"
+
+
+def counted_words(counted: Sequence[Mapping[str, int]], among: str) -> str:
+    """What counters of the gateway's host grew by, each from least to most, and in how many; empty if none grew.
+
+    `among`: of how many, in words.
+    """
+    names = sorted({name for counters in counted for name in counters})
+    said = []
+    for grown in growths(dict.fromkeys(names, 0)):
+        counts = [counters[grown.name] for counters in counted if grown.name in counters]
+        least, most = format_count(min(counts)), format_count(max(counts))
+        by = f"+{most}" if least == most else f"+{least} to +{most}"
+        said.append(f"{grown.what} {by} ({len(counts)} {among})")
+    return "; ".join(said)

@@ -47,10 +47,15 @@ class Growth:
     counter: HostCounter
 
     @property
+    def what(self) -> str:
+        """For people: what it counts."""
+        place = _place(self.counter.pattern, self.name) or ""
+        return f"{self.counter.speaks_of}: {self.counter.words.replace('*', place)}"
+
+    @property
     def words(self) -> str:
         """For people: what it counts, and by how much it grew."""
-        place = _place(self.counter.pattern, self.name) or ""
-        return f"{self.counter.speaks_of}: {self.counter.words.replace('*', place)} +{self.count:,}"
+        return f"{self.what} +{self.count:,}"
 
 
 _ROWS: Mapping[Subject, Mapping[str, str]] = {
@@ -147,13 +152,13 @@ def growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 def grown_by_about(counters: Mapping[str, int], lost: int) -> tuple[Growth, ...]:
     """Return which counters grew by about the number of lost frames: within 5 % of it, or 3; none if none were lost."""
     margin = max(lost // ABOUT_DIVISOR, ABOUT_FRAMES)
-    return tuple(grown for grown in _grown(counters) if lost > 0 and abs(grown.count - lost) <= margin)
+    return tuple(grown for grown in growths(counters) if lost > 0 and abs(grown.count - lost) <= margin)
 
 
 def queue_counts(counters: Mapping[str, int]) -> dict[Subject, int]:
     """Return what was counted as dropped by queues and interfaces: together by each kind of them."""
     counts = dict.fromkeys(QUEUES, 0)
-    for grown in _grown(counters):
+    for grown in growths(counters):
         if grown.counter.speaks_of in counts:
             counts[grown.counter.speaks_of] += grown.count
     return counts
@@ -165,7 +170,7 @@ def counter_words(counters: Mapping[str, int], lost: int) -> str:
     What grew by about the losses comes first.
     """
     about = grown_by_about(counters, lost)
-    rest = [grown for grown in _grown(counters) if grown not in about]
+    rest = [grown for grown in growths(counters) if grown not in about]
     said = [f"{grown.words}, about as many as frames were lost" for grown in about]
     said += [grown.words for grown in rest]
     more = [f"{len(said) - SHOWN_MAX} more"] if len(said) > SHOWN_MAX else []
@@ -186,7 +191,8 @@ def full_tables(counters: Mapping[str, int], lost: int) -> tuple[str, ...]:
     )
 
 
-def _grown(counters: Mapping[str, int]) -> Iterator[Growth]:
+def growths(counters: Mapping[str, int]) -> Iterator[Growth]:
+    """Yield what is known of each counter that is kept."""
     for name, count in counters.items():
         if (row := _row(name)) is not None:
             yield Growth(name=name, count=count, counter=row)

@@ -12,7 +12,16 @@ from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import format_count, format_ratio, rate_cell, repeated, run_name, tester_limit
+from gatemark.report.words import (
+    counted_words,
+    format_count,
+    format_percent,
+    format_ratio,
+    rate_cell,
+    repeated,
+    run_name,
+    tester_limit,
+)
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.stats.summary import Number
@@ -23,6 +32,8 @@ MEANING = (
     " was not in the exponential search; C: the capacity (RFC 9693 section 4.9)."
 )
 
+FAR = 10
+"""The capacity is far from the stated size if they differ by more than one of so many parts of that."""
 OVERFLOWS = {
     "refused": "new connections were refused",
     "evicted": "new connections were accepted and established ones lost",
@@ -42,11 +53,11 @@ LOST = {
 
 def section(document: ResultDocument, runs: Sequence[CapacityResult]) -> Section:
     """Return one table per run, with a row per search."""
-    del document
-    return Section(title=TITLE, lead=(MEANING,), tables=tuple(_table(run) for run in runs), notes=not_made(runs))
+    size = stated_size(document)
+    return Section(title=TITLE, lead=(MEANING,), tables=tuple(_table(run, size) for run in runs), notes=not_made(runs))
 
 
-def _table(run: CapacityResult) -> Table:
+def _table(run: CapacityResult, size: int | None) -> Table:
     title = (
         f"alpha {format_ratio(run.alpha)}, beta {format_ratio(run.beta)}, gamma {format_ratio(run.gamma)},"
         f" E {format_count(run.resolution)} connections, e {format_count(run.rate_resolution)} connections/s"
@@ -54,7 +65,7 @@ def _table(run: CapacityResult) -> Table:
     rows = [_of_search(run, number, search) for number, search in enumerate(run.repetitions, start=1)]
     if run.capacity is not None and len(rows) > 1:
         rows += [_of_all(run, name, label) for name, label in SUMMARIES.items()]
-    return table_of(title, COLUMNS, rows)
+    return table_of(title, COLUMNS, rows, notes=[words] if (words := size_words(run, size)) else [])
 
 
 class _Row(NamedTuple):
@@ -123,7 +134,43 @@ def sentence(part: ReportPart, run: CapacityResult) -> str:
     text = f"{TITLE}: {least}{format_count(run.capacity.median)} connections, {repeated(run.capacity)}; {context}."
     if least:
         text += " The search ended at the chosen maximum."
-    return f"{text}{overflow_text(run)}"
+    words = size_words(run, stated_size(part.document))
+    return f"{text}{overflow_text(run)}{' ' if words else ''}{words}"
+
+
+def stated_size(document: ResultDocument) -> int | None:
+    """Return how many connections the gateway's table is configured to hold; None if nobody told."""
+    return None if document.gateway.table is None else document.gateway.table.size
+
+
+def size_words(run: CapacityResult, size: int | None) -> str:
+    """Say that the capacity is far from the size that is stated, and what the host counted; empty if it is not far.
+
+    It is far if every repetition says so: a tenth of the stated size below it, or above. So a few entries that others
+    have in the table, or that a kernel keeps to itself, do not count.
+    """
+    held = [search.lower_bound for search in run.repetitions if search.lower_bound is not None]
+    if size is None or run.capacity is None or run.lower_bound is None:
+        return ""
+    spread = f"{format_count(min(held))} to {format_count(max(held))} in {len(held)} repetitions"
+    figure = spread if len(held) > 1 else f"{format_count(held[0])} in one repetition"
+    stated = f"the {format_count(size)} connections that the gateway's table is stated to hold (gateway.table.size)"
+    if FAR * (run.lower_bound - size) > size:
+        return f"The capacity is above {stated}: {figure}. So another size is in force."
+    if run.limited_by != "gateway" or run.upper_bound is None or FAR * (size - run.upper_bound) <= size:
+        return ""
+    share = format_percent(100 * run.capacity.median / size)
+    return f"The capacity is far below {stated}: {figure}, a median of {share}. {_counted_words(run)}"
+
+
+def _counted_words(run: CapacityResult) -> str:
+    read = [search.counted for search in run.repetitions if search.counted is not None]
+    if not read:
+        return "The gateway's host could not be read, so why is not known."
+    said = counted_words(read, f"of {len(run.repetitions)} searches")
+    if not said:
+        return "No counter of connections of the gateway's host grew then, so why is not known."
+    return f"With too many connections the gateway's host counted {said}."
 
 
 def overflow_text(run: CapacityResult) -> str:

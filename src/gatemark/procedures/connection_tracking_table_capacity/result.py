@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.part import Part, Ratio
 from gatemark.results.quantity import Quantity, QuantityKind
@@ -65,6 +65,10 @@ class CapacitySearch(Part):
     search saw no connections beyond the capacity."""
     lost_connections: LostConnections | None = None
     """Which established connections were gone, in order of establishment. Null if none was gone."""
+    counted: Mapping[str, int] | None = Field(default=None, exclude_if=lambda counters: counters is None)
+    """What counters of the gateway's host grew by in a trial with too many connections, that which lost most frames, by
+    [name](counters.md#names-of-the-hosts-counters): those that speak of connections, and grew by a twentieth of the
+    lost frames or more. Left out where the host was not read, or the search saw no connections beyond the capacity."""
 
     @property
     def _stored(self) -> list[CapacityStep]:

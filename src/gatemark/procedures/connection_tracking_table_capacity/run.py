@@ -7,7 +7,8 @@ stored if any rate between the safe rate and a share of it passes, and as too la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -33,6 +34,7 @@ from gatemark.results.search import limited_by
 from gatemark.search import binary
 from gatemark.search.goal import Goal, Kind, Measure, Observation, SearchResult
 from gatemark.trial.cell import Cell, Run
+from gatemark.trial.host_counters import ABOUT_DIVISOR, growths
 from gatemark.trial.record import ConnectionFacts
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
@@ -168,18 +170,18 @@ def search_capacity(goal: CapacityGoal, measure_step: MeasureStep) -> CapacitySe
     """Search once. The only effects are those of `measure_step`; after a collapse the gateway must work again."""
     steps: list[CapacityStep] = []
     start: SearchResult | None = None
-    overflow: Measured | None = None
+    failed: list[Measured] = []
     while (size := next_size(goal, steps)) is not None:
         result, last = _search_rate(size.rates, measure_step)
         if result is not None and result.lower_bound is None and result.kind == "tester_limited":
-            return _conclude(goal, steps, start or result, overflow, tester_limited=True)
+            return _conclude(goal, steps, start or result, failed, tester_limited=True)
         if start is None and result is not None:
             start = result
             goal = replace(goal, rates=goal.rates.ending_at(start.highest_load))
         step = _step(size, None if result is None else result.lower_bound)
         steps.append(step)
-        overflow = overflow if step.stored else last
-    return _conclude(goal, steps, start, overflow, tester_limited=False)
+        failed += [] if step.stored else [last]
+    return _conclude(goal, steps, start, failed, tester_limited=False)
 
 
 def _search_rate(rates: Goal, measure_step: MeasureStep) -> tuple[SearchResult | None, Measured]:
@@ -203,7 +205,7 @@ def _conclude(
     goal: CapacityGoal,
     steps: Sequence[CapacityStep],
     start: SearchResult | None,
-    overflow: Measured | None,
+    failed: Sequence[Measured],
     *,
     tester_limited: bool,
 ) -> CapacitySearch:
@@ -219,8 +221,9 @@ def _conclude(
         c0=goal.start,
         start=start,
         steps=tuple(steps),
-        overflow=None if overflow is None else overflow_of(overflow),
-        lost_connections=None if overflow is None else lost_connections(overflow),
+        overflow=overflow_of(failed[-1]) if failed else None,
+        lost_connections=lost_connections(failed[-1]) if failed else None,
+        counted=counted_beyond(max(failed, key=_lost)) if failed else None,
     )
 
 
@@ -246,6 +249,33 @@ def overflow_of(failed: Measured) -> Overflow:
     validation = _validation(failed)
     validated = None if validation is None else _foreground(validation)
     return "evicted" if validation is None or (validated is not None and validated.undelivered > 0) else "other"
+
+
+def _lost(failed: Measured) -> int:
+    """Return how many frames a failed trial lost in its last phase: of the size nearest to the capacity, few."""
+    return 0 if failed.report is None else failed.report.lost_count
+
+
+def counted_beyond(failed: Measured) -> Mapping[str, int] | None:
+    """Return what the gateway's host counted of connections in a failed trial; None where it was not read.
+
+    An evicted connection is missed in the validation, but the host counted it in test phase 1.
+    """
+    facts, record = _facts(failed), failed.valid
+    phases = () if facts is None else facts.phase_one[-1:]
+    hosts = [phase.host for phase in phases]
+    if record is not None and _validation(failed) is not None:
+        hosts.append(record.host)
+    read = [host for host in hosts if host is not None]
+    if record is None or not read:
+        return None
+    counted = sum((Counter(host.counters) for host in read), Counter[str]())
+    lost = max(record.report.lost_count, *(phase.report.lost_count for phase in phases), 0)
+    return {
+        grown.name: grown.count
+        for grown in growths(counted)
+        if grown.counter.speaks_of == "connections" and ABOUT_DIVISOR * grown.count >= lost
+    }
 
 
 def lost_connections(failed: Measured) -> LostConnections | None:
