@@ -54,6 +54,9 @@ class Packet:
     data: bytes
     checksum_correct: bool
     """Of the transport header, and of the IPv4 header."""
+    checksum_left_to_hardware: bool = False
+    """Whether the UDP checksum is the sum of the pseudo-header alone: what software writes for a card that adds the
+    rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +143,11 @@ def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
     if packet.mf or packet.offset:
         return Fragment(source=source, destination=destination, data=payload)
     pseudo = packet.src + packet.dst + struct.pack("!HH", packet.p, len(payload))
-    correct = sums_to_zero(header)
     if packet.p == dpkt.ip.IP_PROTO_ICMP and payload[0] in IPV4_ERRORS:
         return IcmpError(name=f"icmpv4 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 4))
+    flow = _flow(source, destination, packet.p, payload)
     summed = b"" if packet.p == dpkt.ip.IP_PROTO_ICMP else pseudo
-    return _read_upper(source, destination, packet.p, packet.ttl, payload, correct and sums_to_zero(summed + payload))
+    return _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
 
 
 def _read_ipv6(octets: bytes) -> Packet | IcmpError | Fragment | None:
@@ -158,19 +161,21 @@ def _read_ipv6(octets: bytes) -> Packet | IcmpError | Fragment | None:
     pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
     if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
         return IcmpError(name=f"icmpv6 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 6))
-    return _read_upper(source, destination, packet.nxt, packet.hlim, payload, sums_to_zero(pseudo + payload))
+    return _packet(_flow(source, destination, packet.nxt, payload), packet.hlim, pseudo, payload, header_correct=True)
 
 
-def _read_upper(
-    source: IpAddress, destination: IpAddress, protocol: int, hop_limit: int, payload: bytes, correct: bool
-) -> Packet | None:
-    flow = _flow(source, destination, protocol, payload)
+def _packet(flow: Flow | None, hop_limit: int, pseudo: bytes, payload: bytes, *, header_correct: bool) -> Packet | None:
+    """Return the packet whose transport header and data are `payload`, with the pseudo-header of its checksum."""
     if flow is None:
         return None
+    correct, left = header_correct and sums_to_zero(pseudo + payload), False
     if flow.kind == "udp":
         length, checksum = struct.unpack("!HH", payload[4:8])
+        left = not correct and checksum == _sum(pseudo)
         correct = correct and length == len(payload) and checksum != 0
-    return Packet(flow=flow, hop_limit=hop_limit, data=payload[8:], checksum_correct=correct)
+    return Packet(
+        flow=flow, hop_limit=hop_limit, data=payload[8:], checksum_correct=correct, checksum_left_to_hardware=left
+    )
 
 
 def _quoted(octets: bytes, version: int) -> Flow | None:
@@ -219,7 +224,9 @@ def differences(arrived: Packet, due: Flow, *, hop_limit: int, data: bytes) -> I
         ("hop limit", arrived.hop_limit, hop_limit),
     )
     yield from (f"{name} {got} instead of {wanted}" for name, got, wanted in pairs if got != wanted)
-    if not arrived.checksum_correct:
+    if arrived.checksum_left_to_hardware:
+        yield "wrong checksum: the sum of the pseudo-header, left to hardware (checksum offload)"
+    elif not arrived.checksum_correct:
         yield "wrong checksum"
     if arrived.data != data:
         yield "changed data"
@@ -227,7 +234,12 @@ def differences(arrived: Packet, due: Flow, *, hop_limit: int, data: bytes) -> I
 
 def sums_to_zero(data: bytes) -> bool:
     """Whether the Internet checksum over data that holds its own checksum is right (RFC 1071)."""
+    return _sum(data) == 0xFFFF
+
+
+def _sum(data: bytes) -> int:
+    """Return the one's complement sum of data (RFC 1071), which a checksum is the complement of."""
     total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return total == 0xFFFF
+    return total

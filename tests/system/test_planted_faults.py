@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.beds import KeptBed, OpenBed, netns_campaign, open_bed, report_of
+from tests.system.beds import KeptBed, OpenBed, faults, netns_campaign, open_bed, report_of
 from tests.system.machine import missing
 
 from gatemark import preflight
@@ -118,6 +120,25 @@ def test_a_changed_field_is_named(name: str, rule: str, reasons: set[str], reque
     words = refused_because(report)
     assert all(f"{reason} {FRAMES}" in words for reason in reasons)
     assert {(kept.side, kept.reason) for kept in report.kept_frames} == {("right", reason) for reason in reasons}
+
+
+UNFINISHED = [("router4", "198.18.0.2", "198.19.0.2", 26), ("router6", "2001:2::2", "2001:2:0:8000::2", 26)]
+"""Gateway, source, destination, and octets of the UDP datagrams of its smallest frame."""
+
+
+@pytest.mark.parametrize("off_by", [0, 1])
+@pytest.mark.parametrize(("name", "source", "destination", "octets"), UNFINISHED)
+def test_a_checksum_that_is_left_to_hardware_is_told(
+    name: str, source: str, destination: str, octets: int, off_by: int, request: pytest.FixtureRequest
+) -> None:
+    """A kernel leaves the sum of the pseudo-header where it expects a card to compute the rest."""
+    bed: OpenBed = request.getfixturevalue(name)
+    pseudo = ip_address(source).packed + ip_address(destination).packed + struct.pack("!HH", 17, octets)
+    left = sum(struct.unpack(f"!{len(pseudo) // 2}H", pseudo)) % 0xFFFF
+    report = report_of(bed, lambda: bed.rules(f"meta l4proto udp @th,48,16 set {left - off_by}"))
+    assert faults(forward(report)) == {"udp_checksum": FRAMES}
+    remark = "the first 4 have the sum of the pseudo-header, so it was left to hardware"
+    assert (remark in refused_because(report)) == (off_by == 0)
 
 
 ECN_CAPABLE = [

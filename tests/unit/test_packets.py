@@ -46,6 +46,23 @@ def test_packets_are_those_of_another_library_and_are_read_again(kind: Kind, ver
     assert read_frame(framed(packet) + bytes(9)) == read, "padding is no part of it"
 
 
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_checksum_that_software_leaves_to_a_card_is_recognised(version: int) -> None:
+    """It is the sum of the pseudo-header: its complement is the checksum of a payload that sums to nothing."""
+    flow = flow_of("udp", version)
+    packet = bytearray(build(flow, DATA, hop_limit=10))
+    place = (20 if version == 4 else 40) + 6
+    words = flow.source.packed + flow.destination.packed + (17).to_bytes(2, "big") + (8 + len(DATA)).to_bytes(2, "big")
+    total = sum(int.from_bytes(words[at : at + 2], "big") for at in range(0, len(words), 2))
+    for left, is_recognised in ((total % 0xFFFF, True), ((total + 1) % 0xFFFF, False), (0, False)):
+        packet[place : place + 2] = left.to_bytes(2, "big")
+        read = read_frame(framed(bytes(packet)))
+        assert isinstance(read, Packet)
+        assert (read.checksum_correct, read.checksum_left_to_hardware) == (False, is_recognised)
+        (difference,) = differences(read, flow, hop_limit=10, data=DATA)
+        assert ("left to hardware" in difference) == is_recognised
+
+
 @pytest.mark.parametrize(("kind", "version"), FLOWS)
 def test_every_octet_that_is_changed_makes_a_difference(kind: Kind, version: int) -> None:
     flow = flow_of(kind, version)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
+from gatemark.packets import Packet, read_frame
 from gatemark.trial.facts import Facts
-from gatemark.trial.report import ZERO_CHECKSUM_ONE_OF, Counts, TrialReport
+from gatemark.trial.report import ZERO_CHECKSUM_ONE_OF, Counts, TrialReport, arriving_at
 from gatemark.units import format_ratio
 
 
@@ -36,14 +38,27 @@ def judge(report: TrialReport, loss_tolerance: Fraction, *, establishes_all: boo
         if not direction.offered:
             reasons.append(f"{direction.direction}: nothing was offered")
             continue
+        remarks = {"udp_checksum": _checksum_remark(report, direction.direction)}
         for class_name, counts in direction.classes:
-            reasons += _problems(f"{direction.direction} {class_name}", counts, loss_tolerance)
+            reasons += _problems(f"{direction.direction} {class_name}", counts, loss_tolerance, remarks)
     if establishes_all and report.connections is not None and report.connections.missing:
         reasons.append(f"{report.connections.missing} of {report.connections.count} connections were not established")
     return Verdict(passed=not reasons, reasons=tuple(reasons))
 
 
-def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
+def _checksum_remark(report: TrialReport, direction: str) -> str:
+    """Say that wrong UDP checksums are what software leaves to a card that adds the rest; empty if they are not."""
+    kept = [
+        read_frame(bytes.fromhex(frame.octets))
+        for frame in report.kept_frames
+        if frame.reason == "udp_checksum" and arriving_at(frame.side) == direction
+    ]
+    if not kept or not all(isinstance(packet, Packet) and packet.checksum_left_to_hardware for packet in kept):
+        return ""
+    return f": the first {len(kept)} have the sum of the pseudo-header, so it was left to hardware"
+
+
+def _problems(name: str, counts: Counts, loss_tolerance: Fraction, remarks: Mapping[str, str]) -> list[str]:
     if not counts.offered:
         return [f"{name}: nothing was offered"]
     reasons = []
@@ -63,7 +78,7 @@ def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
             )
         if counts.faulty:
             reasons.append(
-                f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}"
+                f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts, remarks)}{beyond}"
             )
         if zeros:
             share = round(counts.received / counts.zero_checksum)
@@ -72,12 +87,15 @@ def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
                 f" 0xffff is due in 1 of {ZERO_CHECKSUM_ONE_OF:,} (udp_checksum){beyond}"
             )
     elif counts.faulty > allowed:  # only where more came back than was offered
-        reasons.append(f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}")
+        reasons.append(
+            f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts, remarks)}{beyond}"
+        )
     if counts.duplicate > allowed:
         reasons.append(f"{name}: {counts.duplicate} frames arrived more than once{beyond}")
     return reasons
 
 
-def _by_reason(counts: Counts) -> str:
-    named = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.faults.items()) if count)
+def _by_reason(counts: Counts, remarks: Mapping[str, str]) -> str:
+    faults = sorted(counts.faults.items())
+    named = ", ".join(f"{reason} {count}{remarks.get(reason, '')}" for reason, count in faults if count)
     return f" ({named})" if named else ""
