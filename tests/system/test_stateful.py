@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
+from tests.judge import judged
 from tests.system.beds import PATIENT, QUICK, valid_of
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
@@ -187,6 +188,36 @@ def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None
     assert min(times[0]) > 0 and max(times[20_000]) < 5_000_000_000
     assert isinstance(run, TearDownResult)
     assert (len(run.full_ns.values), len(run.empty_ns.values)) == (3, 3)
+
+
+def test_connections_that_a_tear_down_leaves_are_named_and_not_in_the_rate(tmp_path: Path) -> None:
+    """The command deletes the connections of one of four hosts."""
+    recipe = variant(
+        tmp_path,
+        "nft-nat44",
+        ('tear_down = "conntrack -F"', 'tear_down = "conntrack -D -p udp -s 198.18.0.2 2>/dev/null || :"'),
+    )
+    four = {"mode": "increasing", "offset": 2, "range": "2-5"}
+    campaign = stateful_campaign(
+        recipe,
+        repetitions=1,
+        frame_loss=None,
+        left={"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": four}},
+        connection_tear_down_rate={},
+    )
+    result, records = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    assert isinstance(run, TearDownResult)
+    counted = [
+        record.connections.counted_after_tear_down
+        for record in records
+        if record.verdict is not None and record.connections is not None and record.order.connections
+    ]
+    (left,) = counted
+    assert left is not None and 0 < left < COUNT
+    assert run.left is not None and run.left.values == (left,)
+    assert (run.deleted, run.refused) == (COUNT - left, None)
+    assert judged([result.folder]) == []
 
 
 PLANTED = {

@@ -39,6 +39,7 @@ from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts, GatewayTable
 from gatemark.results.document import ResultDocument
 from gatemark.results.header_changes import HeaderChanges
+from gatemark.results.part import Figure
 from gatemark.results.quantity import to_csv
 from gatemark.stored import report_of, sections_of
 from gatemark.trial.validity import Validity
@@ -442,6 +443,20 @@ def test_the_csv_has_units_and_numbers_of_connections() -> None:
     assert named.count(("time to delete no connection", "ns", "3")) == 2
     (capacity,) = (row for row in rows if row["quantity"] == "connection tracking table capacity")
     assert (capacity["median"], capacity["unit"], capacity["connections"]) == ("4194300.5", "connections", "")
+
+
+def test_connections_that_a_deletion_left_are_named() -> None:
+    whole = tear_down_run(1000, (20, 20, 20), (10, 10, 10))
+    assert "left" not in terminal_of(document([whole]))
+    partly = document([whole.model_copy(update={"left": Figure.of((400, 400, 400))})])
+    assert headline(partly) == ("60,000", "connections/s")
+    assert "400 of 1,000 connections were left, the others were deleted in 10 ms net" in sentence(partly)
+    assert "left, median" in terminal_of(partly)
+    nothing = document([whole.model_copy(update={"left": Figure.of((1000, 1000, 1000))})])
+    assert "nothing was deleted" in sentence(nothing)
+    uneven = document([whole.model_copy(update={"left": Figure.of((1, 1, 400))})])
+    assert "1 (1 \u2013 400) of 1,000 connections were left" in sentence(uneven)
+    assert "Uncertain: how many were left differs by more than a tenth of those deleted" in sentence(uneven)
 
 
 def test_an_uncertain_rate_is_shown_large_in_parentheses_and_not_compared() -> None:

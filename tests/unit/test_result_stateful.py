@@ -229,6 +229,24 @@ def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> No
     assert not result.reliable
 
 
+@pytest.mark.parametrize(
+    ("left", "deleted", "reliable"),
+    [((400, 400, 400), N - 400, True), ((0, 300, 400), N - 300, False), ((N, N, N), 0, True)],
+)
+def test_connections_that_a_deletion_left_are_not_in_the_rate(
+    nat_campaign: NatCampaign, left: tuple[int, ...], deleted: int, reliable: bool
+) -> None:
+    figures: dict[str, Any] = {
+        "full_ns": Figure.of((1000, 1001, 1002)), "empty_ns": Figure.of((1, 1, 1)), "left": Figure.of(left),
+    }  # fmt: skip
+    result = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", **figures)
+    assert result.connections_per_second == (pytest.approx(deleted * 10**9 / 1000) if deleted else None)
+    assert result.reliable == reliable
+    (row,) = (row for row in result.quantities() if row.name == "connections left by the deletion")
+    assert row.values == left
+    assert "left" not in result.model_copy(update={"left": None}).model_dump()
+
+
 def steps(*sizes: tuple[str, int, int | None]) -> tuple[CapacityStep, ...]:
     return tuple(CapacityStep(search=search, connections=size, rate=rate, stop_rate=1) for search, size, rate in sizes)
 

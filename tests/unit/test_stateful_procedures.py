@@ -298,6 +298,20 @@ class TestTearDown:
         pair = measure_pair(1, 1, lambda _: trial)
         assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (None, None, limited)
 
+    @pytest.mark.parametrize(("left", "others", "empty_ns"), [(400, 0, 50), (0, 3, None)])
+    def test_what_a_deletion_leaves_is_told_and_has_a_time(self, left: int, others: int, empty_ns: int | None) -> None:
+        """Connections after the deletion of none are of others, so that nothing is known of the time."""
+
+        def measure(wanted: Measure) -> Measured:
+            count = left if wanted.connections else others
+            outcome = Outcome.FAILED if count else Outcome.PASSED
+            observation = Observation(frames_per_second=1, duration_ns=1, outcome=outcome)
+            facts = ConnectionFacts(tear_down_ns=50 + (wanted.connections or 0), counted_after_tear_down=count)
+            return measured(observation, report(), connections=facts)
+
+        pair = measure_pair(1000, 300, measure)
+        assert (pair.full_ns, pair.empty_ns, pair.left) == (1050, empty_ns, left)
+
     @pytest.mark.parametrize(
         ("times", "full_ns", "empty_ns", "limited_by"),
         [

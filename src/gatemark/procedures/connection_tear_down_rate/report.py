@@ -22,13 +22,20 @@ DOUBT = (
     " time."
 )
 
+LEFT = (
+    "Connections that a deletion left are not in the rate: it is (N \u2212 median left) / net time, and uncertain where"
+    " their spread exceeds a tenth of those deleted."
+)
+
 
 def section(document: ResultDocument, runs: Sequence[TearDownResult]) -> Section:
     """Return the table of all numbers of connections that have times."""
     del document
     timed = [run for run in runs if run.net_ns is not None]
-    notes = (DOUBT,) if any(not run.reliable for run in timed) else ()
-    rates = table_of(TITLE, COLUMNS, timed, notes=notes)
+    some_left = any(run.left is not None for run in timed)
+    notes = (*((LEFT,) if some_left else ()), *((DOUBT,) if any(not run.reliable for run in timed) else ()))
+    columns = (*COLUMNS[:1], LEFT_COLUMN, *COLUMNS[1:]) if some_left else COLUMNS
+    rates = table_of(TITLE, columns, timed, notes=notes)
     untimed = (
         f"Run {run.number}, {format_count(run.connection_count)} connections: not measured, no repetition has the time"
         " of a full and of an empty table."
@@ -44,6 +51,15 @@ def _times(figure: Figure) -> str:
         return DASH
     spread = f"{format_long_time(summary.p1)} {DASH} {format_long_time(summary.p99)}"
     return f"{format_long_time(summary.median)}\n{spread}"
+
+
+def _left(figure: Figure | None) -> str:
+    summary = None if figure is None else figure.summary
+    if summary is None:
+        return "0"
+    if summary.p1 == summary.p99:
+        return format_count(summary.median)
+    return f"{format_count(summary.median)}\n{format_count(summary.p1)} {DASH} {format_count(summary.p99)}"
 
 
 def _rate(run: TearDownResult) -> str:
@@ -62,6 +78,8 @@ COLUMNS: tuple[Column[TearDownResult], ...] = (
     repetitions(lambda run: str(len(run.full_ns.values))),
 )
 
+LEFT_COLUMN: Column[TearDownResult] = Column(f"left, median\np1 {DASH} p99", lambda run: _left(run.left))
+
 
 def sentence(part: ReportPart, run: TearDownResult) -> str:
     """Return the rate and both times."""
@@ -73,13 +91,22 @@ def sentence(part: ReportPart, run: TearDownResult) -> str:
     full, empty = run.full_ns.summary, run.empty_ns.summary
     if full is None or empty is None or run.net_ns is None:
         return f"{TITLE} not measured, {count}; {context}."
+    if run.left is not None and run.left.summary is not None:
+        left = run.left.summary
+        span = "" if left.p1 == left.p99 else f" ({format_count(left.p1)} {DASH} {format_count(left.p99)})"
+        were = "was" if left.p99 == 1 else "were"
+        count = f"{format_count(left.median)}{span} of {count} {were} left, the others were deleted"
     times = (
         f"{count} in {format_long_time(run.net_ns)} net: full table"
         f" {format_long_time(full.median)}, empty table {format_long_time(empty.median)}, medians of {full.count}"
     )
+    if not run.deleted:
+        return f"{TITLE}: nothing was deleted; {times}; {context}."
     if run.connections_per_second is None:
         return f"{TITLE}: the full table was not deleted more slowly than the empty one; {times}; {context}."
     doubt = "" if run.reliable else ". Uncertain: the spreads of both times exceed a tenth of their difference"
+    if run.left_varies:
+        doubt = ". Uncertain: how many were left differs by more than a tenth of those deleted"
     return f"{TITLE}: {format_count(round(run.connections_per_second))} connections/s; {times}; {context}{doubt}."
 
 

@@ -25,6 +25,8 @@ class TearDownPair:
 
     full_ns: int | None
     empty_ns: int | None
+    left: int
+    """Connections that the deletion of the full table left."""
     tester_limited: bool
     """Whether the Tester prevented a trial."""
 
@@ -38,19 +40,26 @@ def measure(trials: RunTrials) -> TearDownResult:
         measure_pair(connections, rate, trials.steps(repetition, connections_per_second=rate))
         for repetition in trials.repetitions()
     ]
-    whole = [(pair.full_ns, pair.empty_ns) for pair in pairs if pair.full_ns is not None and pair.empty_ns is not None]
+    whole = [
+        (pair.full_ns, pair.empty_ns, pair.left)
+        for pair in pairs
+        if pair.full_ns is not None and pair.empty_ns is not None
+    ]
+    left = [count for _, _, count in whole]
     return TearDownResult(
         **trials.facts(),
         limited_by="tester" if any(pair.tester_limited for pair in pairs) else "gateway",
-        full_ns=Figure.of([full for full, _ in whole]),
-        empty_ns=Figure.of([empty for _, empty in whole]),
+        full_ns=Figure.of([full for full, _, _ in whole]),
+        empty_ns=Figure.of([empty for _, empty, _ in whole]),
+        left=Figure.of(left) if any(left) else None,
     )
 
 
 def measure_pair(connections: int, connections_per_second: int, measure_step: MeasureStep) -> TearDownPair:
     """Measure once with `connections` established at the given rate, and once with none.
 
-    The only effects are those of `measure_step`. A table that was not empty afterwards has no time.
+    The only effects are those of `measure_step`. What is left of a full table is not deleted: the rate is of the rest.
+    An empty table that is not empty afterwards has no time, for other traffic passes the gateway.
     """
     fill_ns = sending_ns(connections, connections_per_second)
     trials = [
@@ -65,15 +74,17 @@ def measure_pair(connections: int, connections_per_second: int, measure_step: Me
         )
         for count, duration_ns in ((connections, fill_ns), (0, 0))
     ]
-    full, empty = (_time_ns(trial) for trial in trials)
+    (full_ns, left), (empty_ns, others) = (_time_and_left(trial) for trial in trials)
     limited = any(trial.observation.outcome is Outcome.TESTER_LIMITED for trial in trials)
-    return TearDownPair(full_ns=full, empty_ns=empty, tester_limited=limited)
+    return TearDownPair(full_ns=full_ns, empty_ns=None if others else empty_ns, left=left, tester_limited=limited)
 
 
-def _time_ns(trial: Measured) -> int | None:
-    """Return the time of a trial that passed."""
+def _time_and_left(trial: Measured) -> tuple[int | None, int]:
+    """Return the time of a trial that passed, or failed because connections were left, and how many were left."""
     facts = None if trial.valid is None else trial.valid.connections
-    return facts.tear_down_ns if facts is not None and trial.observation.outcome is Outcome.PASSED else None
+    left = 0 if facts is None else facts.counted_after_tear_down or 0
+    passed = trial.observation.outcome is Outcome.PASSED
+    return (None if facts is None or not (passed or left) else facts.tear_down_ns), left
 
 
 def deviations(_campaign: Campaign) -> Iterator[Deviation]:
