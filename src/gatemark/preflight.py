@@ -85,7 +85,7 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
                 if framed is not None:
                     record = _trial(tester, framed)
                     findings += [*(() if record.connections is None else judge_connections(record))]
-                    findings += judge_path(campaign, record.report)
+                    findings += [*judge_path(campaign, record.report), *judge_domain(record.report)]
                     if all(way.received == way.offered > 0 for way in record.report.directions):
                         findings += _probe_class(tester, framed)
                 if echoed is not None:
@@ -223,6 +223,20 @@ def judge_path(
             observed=observed,
             remedy=_remedy_here(report) or _remedy(campaign, direction, faults, what),
         )
+
+
+def judge_domain(report: TrialReport) -> Iterator[Finding]:
+    """Say whether a port hears the other one without the gateway; pure."""
+    for side, other in (("left", "right"), ("right", "left")):
+        if count := report.ports[side].foreign.of_other_port:
+            frames = "a frame" if count == 1 else f"{count} frames"
+            yield Finding(
+                check="broadcast domain",
+                status="warning",
+                observed=f"the {side} port hears what the {other} port sends, without the gateway: {frames}",
+                remedy="both ports are in one broadcast domain: join each to an interface of the gateway of its own, or"
+                " give each a VLAN",
+            )
 
 
 def _remedy_here(report: TrialReport) -> str:

@@ -426,7 +426,15 @@ class SimulatedEngine:
                     for of_class in ("foreground", "background")
                 )
             ],
-            "foreign": {"other_trial": 0, "neighbour": 2, "icmp": {}, "fragment": 0, "foreign": 0},
+            "foreign": {
+                "other_trial": 0,
+                "neighbour": 2,
+                "icmp": {},
+                "fragment": 0,
+                "foreign": 0,
+                "of_gateway": 0,
+                "of_other_port": 0,
+            },
             "own_drops": drops,
             "peer_queue_drops": 0,
         }

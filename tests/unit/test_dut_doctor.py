@@ -58,6 +58,14 @@ def test_clock_watch_sees_steps_and_gaps() -> None:
     assert 0 < smallest <= largest
 
 
+def test_a_port_that_hears_the_other_one_is_named() -> None:
+    counts = blank(Counts, intended=10, offered=10, received=10)
+    assert list(preflight.judge_domain(report(counts))) == []
+    (finding,) = preflight.judge_domain(report(counts, foreign=blank(Foreign, of_other_port=3)))
+    assert (finding.check, finding.status) == ("broadcast domain", "warning")
+    assert finding.observed == "the right port hears what the left port sends, without the gateway: 3 frames"
+
+
 def test_whole_path_is_ok() -> None:
     counts = blank(Counts, intended=10, offered=10, received=10)
     (finding,) = preflight.judge_path(campaign(), report(counts))

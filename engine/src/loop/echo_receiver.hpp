@@ -35,6 +35,7 @@ struct EchoReceiverPlan {
     std::uint32_t trial_id = 0;
     pace::Ticks earliest{};  ///< no message of the trial was sent before this
     std::size_t kept_frames_max = 4;
+    KnownSources sources{};
     const frame::Echo* echo = nullptr;
     frame::EchoKind kind = frame::EchoKind::request;
     std::uint64_t frame_count = 0;  ///< requests of the trial
@@ -119,7 +120,7 @@ private:
             faults.add(frame::Fault::mark);
             note_faults(counts_[own()], kept_, faults, bytes);
         } else {
-            note_other(bytes, arrival, mailbox_, foreign_, kept_);
+            note_other(bytes, arrival, plan_.sources, mailbox_, foreign_, kept_);
         }
     }
     [[nodiscard]] bool has_damaged_mark(std::span<const std::byte> bytes, const frame::Arrival& arrival, pace::Ticks now) const noexcept {

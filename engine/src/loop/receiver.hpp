@@ -218,7 +218,7 @@ private:
             faults.add(frame::Fault::mark);
             note_faults(stream->recording().counts(), recording_.kept(), faults, bytes);
         } else {
-            note_other(bytes, arrival, mailbox_, recording_.foreign(), recording_.kept());
+            note_other(bytes, arrival, plan_.sources, mailbox_, recording_.foreign(), recording_.kept());
         }
     }
     void record_verified(std::span<const std::byte> bytes, const VerifiedFrame& verified, pace::Ticks arrived) noexcept {

@@ -9,6 +9,7 @@
 #include "state/connection_keeper.hpp"
 
 #include <array>
+#include <optional>
 
 namespace gatemark::loop {
 
@@ -30,11 +31,18 @@ struct ExpectedDirection {
     }
 };
 
+/// Link-layer addresses that tell whose a frame is that is none of the trial.
+struct KnownSources {
+    std::optional<net::MacAddress> gateway;     ///< on the link of this port
+    std::optional<net::MacAddress> other_port;  ///< of the Tester; absent where nothing but a wire joins both
+};
+
 struct ReceiverPlan {
     std::uint32_t trial_id = 0;
     pace::Ticks earliest{};                       ///< no frame of the trial was sent before this
     std::array<ExpectedDirection, 2> directions;  ///< forward, reverse
     std::size_t kept_frames_max = 4;
+    KnownSources sources{};
 };
 
 }  // namespace gatemark::loop

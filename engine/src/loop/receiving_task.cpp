@@ -1,5 +1,9 @@
 #include "loop/receiving_task.hpp"
 
+#include "net/headers.hpp"
+
+#include <cstring>
+
 namespace gatemark::loop {
 
 void note_faults(record::ClassCounts& counts, record::KeptFrames& kept, const frame::Faults& faults,
@@ -12,8 +16,24 @@ void note_faults(record::ClassCounts& counts, record::KeptFrames& kept, const fr
     }
 }
 
-void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival, NeighborMailbox& mailbox, record::ForeignCounts& foreign,
-                record::KeptFrames& kept) noexcept {
+namespace {
+
+bool comes_from(std::span<const std::byte> bytes, const std::optional<net::MacAddress>& source) noexcept {
+    return source && bytes.size() >= net::ethernet::header_bytes &&
+           std::memcmp(bytes.data() + net::ethernet::source, source->data(), net::mac_bytes) == 0;
+}
+
+}  // namespace
+
+void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival, const KnownSources& sources, NeighborMailbox& mailbox,
+                record::ForeignCounts& foreign, record::KeptFrames& kept) noexcept {
+    if (comes_from(bytes, sources.other_port)) {
+        ++foreign.of_other_port;
+        if (arrival.asks_or_answers) {
+            mailbox.put(bytes);
+        }
+        return;
+    }
     switch (arrival.kind) {
         case frame::ArrivalKind::neighbour:
             ++foreign.neighbour;
@@ -32,7 +52,7 @@ void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival,
             break;
         case frame::ArrivalKind::foreign:
         case frame::ArrivalKind::ours:
-            ++foreign.foreign;
+            ++(comes_from(bytes, sources.gateway) ? foreign.of_gateway : foreign.foreign);
             kept.keep(static_cast<std::size_t>(KeptReason::foreign), bytes);
             break;
     }

@@ -4,6 +4,7 @@
 #include "frame/signature.hpp"
 #include "frame/verification.hpp"
 #include "loop/neighbor_mailbox.hpp"
+#include "loop/receiver_plan.hpp"
 #include "loop/task.hpp"
 #include "record/delay_recorder.hpp"
 #include "record/kept_frames.hpp"
@@ -28,8 +29,8 @@ void note_faults(record::ClassCounts& counts, record::KeptFrames& kept, const fr
                  std::span<const std::byte> bytes) noexcept;
 
 /// Counts a frame that is not one of the trial; messages of neighbours go to the responder.
-void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival, NeighborMailbox& mailbox, record::ForeignCounts& foreign,
-                record::KeptFrames& kept) noexcept;
+void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival, const KnownSources& sources, NeighborMailbox& mailbox,
+                record::ForeignCounts& foreign, record::KeptFrames& kept) noexcept;
 
 /// What the control thread sees of any receiver. All but `received_so_far` is valid after the
 /// worker has left the trial.

@@ -86,7 +86,9 @@ inline constexpr std::array<Counter<ClassCounts>, 11> ClassCounts::counters{{
 /// What one receiver counted that was not a frame of this trial.
 struct ForeignCounts {
     std::uint64_t other_trial = 0, neighbour = 0, fragment = 0, foreign = 0;
-    static const std::array<Counter<ForeignCounts>, 4> counters;
+    std::uint64_t of_gateway = 0;     ///< foreign ones that the gateway sends from its own link-layer address
+    std::uint64_t of_other_port = 0;  ///< whatever the Tester's other port has sent and no gateway has forwarded
+    static const std::array<Counter<ForeignCounts>, 6> counters;
 
     std::vector<std::uint64_t> icmp = std::vector<std::uint64_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128
 
@@ -98,11 +100,13 @@ struct ForeignCounts {
         return (icmpv6 ? std::size_t{0x8000} : std::size_t{0}) | (static_cast<std::size_t>(type & 0x7f) << 8) | code;
     }
 };
-inline constexpr std::array<Counter<ForeignCounts>, 4> ForeignCounts::counters{{
+inline constexpr std::array<Counter<ForeignCounts>, 6> ForeignCounts::counters{{
     {"other_trial", &ForeignCounts::other_trial},
     {"neighbour", &ForeignCounts::neighbour},
     {"fragment", &ForeignCounts::fragment},
     {"foreign", &ForeignCounts::foreign},
+    {"of_gateway", &ForeignCounts::of_gateway},
+    {"of_other_port", &ForeignCounts::of_other_port},
 }};
 
 }  // namespace gatemark::record

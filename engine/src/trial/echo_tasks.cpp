@@ -38,6 +38,7 @@ std::vector<std::unique_ptr<loop::ReceivingTask>> EchoTasks::make_receivers(Side
     loop::EchoReceiverPlan plan{.trial_id = plan_.trial_id,
                                 .earliest = earliest,
                                 .kept_frames_max = request_.kept_frames_max,
+                                .sources = parts_.known_sources(side),
                                 .echo = &echo(),
                                 .kind = is_client ? frame::EchoKind::reply : frame::EchoKind::request,
                                 .frame_count = plan_.directions.front().frame_count,

@@ -80,9 +80,9 @@ std::vector<frame::AnsweredHosts> answered_hosts(const OpenRequest& request, Sid
     return hosts;
 }
 
-/// Pools, queues and the neighbour responder of one side.
+/// Pools, queues and the neighbour responder of one side; `other_port` is the other one's address.
 void equip(TesterSide& side, const SideRequest& request, std::vector<frame::AnsweredHosts> hosts, const net::HostMacs& host_macs,
-           Errors& errors) {
+           const net::MacAddress& other_port, Errors& errors) {
     side.link = {.own_mac = side.port.facts().mac,
                  .vlan_id = request.vlan_id,
                  .host_macs = request.random_host_macs ? std::optional{host_macs} : std::nullopt};
@@ -107,8 +107,9 @@ void equip(TesterSide& side, const SideRequest& request, std::vector<frame::Answ
         pair.transmit = std::make_unique<io::TransmitQueue>(side.port, queue, pair.pools);
         pair.receive = std::make_unique<io::ReceiveQueue>(side.port, queue);
         pair.mailbox = std::make_unique<loop::NeighborMailbox>();
-        pair.idle_receiver = std::make_unique<IdleReceiver>(loop::ReceiverPlan{.trial_id = 0, .directions = {}, .kept_frames_max = 0},
-                                                            *pair.receive, *pair.mailbox);
+        pair.idle_receiver = std::make_unique<IdleReceiver>(
+            loop::ReceiverPlan{.trial_id = 0, .directions = {}, .kept_frames_max = 0, .sources = {.gateway = {}, .other_port = other_port}},
+            *pair.receive, *pair.mailbox);
         mailboxes.push_back(pair.mailbox.get());
     }
     side.responder = std::make_unique<Responder>(side.link, std::move(hosts), *side.queues[0].transmit, std::move(mailboxes),
@@ -226,10 +227,11 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     if (!errors.empty()) {
         return errors;
     }
+    const std::array macs{ports[0].facts().mac, ports[1].facts().mac};
     for (std::size_t i = 0; i < 2; ++i) {
         parts->sides[i] = std::make_unique<TesterSide>(std::move(ports[i]));
         const auto side = static_cast<Side>(i);
-        equip(*parts->sides[i], side_of(request, side), std::move(hosts[i]), host_macs_of(side, request.seed), errors);
+        equip(*parts->sides[i], side_of(request, side), std::move(hosts[i]), host_macs_of(side, request.seed), macs[1 - i], errors);
     }
     if (errors.empty()) {
         const Precedence precedence = leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared;

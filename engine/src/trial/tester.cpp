@@ -23,6 +23,12 @@ LinkPlan TesterParts::links() {
     return plan;
 }
 
+loop::KnownSources TesterParts::known_sources(Side which) {
+    const auto i = static_cast<std::size_t>(which);
+    const bool has_gateway = sides[i]->gateway_mac || sides[1 - i]->gateway_mac;
+    return {.gateway = sides[i]->gateway_mac, .other_port = has_gateway ? std::optional{sides[1 - i]->link.own_mac} : std::nullopt};
+}
+
 std::vector<unsigned> TesterParts::worker_cpus() const {
     std::vector<unsigned> cpus;
     for (const WorkerLayout& worker : layout.workers) {

@@ -30,6 +30,7 @@ struct QueuePair {
     std::unique_ptr<io::ReceiveQueue> receive;
     std::unique_ptr<loop::NeighborMailbox> mailbox;  ///< one for each receiver, because a mailbox has one writer
     std::unique_ptr<IdleReceiver> idle_receiver;     ///< between trials, for neighbour messages only
+    std::uint64_t idle_of_other_port = 0;            ///< what `idle_receiver` had counted when it was asked last
 };
 
 /// The gateway at a port: its address, and the address that we ask from.
@@ -84,6 +85,8 @@ struct TesterParts {
     [[nodiscard]] TesterSide& side(Side which) { return *sides[static_cast<std::size_t>(which)]; }
     [[nodiscard]] DirectionMemory& memory(Direction direction) { return memories[static_cast<std::size_t>(direction)]; }
     [[nodiscard]] LinkPlan links();
+    /// Whose frames arrive at a port beside those of a trial.
+    [[nodiscard]] loop::KnownSources known_sources(Side which);
     /// Where workers run; between trials these CPUs are free.
     [[nodiscard]] std::vector<unsigned> worker_cpus() const;
     /// Has every worker poll its list, and returns when none polls its previous one.

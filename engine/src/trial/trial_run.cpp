@@ -146,8 +146,11 @@ void TrialRun::make_receivers() {
             }
             continue;
         }
-        loop::ReceiverPlan plan{
-            .trial_id = plan_.trial_id, .earliest = earliest, .directions = {}, .kept_frames_max = request_.kept_frames_max};
+        loop::ReceiverPlan plan{.trial_id = plan_.trial_id,
+                                .earliest = earliest,
+                                .directions = {},
+                                .kept_frames_max = request_.kept_frames_max,
+                                .sources = parts_.known_sources(side)};
         for (const DirectionPlan& direction : plan_.directions) {
             const auto number = static_cast<std::size_t>(direction.direction);
             plan.directions[number] = {.active = true,
@@ -335,6 +338,17 @@ bool TrialRun::one_gave_up() const {
                        [](const PlacedSender& sender) { return sender.sender->finished() && sender.sender->counts().gave_up; });
 }
 
+void TrialRun::count_while_idle() {
+    for (const Side side : {Side::left, Side::right}) {
+        const bool is_told = parts_.known_sources(side).other_port.has_value();
+        for (QueuePair& queue : parts_.side(side).queues) {
+            const std::uint64_t count = queue.idle_receiver->foreign().of_other_port, before = queue.idle_of_other_port;
+            report_.ports[static_cast<std::size_t>(side)].foreign.of_other_port += is_told ? count - before : 0;
+            queue.idle_of_other_port = count;
+        }
+    }
+}
+
 void TrialRun::send() {
     follow_clocks();
     for (const auto& side : parts_.sides) {
@@ -346,6 +360,7 @@ void TrialRun::send() {
     // Every worker listens before any of them sends: an idle list would take frames and drop them.
     listening_ = task_lists();
     parts_.hand_out(listening_);
+    count_while_idle();
     make_senders({parts_.clock.now().value + parts_.scale.ticks(start_delay).value});
     lists_ = task_lists();
     parts_.hand_out(lists_);

@@ -61,6 +61,9 @@ private:
     /// Counts each time that a port is seen to have lost its link. Asks the drivers from time to
     /// time, because that may take them a while.
     void look_at_links();
+    /// Adds what the ports heard of each other since the trial before, learning frames above all.
+    /// Nobody polls the idle receivers meanwhile.
+    void count_while_idle();
     void send();
     [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
     [[nodiscard]] bool all_sent() const;

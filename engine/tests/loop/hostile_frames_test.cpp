@@ -64,7 +64,7 @@ protected:
     /// Every arrival is counted in exactly one place.
     void expect_balance() const {
         std::uint64_t counted = receiver_->foreign().other_trial + receiver_->foreign().neighbour + receiver_->foreign().fragment +
-                                receiver_->foreign().foreign;
+                                receiver_->foreign().foreign + receiver_->foreign().of_gateway + receiver_->foreign().of_other_port;
         for (const std::uint64_t count : receiver_->foreign().icmp) {
             counted += count;
         }

@@ -25,6 +25,7 @@ struct SharedClock {
 class ReceiverTest : public testing::Test {
 protected:
     static constexpr std::uint64_t frame_count = 100, begun = 1000;
+    static constexpr const char *gateway_mac = "02:00:00:00:00:77", *other_port_mac = "02:00:00:00:00:78";
 
     ReceiverTest() {
         for (const Direction direction : {Direction::forward, Direction::reverse}) {
@@ -33,7 +34,11 @@ protected:
             background_.push_back(test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction));
             arrivals_[number].reset(frame_count, record::Receivers::one);
         }
-        ReceiverPlan plan{.trial_id = test::trial_id(), .earliest = {begun}, .directions = {}, .kept_frames_max = 2};
+        ReceiverPlan plan{.trial_id = test::trial_id(),
+                          .earliest = {begun},
+                          .directions = {},
+                          .kept_frames_max = 2,
+                          .sources = {.gateway = net::parse_mac(gateway_mac), .other_port = net::parse_mac(other_port_mac)}};
         for (std::size_t number = 0; number < 2; ++number) {
             plan.directions[number] = {.active = true,
                                        .arrives_here = number == 0,
@@ -282,6 +287,30 @@ TEST_F(ReceiverTest, AMisplacedFrameHasArrivedWithThatFault) {
     EXPECT_TRUE(arrivals_[0].arrived(4) && arrivals_[0].arrived(5));
     EXPECT_EQ(receiver_->foreign().foreign, 0U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"encapsulated", "encapsulated", "headers"}));
+}
+
+/// LLDP of the gateway is its own; an ARP request of the Tester's other port says that both ports
+/// are in one broadcast domain.
+TEST_F(ReceiverTest, FramesOfTheGatewayAndOfTheOtherPortAreToldApart) {
+    const auto frame_of = [](const char* source, const char* type) {
+        Bytes frame = test::from_hex("ffffffffffff");
+        const net::MacAddress mac = *net::parse_mac(source);
+        const Bytes rest = test::from_hex(type);
+        frame.insert(frame.end(), mac.begin(), mac.end());
+        frame.insert(frame.end(), rest.begin(), rest.end());
+        frame.resize(60);
+        return frame;
+    };
+    const char *const lldp = "88cc", *const arp = "0806000108000604000102000000007800000000";
+    for (const char* const source : {gateway_mac, other_port_mac, "02:00:00:00:00:79"}) {
+        receive(frame_of(source, lldp));
+        receive(frame_of(source, arp));
+    }
+    const record::ForeignCounts& foreign = receiver_->foreign();
+    EXPECT_EQ(foreign.of_gateway, 1U);
+    EXPECT_EQ(foreign.of_other_port, 2U);
+    EXPECT_EQ(foreign.foreign, 1U);
+    EXPECT_EQ(foreign.neighbour, 2U);
 }
 
 /// The mark is beyond recognition, but only the Tester sends from these hosts to these hosts.

@@ -196,6 +196,14 @@ class Foreign(Facts):
     """Later fragments, which carry no mark."""
     foreign: Annotated[Natural, Counter(words="frames from elsewhere", whose="test network")]
     """Frames that have no other name here."""
+    of_gateway: Annotated[Natural, Counter(words="frames of the gateway's own", whose="gateway")] = 0
+    """Frames without another name that came from the gateway's own Ethernet address, such as LLDP, or what it forwards
+    for others; 0 in journals of before they were told apart. They never make a trial invalid."""
+    of_other_port: Annotated[
+        Natural, Counter(words="frames of the Tester's other port, past the gateway", whose="test network")
+    ] = 0
+    """Frames from the Ethernet address of the Tester's other port, which no gateway has forwarded, since the trial
+    before: both ports are in one broadcast domain. 0 in journals of before they were told apart."""
 
 
 class PortFacts(Facts):
