@@ -292,3 +292,28 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     assert run.refused is not None
     assert run.refused.startswith("the loss does not depend on the load")
     assert "1719" in run.refused or "69" in run.refused
+
+
+def test_a_gateway_that_stops_for_good_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None:
+    """A router forwards about 4,300 frames: all of the first search, and few of the second one."""
+    beds.close()
+    stops = FILTER.replace(
+        'iifname "{left}" udp dport { 69, 1719 } drop', "meta l4proto udp quota over 200000 bytes drop"
+    )
+    recipe = tmp_path / "stops.toml"
+    recipe.write_text((RECIPES / "linux-router4.toml").read_text().replace("[commands]\n", stops, 1))
+    search = {"maximum": "10k", "minimum": "1k", "resolution": "3k", "search_duration": "300ms"}
+    document = netns_document(
+        recipe,
+        traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": [64]}},
+        throughput=search,
+        repetitions=4,
+        trial={**QUICK_TRIAL, "duration": "300ms"},
+    )
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    assert isinstance(run, ThroughputResult)
+    if run.limited_by == "tester" or not any(search.lower_bound for search in run.repetitions):
+        nothing_compared("the Tester could not offer a load, or invalid trials used up what the gateway forwards")
+        return
+    assert run.rate is None
+    assert run.refused is not None and run.refused.startswith("the gateway stopped forwarding")

@@ -114,6 +114,33 @@ class TestNoLimit:
         assert no_limit(invalid) is None
 
 
+def everything(_: Frame) -> bool:
+    return True
+
+
+class TestStopped:
+    """A gateway that forwards nothing any more."""
+
+    def test_at_a_load_that_passed_before(self) -> None:
+        first = (made(40_000, token_bucket(40_000, 25_000)), made(20_000), made(30_000, everything))
+        said = no_limit(*first, made(40_000, everything, repetition=1), made(20_000, everything, repetition=1))
+        assert said is not None
+        assert "stopped forwarding" in said
+        assert "to the end of the run, from 20.00k to 40.00k frames/s, and before that 20.00k frames/s passed" in said
+
+    def test_a_gateway_that_drops_everything_above_a_load_is_at_its_limit(self) -> None:
+        above = [made(load, everything) for load in (30_000, 25_000, 22_000)]
+        assert no_limit(made(40_000, everything), made(20_000), *above) is None
+
+    def test_one_that_comes_back_is_another_matter(self) -> None:
+        said = no_limit(made(20_000), made(20_000, everything, repetition=1), made(10_000, repetition=1))
+        assert said is None or "stopped" not in said
+
+    def test_one_that_never_forwarded_is_another_matter(self) -> None:
+        said = no_limit(made(20_000, everything), made(10_000, everything))
+        assert said is None or "stopped" not in said
+
+
 class TestSameFrames:
     """A few frames, lost at every load."""
 

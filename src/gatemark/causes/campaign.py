@@ -58,6 +58,17 @@ class _Failure:
 
 
 @dataclass(slots=True)
+class _Silence:
+    """A trial in which not a single frame of some direction arrived."""
+
+    number: int
+    repetition: int
+    load: int
+    ways: frozenset[str]
+    """Directions of which this holds, and did in the trials before it that are kept."""
+
+
+@dataclass(slots=True)
 class CausesOfRun:
     """The causes of a run. Memory grows with the number of failed trials only."""
 
@@ -65,12 +76,18 @@ class CausesOfRun:
     _failures: dict[int, list[_Failure]] = field(default_factory=dict)
     _arrived: dict[str, int] = field(default_factory=dict)
     """By direction: so many frames, from the first one on, arrived in a trial that passed."""
+    _passed_maximum: int = 0
+    """Highest load at which a trial passed."""
+    _silent: list[_Silence] = field(default_factory=list)
+    """The last trials, as far back as no frame of some direction arrived in any of them."""
 
     def add(self, trial: TrialRecord) -> None:
         """Count a trial, of whatever outcome."""
         if not trial.is_decisive or trial.verdict is None:
             return
+        self._note_silence(trial)
         if trial.verdict.passed:
+            self._passed_maximum = max(self._passed_maximum, trial.order.step.frames_per_second)
             for way in trial.report.directions:
                 self._arrived[way.direction] = max(self._arrived.get(way.direction, 0), way.offered)
             return
@@ -88,12 +105,25 @@ class CausesOfRun:
             key = (cause.cause, cause.direction, cause.traffic_class, cause.what)
             self.shared.setdefault(key, Shared(cause=cause)).add(cause, load)
 
+    def _note_silence(self, trial: TrialRecord) -> None:
+        ways = frozenset(way.direction for way in trial.report.directions if way.is_lost)
+        order, kept = trial.order, ways & self._silent[-1].ways if self._silent else ways
+        if not kept:
+            self._silent.clear()
+        if ways:
+            load = order.step.frames_per_second
+            self._silent.append(
+                _Silence(number=order.trial_number, repetition=order.repetition, load=load, ways=kept or ways)
+            )
+
     def most_shared(self) -> list[Shared]:
         """Return the causes, those of most trials first."""
         return sorted(self.shared.values(), key=lambda shared: (-shared.trials, -shared.lost))
 
     def no_limit(self) -> str | None:
         """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
+        if (words := self._stopped_words()) is not None:
+            return words
         told = [words for failures in self._failures.values() if (words := _fixed_words(failures)) is not None]
         words = told[0] if told else self._same_frames()
         return (
@@ -101,6 +131,22 @@ class CausesOfRun:
             if words is None
             else f"the loss does not depend on the load, so no load is a limit of the gateway: {words}; mend that, or"
             " leave it out of the traffic"
+        )
+
+    def _stopped_words(self) -> str | None:
+        """Return that the gateway has stopped for good, and a search took that for its limit; None if it did not."""
+        loads = [trial.load for trial in self._silent]
+        if not loads or min(loads) > self._passed_maximum:
+            return None
+        repetitions = {trial.repetition for trial in self._silent}
+        lowest = min(failure.load for repetition in repetitions for failure in self._failures[repetition])
+        if min(loads) > lowest:
+            return None
+        ways = " and ".join(sorted(self._silent[-1].ways))
+        return (
+            f"the gateway stopped forwarding, so no load is a limit of it: {ways} no frame arrived from trial"
+            f" {self._silent[0].number} to the end of the run, {_loads_words(loads)}, and before that"
+            f" {format_rate(self._passed_maximum)} frames/s passed; see why it stopped, and start it again"
         )
 
     def _same_frames(self) -> str | None:
@@ -135,10 +181,14 @@ def _fixed_words(failures: Iterable[_Failure]) -> str | None:
         ]
         if alike[-1].load < LOADS_APART * alike[0].load:
             return None
-    lowest, highest = format_rate(alike[0].load), format_rate(alike[-1].load)
-    loads = f"at {lowest}" if lowest == highest else f"from {lowest} to {highest}"
     trials = "a failed trial" if len(alike) == 1 else f"{len(alike)} failed trials"
-    return f"in {trials} {loads} frames/s {name} lost {first.what}"
+    return f"in {trials} {_loads_words(failure.load for failure in alike)} {name} lost {first.what}"
+
+
+def _loads_words(loads: Iterable[int]) -> str:
+    ascending = sorted(loads)
+    lowest, highest = format_rate(ascending[0]), format_rate(ascending[-1])
+    return f"at {lowest} frames/s" if lowest == highest else f"from {lowest} to {highest} frames/s"
 
 
 def _is_same(cause: Cause, other: Cause) -> bool:
