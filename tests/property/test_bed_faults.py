@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.dut.base import Abilities, HostReading, HostSample, TelemetryReading
+from gatemark.dut.base import Abilities, HostReading, HostSample, TelemetryReading, Watch
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import GatemarkError, HostConnectionError, ImpossibleTimeError, TestBedError, TesterPortError
 from gatemark.results.run import RunResult
@@ -144,6 +145,9 @@ class _Host:
 
     def read(self) -> HostReading | None:
         return None if self.bed.step("silent") else self.host.read()
+
+    def watched(self) -> AbstractContextManager[Watch | None]:
+        return nullcontext() if self.bed.step("silent") else self.host.watched()
 
 
 @dataclass

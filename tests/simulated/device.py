@@ -48,6 +48,8 @@ class SimulatedDevice:
     """In every n-th trial the gateway's CPU is taken away: frames due meanwhile are lost; 0 is never."""
     held_up_ns: int = 5_000_000
     """For how long."""
+    held_up_in_slices: bool = False
+    """Whether it is taken away in slices that lose no frame, as a watch shows: the gateway itself lost them."""
     link_down_from_trial: int | None = None
     """From this trial number on the links are down."""
     moves_at_trials: tuple[int, ...] = ()

@@ -23,6 +23,7 @@ from gatemark.dut.base import (
     Abilities,
     CpuTimes,
     GatewayDescription,
+    HoldUps,
     HostReading,
     Sampler,
     TelemetryReading,
@@ -40,6 +41,14 @@ class SimulatedSampler:
 
     read: Callable[[], TelemetryReading]
     start: Callable[[float], None] = lambda _seconds: None
+
+
+class SimulatedWatch:
+    """Sees that no slice that others took was long enough to be listed."""
+
+    def found(self) -> HoldUps:
+        """Return what it has found."""
+        return HoldUps(longest=(), others_ns=0)
 
 
 class SimulatedHost:
@@ -60,6 +69,11 @@ class SimulatedHost:
             threads={1: thread},
             all_ran_ns=None,
         )
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[SimulatedWatch | None]:
+        """Watch it, if the gateway says that others took its CPU in slices."""
+        yield SimulatedWatch() if self._gateway.device.held_up_in_slices else None
 
 
 class SimulatedTestBed:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.journals import read_journal
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing, sees_kernel_threads
+from tests.system.machine import missing, nothing_compared, sees_kernel_threads
 
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.model import Campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -35,6 +43,17 @@ LOAD = 20_000
 """Each way. In 30 ms twice as many frames arrive as the 500 that its queue holds."""
 DURATION_NS = 500_000_000
 ATTEMPTS = 8
+STOPS_DURATION_NS = 4_000_000_000
+STANDS_S, STANDS_EVERY_S = 0.03, 1.3
+"""The gateway stands still twice at least in such a trial: never in one run of losses, which looks like a hold-up."""
+SLICES = """
+import time
+while True:
+    until = time.monotonic() + 0.001
+    while time.monotonic() < until:
+        pass
+    time.sleep(0.06)
+"""
 DISTURBED = 2
 """Attempts at a load during which another program takes the CPU away."""
 READINGS = 200
@@ -42,16 +61,20 @@ COUNTER_FILES = 8
 """Of connection tracking, both neighbour tables, input queues, IPv4 (2), IPv6 and interfaces."""
 
 
-@pytest.fixture(scope="module")
-def bed() -> Iterator[OpenBed]:
+def campaign_of(*, duration_ns: int) -> Campaign:
     tables = {
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
-        "trial": {**QUICK, "duration": f"{DURATION_NS}ns"},
+        "trial": {**QUICK, "duration": f"{duration_ns}ns"},
         "frame_loss": {"rates": [LOAD]},
         "validity": {"retries": 10, "lateness_max": "5s", "suspect_retries": ATTEMPTS},
         "repetitions": 1,
     }
-    with open_bed(netns_campaign(RECIPE, **tables)) as opened:
+    return netns_campaign(RECIPE, **tables)
+
+
+@pytest.fixture
+def bed() -> Iterator[OpenBed]:
+    with open_bed(campaign_of(duration_ns=DURATION_NS)) as opened:
         yield opened
 
 
@@ -61,13 +84,18 @@ def disturber(bed: OpenBed) -> Iterator[Disturber]:
         yield opened
 
 
-def takes_the_cpu(disturber: Disturber) -> None:
-    """Take it away before everything else; a machine that gives no real time to a program cannot show the loss."""
+def asks_for_real_time() -> None:
+    """Skip on a machine that gives no real time to a program: nothing takes the gateway's CPU there for sure."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     except PermissionError:
         pytest.skip("this machine lets no program run in real time")
+
+
+def takes_the_cpu(disturber: Disturber) -> None:
+    """Take it away before everything else."""
+    asks_for_real_time()
     disturber.start()
 
 
@@ -111,6 +139,9 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
     assert result.suspect_trials == sum(record.suspicion is not None for record in records)
     for record in records[:DISTURBED]:
         assert not record.is_decisive and record.reasons, record
+    for before, record in pairwise(records):
+        is_watched = record.host is not None and record.host.hold_ups is not None
+        assert is_watched or before.suspicion is None, "a failure was suspect, and its repetition was not watched"
     (point,) = result.points
     if result.limited_by in NOT_THE_GATEWAY:
         assert not any(record.is_decisive for record in records)
@@ -119,6 +150,61 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
         return
     assert result.limited_by == "maximum", [record.reasons for record in records]
     assert [loss.undelivered for loss in point.losses] == [(0,), (0,)]
+
+
+@contextlib.contextmanager
+def stands_still(bed: OpenBed) -> Iterator[None]:
+    """Let the gateway stop by itself now and then, its process that is."""
+    ended = threading.Event()
+
+    def stop() -> None:
+        while not ended.wait(STANDS_EVERY_S):
+            for number, length_s in ((signal.SIGSTOP, STANDS_S), (signal.SIGCONT, 0)):
+                for process in bed.bed.gateway.pids():
+                    os.kill(process, number)
+                time.sleep(length_s)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def slices(cpu: int) -> Iterator[None]:
+    """Let a program have a CPU before everything else, for 1 ms at a time: less than 2 % of it."""
+    process = subprocess.Popen([sys.executable, "-c", SLICES], stdin=subprocess.DEVNULL)
+    try:
+        os.sched_setaffinity(process.pid, {cpu})
+        os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(1))
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_gateway_that_stands_still_by_itself_is_not_excused_by_slices_of_its_cpu(tmp_path: Path) -> None:
+    """Added up over the trial, the slices of others are longer than what the queue does not hold of the stops."""
+    asks_for_real_time()
+    campaign = campaign_of(duration_ns=STOPS_DURATION_NS)
+    with open_bed(campaign) as bed, slices(bed.bed.gateway_cores[0]), stands_still(bed):
+        campaign = bed.tester.campaign
+        with Journal(tmp_path / "trials.jsonl") as journal:
+            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
+    records = read_journal(tmp_path / "trials.jsonl")
+    assert isinstance(result, FrameLossResult)
+    for record in records:
+        assert record.verdict is None or not record.verdict.passed, "it stood still in each trial"
+        if record.suspicion is not None and record.host is not None and record.host.hold_ups is not None:
+            assert max(hold_up.held_up_ns for hold_up in record.host.hold_ups) > record.host.fills_ns(2 * LOAD)
+    if result.limited_by in NOT_THE_GATEWAY:
+        nothing_compared("the host was held up whenever the gateway stood still, or no trial was valid")
+        return
+    assert records[-1].is_decisive
+    assert min(min(loss.undelivered) for loss in result.points[0].losses) > 0
 
 
 def test_a_gateway_that_is_too_slow_fails_whatever_others_do(bed: OpenBed) -> None:

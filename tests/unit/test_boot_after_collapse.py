@@ -11,7 +11,7 @@ from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.unit.collapsing_gateways import CAPACITY, COLLAPSE, LOST, Killing, campaign, loads, run
 
-from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import Event, HostBooting
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import plan_of
@@ -208,7 +208,9 @@ def test_a_gateway_that_does_not_come_back_from_a_reset_is_not_booted(
     )
 
     def make() -> TrialRecord:
-        return maker.make(order, loss_tolerance=Fraction(0), bounds=bounds_of([]), needs_link=False, may_boot=True)
+        return maker.make(
+            order, loss_tolerance=Fraction(0), bounds=bounds_of([]), demands=Demands(needs_link=False), may_boot=True
+        )
 
     if resets:
         with pytest.raises(TestBedError, match="it is gone"):

@@ -21,7 +21,7 @@ from gatemark.trial.cell import Cell
 from gatemark.trial.echo import EchoForm, sums_of
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
-from gatemark.trial.host import HostFacts, ThreadFacts
+from gatemark.trial.host import HoldUp, HostFacts, ThreadFacts
 from gatemark.trial.judgement import Evidence, Rules
 from gatemark.trial.kinds import judged, suspicion_of
 from gatemark.trial.order import TrialOrder
@@ -214,6 +214,10 @@ def held_up(waited_ns: int, queue_frames: int = 0) -> HostFacts:
     return blank(HostFacts, threads=(thread,), queue_frames=queue_frames)
 
 
+def hold_up(held_up_ns: int) -> HoldUp:
+    return HoldUp(begin_ns=0, end_ns=held_up_ns, held_up_ns=held_up_ns)
+
+
 @pytest.mark.parametrize(
     ("lost", "waited_ns", "suspect"),
     [(0, 10**9, False), (3, 0, False), (3, 10_000_000, True), (20, 10_000_000, False), (20, 100_000_000, True)],
@@ -228,6 +232,15 @@ def test_loss_that_a_hold_up_of_the_host_explains_is_suspect(lost: int, waited_n
 def test_a_hold_up_that_the_queue_outlasts_excuses_nothing() -> None:
     trial = record(echo_facts.report(client(0, lost=3), client(1)), host=held_up(10_000_000, queue_frames=1000))
     assert suspicion_of(Evidence.of(trial), Verdict(passed=True), RULES, asks_for_pattern=True) is None
+
+
+def test_in_a_watched_host_hold_ups_that_the_queue_outlasts_excuse_nothing_together() -> None:
+    watched = changed(held_up(100_000_000), hold_ups=tuple(hold_up(10_000_000) for _ in range(10)), queue_frames=4)
+    trial = record(echo_facts.report(client(0, lost=3), client(1)), host=watched)
+    assert suspicion_of(Evidence.of(trial), Verdict(passed=True), RULES, asks_for_pattern=True) is None
+    long = changed(trial, host=changed(watched, hold_ups=(hold_up(50_000_000),)))
+    said = suspicion_of(Evidence.of(long), Verdict(passed=True), RULES, asks_for_pattern=True)
+    assert said is not None and "once, at 0s for 50ms, and no more echo requests" in said.reason
 
 
 def test_a_record_is_read_from_the_journal_as_it_was_written() -> None:

@@ -1,15 +1,22 @@
 """What is read of the gateway's host, from a /proc of files."""
 
 import os
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.trial_facts import blank
 
-from gatemark.campaign.engine_trial import host_facts
-from gatemark.dut.base import CpuTimes, KernelCounts, ThreadTimes
-from gatemark.dut.gateway_host import GatewayHost, parse_cpu_list, parse_cpu_times, parse_schedstat
-from gatemark.trial.host import CpuFacts, HostFacts
+from gatemark.campaign.engine_trial import host_facts, with_hold_ups
+from gatemark.campaign.telemetry import TrialTimes
+from gatemark.dut.base import CpuTimes, HeldUp, HoldUps, KernelCounts, ThreadTimes
+from gatemark.dut.gateway_host import STEP_NS, GatewayHost, parse_cpu_list, parse_cpu_times, parse_schedstat
+from gatemark.trial.host import CpuFacts, HoldUp, HostFacts
+from gatemark.trial.report import DirectionResult, PhaseTime, TrialReport
+
+MS = 1_000_000
 
 STAT = """cpu  9 9 9 9 9 9 9 9 9 9
 cpu0 1 2 3 1000 2000 4 5 6 50 60
@@ -25,6 +32,14 @@ def thread(folder: Path, name: str, ran_ns: int, waited_ns: int) -> None:
     (folder / "schedstat").write_text(f"{ran_ns} {waited_ns} 12\n")
     (folder / "children").write_text("")
     (folder / "status").write_text(f"Name:\t{name}\nCpus_allowed:\t2\nCpus_allowed_list:\t1\nMems_allowed:\t1\n")
+
+
+def write_in_place(path: Path, text: str) -> None:
+    """Write as long a text as there was: a reader never finds half of one."""
+    assert path.stat().st_size == len(text)
+    file = os.open(path, os.O_WRONLY)
+    os.pwrite(file, text.encode(), 0)
+    os.close(file)
 
 
 @pytest.fixture
@@ -140,6 +155,65 @@ def test_where_the_kernel_does_not_tell_nothing_is_read(proc: Path) -> None:
     assert GatewayHost([0, 2], list, queue_frames=500, proc=proc).read() is None, "no thread of CPU 2 is seen"
     (proc / "self/schedstat").unlink()
     assert GatewayHost([0], list, queue_frames=500, proc=proc).read() is None
+
+
+def test_a_watch_sees_a_wait_that_ends_inside_the_block(proc: Path) -> None:
+    host = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc)
+    host.read()
+    opened = len(os.listdir("/proc/self/fd"))
+    with host.watched() as watch:
+        assert watch is not None
+        began_ns = time.monotonic_ns()
+        write_in_place(proc / "70/task/70/schedstat", "70 900 12\n")
+    (held_up,) = watch.found().longest
+    assert held_up.lasted_ns == 200
+    assert held_up.begin_ns < began_ns < held_up.end_ns
+    assert len(os.listdir("/proc/self/fd")) == opened
+    host.close()
+
+
+def test_a_watch_looks_at_steal_where_a_cpu_was_ever_stolen(proc: Path) -> None:
+    host = GatewayHost([1], list, queue_frames=500, proc=proc)
+    host.read()
+    with host.watched() as watch:
+        assert watch is not None
+        write_in_place(proc / "stat", STAT.replace("40 50 60", "40 50 63"))
+    (held_up,) = watch.found().longest
+    assert held_up.lasted_ns == 4 * STEP_NS
+    host.close()
+
+
+def test_a_watch_ends_with_its_block_whatever_happens(proc: Path) -> None:
+    host = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc)
+    host.read()
+
+    def fail() -> None:
+        with host.watched():
+            assert "gatemark-watch" in {thread.name for thread in threading.enumerate()}
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert "gatemark-watch" not in {thread.name for thread in threading.enumerate()}
+    host.close()
+
+
+def test_nothing_is_watched_where_the_kernel_does_not_tell(proc: Path) -> None:
+    host = GatewayHost([0, 2], list, queue_frames=500, proc=proc)
+    host.read()
+    with host.watched() as watch:
+        assert watch is None
+
+
+def test_what_is_seen_is_put_into_the_time_of_the_trial() -> None:
+    """The engine was asked at 1 s, and answered 25 ms later than its phases take: sending began in that time."""
+    phases = (PhaseTime(phase="learn", duration_ns=100 * MS), PhaseTime(phase="send", duration_ns=1005 * MS))
+    times = TrialTimes(began_ns=1000 * MS, ended_ns=2130 * MS, phases=phases)
+    watched = HoldUps(longest=(HeldUp(begin_ns=1300 * MS, end_ns=1350 * MS, lasted_ns=40 * MS),), others_ns=7)
+    trial = blank(TrialReport, directions=(blank(DirectionResult, direction="forward", sending_ns=1000 * MS),))
+    host = with_hold_ups(blank(HostFacts), watched, times, trial)
+    assert host.hold_ups == (HoldUp(begin_ns=(200 - 25 - 5) * MS, end_ns=250 * MS, held_up_ns=40 * MS),)
+    assert host.other_hold_ups_ns == 7
 
 
 def test_counters_are_read_where_nothing_is_told_of_the_cpus(proc: Path) -> None:

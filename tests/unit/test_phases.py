@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGateway
 
-from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.phases import Judged, StatefulTrials
@@ -83,7 +83,7 @@ class Bench:
         order = TrialOrder(
             run=self.run, trial_number=number, repetition=0, attempt=0, step=step, connections_per_second=rate
         )
-        return self.stateful.make(order, Fraction(0), needs_link=False)
+        return self.stateful.make(order, Fraction(0), Demands(needs_link=False))
 
     def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> Judged:
         return self.make(measure(load, purpose="load"), rate=rate, number=number)
@@ -236,7 +236,9 @@ class TestFrames:
             step=measure(1000, purpose="load"),
             connections_per_second=500,
         )
-        record = maker.make(order, loss_tolerance=Fraction(1, 5), bounds=bounds_of(()), needs_link=False)
+        record = maker.make(
+            order, loss_tolerance=Fraction(1, 5), bounds=bounds_of(()), demands=Demands(needs_link=False)
+        )
         assert record.verdict is not None
         assert record.verdict.passed
         worst = record.report.worst()

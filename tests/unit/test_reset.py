@@ -13,7 +13,7 @@ from tests.unit.conftest import NatCampaign
 from tests.unit.given_trials import GivenTrials
 from tests.unit.simulated_campaigns import measure
 
-from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.gateway_reset import GatewayReset
@@ -303,7 +303,7 @@ class TestCampaign:
             "duration_ns": 2 * SECOND,
             "directions": [{"direction": "forward", "frames_per_second": 1000, "foreground_m": 1, "foreground_n": 1}],
         }
-        assert trials.make(body, 1, needs_link=True, form=form).reset is not None
+        assert trials.make(body, 1, Demands(needs_link=True), form).reset is not None
         assert not checks
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,9 +24,9 @@ from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.results.run import RunResult
-from gatemark.trial.form import Bursts, RateStep, TrialForm
-from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
-from gatemark.trial.loss import LossFacts
+from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
+from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, ThreadFacts
+from gatemark.trial.loss import LossFacts, LossRun
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import SuspicionPolicy, suspect
 
@@ -138,6 +139,125 @@ class TestWhatIsSuspect:
         form = TrialForm(bursts=Bursts(frames=100, frames_per_second=20_000))
         assert suspect(lossy(100), host(waited_ns=5 * MS), Fraction(0), POLICY, form) is not None
         assert suspect(lossy(102), host(waited_ns=5 * MS), Fraction(0), POLICY, form) is None
+
+
+RATE = 20_000
+QUEUE = 500
+"""Full in 12.5 ms where 20,000 frames/s come each way."""
+LASTS_S = 6
+STANDS_NS = 30 * MS
+
+
+def gaps(*begins_ms: float, listed: int = 64, **given: Any) -> TrialReport:
+    """A trial of 6 s in which the gateway stands still for 30 ms now and then: what its queue does not hold is lost."""
+    lost = (STANDS_NS - QUEUE * 10**9 // (2 * RATE)) * RATE // 10**9
+    frames, ways, whole = RATE * LASTS_S, [], report()
+    first = [int(begin_ms * RATE / 1000) + QUEUE // 2 for begin_ms in begins_ms]
+    by_slice = [0] * 100
+    for index in (begin + number for begin in first for number in range(lost)):
+        by_slice[index * 100 // frames] += 1
+    runs = tuple(LossRun(index=index, length=lost) for index in first)
+    loss = changed(whole.directions[0].foreground.loss, runs=len(runs), longest_run=lost, by_slice=tuple(by_slice))
+    for way in whole.directions:
+        count = {
+            "intended": frames,
+            "offered": frames,
+            "received": frames - lost * len(first),
+            "lost": lost * len(first),
+        }
+        counts = changed(way.foreground, **count, loss=loss)
+        ways.append(changed(way, frames_per_second=RATE, foreground=counts, longest_loss_runs=runs[:listed], **given))
+    return changed(whole, directions=tuple(ways))
+
+
+def watched(*hold_ups: tuple[float, float], waited_ms: float = 0, others_ms: float = 0) -> HostFacts:
+    """A host that others held up at times for so long, both in milliseconds."""
+    times = tuple(
+        HoldUp(begin_ns=int(at * MS), end_ns=int((at + long) * MS) + 10 * MS, held_up_ns=int(long * MS))
+        for at, long in hold_ups
+    )
+    total_ns = int((waited_ms or sum(long for _, long in hold_ups)) * MS)
+    return changed(host(waited_ns=total_ns), queue_frames=QUEUE, hold_ups=times, other_hold_ups_ns=int(others_ms * MS))
+
+
+def reason(trial: TrialReport, of_host: HostFacts, form: TrialForm = PLAIN) -> str | None:
+    policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=False)
+    suspicion = suspect(trial, of_host, Fraction(0), policy, form)
+    return None if suspicion is None else suspicion.reason
+
+
+class TestAWatchedHost:
+    @pytest.mark.parametrize("seed", range(30))
+    def test_slices_too_short_to_fill_a_queue_excuse_no_gateway_that_stands_still_by_itself(self, seed: int) -> None:
+        """Every two seconds, while others have 1 or 2 % of its CPU: together they had it long enough for all of it."""
+        drawn = Random(seed)
+        stands = gaps(*(first + drawn.random() for first in (500, 2500, 4500)))
+        slices = [(drawn.uniform(0, 6000), drawn.uniform(0.2, 2)) for _ in range(64)]
+        of_host = watched(*sorted(slices), waited_ms=drawn.uniform(60, 140))
+        assert reason(stands, of_host) is None
+        assert reason(stands, changed(of_host, hold_ups=None)) is not None, "where it is not known when it was"
+
+    def test_a_hold_up_excuses_the_losses_of_its_moment(self) -> None:
+        said = reason(gaps(2000), watched((100, 1), (2000, 30)))
+        assert said == (
+            "others had the gateway's CPUs once, at 2s for 30ms, and no more frames were lost than were due meanwhile"
+        )
+
+    @pytest.mark.parametrize("at_ms", [0, 1000, 1800, 2100, 4000])
+    def test_and_no_others(self, at_ms: float) -> None:
+        assert reason(gaps(2000), watched((at_ms, 30))) is None
+
+    def test_each_gap_needs_a_hold_up(self) -> None:
+        stands = gaps(500, 2500, 4500)
+        said = reason(stands, watched((500, 30), (2500, 31), (4500, 30)))
+        assert said is not None and "3 times, for up to 31ms each" in said
+        assert reason(stands, watched((500, 30), (2500, 90))) is None
+
+    def test_a_hold_up_excuses_no_more_than_was_due_meanwhile(self) -> None:
+        """13 ms are longer than the queue, and shorter than what was lost."""
+        assert reason(gaps(2000), watched((2000, 13))) is None
+
+    def test_two_at_one_time_count_once_for_what_both_may_have_lost(self) -> None:
+        assert reason(gaps(2000), watched((1980, 13), (2000, 13))) is not None
+        assert reason(gaps(2000, 4000), watched((1980, 30), (2000, 30))) is None
+
+    def test_a_short_one_beside_a_long_one_does_not_end_its_moment(self) -> None:
+        """Two threads of the gateway waited, one for less time than the other."""
+        long = HoldUp(begin_ns=1500 * MS, end_ns=2000 * MS, held_up_ns=300 * MS)
+        short = HoldUp(begin_ns=1600 * MS, end_ns=1650 * MS, held_up_ns=20 * MS)
+        assert reason(gaps(1950), changed(watched(), hold_ups=(long, short))) is not None
+
+    def test_frames_are_lost_until_the_queue_is_emptied(self) -> None:
+        """In ten times the time in which it fills, for a gateway that carries a tenth more."""
+        assert reason(gaps(2000), watched((1890, 20))) is not None
+
+    def test_a_frame_that_was_sent_late_was_due_before_the_hold_up(self) -> None:
+        assert reason(gaps(2000), watched((2050, 30))) is None
+        assert reason(gaps(2000, lateness_max_ns=60 * MS), watched((2050, 30))) is not None
+
+    def test_of_more_gaps_than_are_listed_the_hundredth_of_the_trial_is_known(self) -> None:
+        assert reason(gaps(500, 2500, listed=1), watched((500, 30), (2500, 30))) is not None
+        assert reason(gaps(500, 2500, listed=1), watched((500, 30), (3500, 30))) is None
+
+    def test_late_frames_are_excused_as_far_as_they_were_due_meanwhile(self) -> None:
+        late = gaps(2000)
+        ways = [
+            changed(way, foreground=changed(way.foreground, lost=0, late=way.foreground.lost))
+            for way in late.directions
+        ]
+        late = changed(late, directions=tuple(ways))
+        assert reason(late, watched((4000, 30))) is not None, "when they were due is not known"
+        assert reason(late, watched((4000, 13))) is None
+
+    def test_a_list_that_is_full_of_long_ones_may_lack_some(self) -> None:
+        others = tuple((90 * number, 13) for number in range(64))
+        assert reason(gaps(5950), watched(*others, others_ms=40)) is not None
+        assert reason(gaps(5950), watched(*others[:-1], (5600, 1), others_ms=40)) is None
+
+    def test_where_an_index_is_no_time_a_long_hold_up_may_be_at_any(self) -> None:
+        form = TrialForm(bursts=Bursts(frames=100, frames_per_second=RATE))
+        assert reason(gaps(2000), watched((4000, 30)), form) is not None
+        assert reason(gaps(2000), watched(*((number, 1) for number in range(60))), form) is None
 
 
 class TestThePattern:
@@ -256,6 +376,17 @@ class TestACampaign:
         (name,) = key
         with pytest.raises(ConfigError, match=f"validity.{name}"):
             campaign_from_dict({"testbed": {"kind": "loopback"}, "validity": key})
+
+    def test_a_trial_that_is_made_again_is_watched_and_slices_excuse_it_no_more(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1, held_up_in_slices=True)
+        (result,) = measure(path, device, seen(repetitions=1))
+        assert result.limited_by == "gateway"
+        records = read_journal(path)
+        suspects = [record for record in records if record.suspicion is not None]
+        assert suspects and all(record.host is not None and record.host.hold_ups is None for record in suspects)
+        for record in suspects:
+            following = records[record.order.trial_number]
+            assert following.is_decisive and following.host is not None and following.host.hold_ups == ()
 
     def test_the_report_tells_how_many_of_which_runs_and_why(self, tmp_path: Path) -> None:
         document = {"repetitions": 1, "throughput": THROUGHPUT, "testbed": {"kind": "netns", "recipe": "linux-router4"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import EngineTrials, Observed
+from gatemark.campaign.engine_trial import Demands, EngineTrials, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
 from gatemark.trial.answer import one_phase_request
@@ -22,7 +22,7 @@ class EchoTrials:
         self._trials = trials
         self._stateful = stateful
 
-    def make(self, order: TrialOrder, _loss_tolerance: Fraction, needs_link: bool) -> Judged:
+    def make(self, order: TrialOrder, _loss_tolerance: Fraction, demands: Demands) -> Judged:
         """Make one trial; what was lost is no failure, but a gateway that stops working while it is asked is one.
 
         Raises TestBedError if the table cannot be cleared, if the gateway does not work before the first request or
@@ -34,7 +34,7 @@ class EchoTrials:
         testbed.check()
         body = one_phase_request(campaign, order)
         try:
-            observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
+            observed = self._trials.make(body, order.trial_number, demands, form=order.form)
         except TestBedError as error:
             if is_alive(testbed):
                 raise

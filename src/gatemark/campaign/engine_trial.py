@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -12,7 +13,16 @@ from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.reach import GatewayAddresses, link_down
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, HostReading, KernelCounts, Watched, await_success
+from gatemark.dut.base import (
+    CpuTimes,
+    HoldUps,
+    HostReader,
+    HostReading,
+    KernelCounts,
+    Watch,
+    Watched,
+    await_success,
+)
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
     EngineError,
@@ -25,7 +35,7 @@ from gatemark.errors import (
 from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
+from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, ThreadFacts
 from gatemark.trial.host_counters import full_tables, growth
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.messages import TrialRequest
@@ -66,6 +76,16 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """What is asked of the test bed in a trial."""
+
+    needs_link: bool
+    """A trial without link, or with a gateway that does not answer for its address, is an error."""
+    watches_host: bool = False
+    """The gateway's host is looked at while frames are sent too, which takes some of its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTrials:
     """Makes trials with one engine on one test bed."""
 
@@ -82,12 +102,19 @@ class EngineTrials:
         """Know no address yet."""
         object.__setattr__(self, "addresses", GatewayAddresses(self.engine, self.campaign))
 
-    def make(self, body: TrialRequest, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
+    def make(
+        self,
+        body: TrialRequest,
+        trial_number: int,
+        demands: Demands,
+        form: TrialForm = PLAIN,
+    ) -> Observed:
         """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
 
+        The host is not watched where delays are measured: each look would be in some of them.
         Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
-        same holds for a trial that was cancelled, and, if `needs_link`, for one without link or with a gateway that
-        no longer answers for its address.
+        same holds for a trial that was cancelled, and, if the link is needed, for one without link or with a gateway
+        that no longer answers for its address.
         """
         can = self.testbed.can
         if can.telemetry is not None:
@@ -95,22 +122,24 @@ class EngineTrials:
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = None if can.host is None else can.host.read()
         began_ns = time.monotonic_ns()
-        report, reset = self._report(body, trial_number, form.reset_after_ns)
+        with _watching(can.host if demands.watches_host and not form.measures_delays else None) as watch:
+            report, reset = self._report(body, trial_number, form.reset_after_ns)
         overlaps = self._overlaps(began_ns)
         host_after, ended_ns = None if can.host is None else can.host.read(), time.monotonic_ns()
+        times = TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases)
         host = host_facts(host_before, host_after)
+        if host is not None and watch is not None:
+            host = with_hold_ups(host, watch.found(), times, report)
         telemetry = telemetry_facts(
-            None if can.telemetry is None else can.telemetry.read(),
-            TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases),
-            around=(host_before, host_after),
+            None if can.telemetry is None else can.telemetry.read(), times, around=(host_before, host_after)
         )
         wait_s = self.health_wait_s if reset is not None else 0.0
         await_success(self.testbed.check, wait_s, poll_s=HEALTH_POLL_S)
-        if needs_link and link_is_down(report):
+        if demands.needs_link and link_is_down(report):
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
         drops = _increase(own_before, self._own_drops())
         full = _full_tables(host_after, host, report)
-        moved = self._moved(needs_answer=needs_link) if _lost_touch(report, form) else ()
+        moved = self._moved(needs_answer=demands.needs_link) if _lost_touch(report, form) else ()
         faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
         return Observed(
             report=report,
@@ -129,7 +158,7 @@ class EngineTrials:
             reset=reset,
         )
 
-    def exchange(self, exchange: Exchange, trial_number: int, *, needs_link: bool) -> Observed:
+    def exchange(self, exchange: Exchange, trial_number: int, demands: Demands) -> Observed:
         """Send packets as they are; raise as `make` does."""
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         began_ns = time.monotonic_ns()
@@ -137,7 +166,7 @@ class EngineTrials:
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
         drops = _increase(own_before, self._own_drops())
-        moved = () if facts.arrived else self._moved(needs_answer=needs_link)
+        moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
         faults = (*moved, *overlaps, *self._own_faults())
         return Observed(
             report=TrialReport.none(trial_number),
@@ -325,6 +354,22 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
 def _grown(before: KernelCounts, after: KernelCounts) -> dict[str, int]:
     """Return what counters grew by; none if the host booted meanwhile: then they began again."""
     return growth(before.counters, after.counters) if before.boot_id == after.boot_id else {}
+
+
+def with_hold_ups(host: HostFacts, watched: HoldUps, times: TrialTimes, report: TrialReport) -> HostFacts:
+    """Return what happened between two readings with the times in which others had the gateway's CPUs meanwhile."""
+    earliest_ns = times.began_ns + times.before_ns
+    took_ns = max((direction.sending_ns for direction in report.directions), default=0)
+    latest_ns = earliest_ns + times.slack_ns + max(0, times.sending_ns - took_ns)
+    hold_ups = tuple(
+        HoldUp(begin_ns=held_up.begin_ns - latest_ns, end_ns=held_up.end_ns - earliest_ns, held_up_ns=held_up.lasted_ns)
+        for held_up in watched.longest
+    )
+    return host.model_copy(update={"hold_ups": hold_ups, "other_hold_ups_ns": watched.others_ns})
+
+
+def _watching(host: HostReader | None) -> AbstractContextManager[Watch | None]:
+    return nullcontext() if host is None else host.watched()
 
 
 def _others_ran_ns(before: HostReading, after: HostReading) -> int | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from gatemark.campaign.echo_trials import EchoTrials
-from gatemark.campaign.engine_trial import EngineTrials, Observed
+from gatemark.campaign.engine_trial import Demands, EngineTrials, Observed
 from gatemark.campaign.events import AddressesAsked, EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.causes.judgement import why_it_failed
@@ -35,7 +35,7 @@ class TrialMaker:
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
         self._echoes = EchoTrials(self._trials, self._stateful)
-        self._makers: Mapping[RateTrial, Callable[[TrialOrder, Fraction, bool], Judged]] = {
+        self._makers: Mapping[RateTrial, Callable[[TrialOrder, Fraction, Demands], Judged]] = {
             RATE: self._make_one_phase,
             STATEFUL: self._stateful.make,
             ECHO: self._echoes.make,
@@ -52,7 +52,7 @@ class TrialMaker:
         *,
         loss_tolerance: Fraction,
         bounds: Bounds,
-        needs_link: bool,
+        demands: Demands,
         asks_for_pattern: bool = True,
         may_boot: bool = False,
     ) -> TrialRecord:
@@ -70,7 +70,7 @@ class TrialMaker:
         self._ask_if_due(order)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
-            trial = self._makers[kind](order, loss_tolerance, needs_link)
+            trial = self._makers[kind](order, loss_tolerance, demands)
         except HostBootError:
             raise
         except TestBedError as error:
@@ -138,13 +138,13 @@ class TrialMaker:
         observed = Observed(report=evidence.report, validity=validity)
         return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
 
-    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, needs_link: bool) -> Judged:
-        observed = self._trials.exchange(order.form.of_exchange, order.trial_number, needs_link=needs_link)
+    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, demands: Demands) -> Judged:
+        observed = self._trials.exchange(order.form.of_exchange, order.trial_number, demands)
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
-    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:
+    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> Judged:
         body = one_phase_request(self.campaign, order)
-        observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
+        observed = self._trials.make(body, order.trial_number, demands, form=order.form)
         return Judged(
             observed=observed, verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None
         )

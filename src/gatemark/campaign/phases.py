@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, Observed
+from gatemark.campaign.engine_trial import COLLAPSED, Demands, EngineTrials, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.causes.judgement import why_phase_one_failed
@@ -69,7 +69,7 @@ class StatefulTrials:
         self._observed_runs: set[int] = set()
         self._largest = 0
 
-    def make(self, order: TrialOrder, loss_tolerance: Fraction, needs_link: bool) -> Judged:
+    def make(self, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> Judged:
         """Make one trial and judge it.
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
@@ -77,7 +77,7 @@ class StatefulTrials:
         only while the capacity is measured: it is started again, or its host is booted, and the trial has failed
         (RFC 9693 section 4.9).
         """
-        trial = _Trial(self, order, loss_tolerance, needs_link=needs_link)
+        trial = _Trial(self, order, loss_tolerance, demands)
         if not order.step.may_collapse:
             return trial.make()
         try:
@@ -137,13 +137,13 @@ class StatefulTrials:
 class _Trial:
     """One trial under way."""
 
-    def __init__(self, makes: StatefulTrials, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> None:
+    def __init__(self, makes: StatefulTrials, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> None:
         self.makes = makes
         self.campaign = makes.trials.campaign
         self.order = order
         self.cell = order.run.cell
         self.rules = Rules.of(self.campaign.validity, loss_tolerance)
-        self.needs_link = needs_link
+        self.demands = demands
         assert order.connections is not None, "a stateful trial has a number of connections"
         self.count = order.connections
         self.facts = ConnectionFacts()
@@ -224,6 +224,8 @@ class _Trial:
                 return True
             if phase_one.verdict is not None and phase_one.suspicion is None:
                 rate = max(1, rate // 2)
+            if phase_one.suspicion is not None:
+                self.demands = replace(self.demands, watches_host=True)
         return False
 
     def _phase_one(self, rate: int, attempt: int = 0) -> PhaseOne:
@@ -280,7 +282,7 @@ class _Trial:
     ) -> Observed:
         self._tell(phase, per_second, attempt)
         trials, number = self.makes.trials, self.order.trial_number
-        self._last = trials.make(body, number, needs_link=self.needs_link, form=form)
+        self._last = trials.make(body, number, self.demands, form)
         return self._last
 
     def _tell(self, phase: PhaseName, per_second: int | None, attempt: int = 0) -> None:

@@ -5,6 +5,7 @@ What a run measures is decided by its procedure; its trials are made, repeated a
 
 from __future__ import annotations
 
+from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TornLineDropped, TrialFinished
 from gatemark.campaign.facts import blamed
 from gatemark.campaign.journal import KeptTrials
@@ -102,6 +103,8 @@ def run_single_trial(
         if echo is None
         else TrialForm(echo=echo, drain_ns=echo.timeout_ns),
     )
-    record = maker.make(order, loss_tolerance=rule.loss_tolerance, bounds=bounds_of(()), needs_link=True)
+    record = maker.make(
+        order, loss_tolerance=rule.loss_tolerance, bounds=bounds_of(()), demands=Demands(needs_link=True)
+    )
     maker.on_event(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))
     return record

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import Event, RepetitionFinished, TrialFinished
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.journal import KeptTrials
@@ -208,7 +209,7 @@ class Repetition:
                 order,
                 loss_tolerance=self.loss_tolerance,
                 bounds=bounds_of(self._history),
-                needs_link=patience.ends,
+                demands=Demands(needs_link=patience.ends, watches_host=patience.was_suspect),
                 asks_for_pattern=asks_for_pattern,
                 may_boot=patience.may_boot,
             )
@@ -249,6 +250,11 @@ class Patience:
     def may_boot(self) -> bool:
         """Whether the gateway's host may be booted if the gateway stops working in the next attempt."""
         return self._boots < BOOTS_MAX
+
+    @property
+    def was_suspect(self) -> bool:
+        """Whether the load was tried, and the failure was suspect."""
+        return self._suspect > 0
 
     @property
     def ends(self) -> bool:

@@ -67,7 +67,7 @@ class Losses:
     @property
     def is_even(self) -> bool:
         """Whether frames are due at one rate, so that an index is a time."""
-        return self.form.step is None and self.form.bursts is None and self.form.flow_start is None
+        return self.form.is_even
 
     def time_ns(self, frames: int) -> int:
         """Return how long this many frames take at the load."""

@@ -141,7 +141,8 @@ def _host_words(host: HostFacts, lost: int) -> list[str]:
 def _work_words(host: HostFacts) -> list[str]:
     busy = ", ".join(f"CPU {cpu.cpu} {100 * cpu.busy_ns // host.read_ns} %" for cpu in host.cpus)
     stolen = f", CPUs stolen for less than {format_duration_ns(host.stolen_ns)}" if host.stolen_ns else ""
-    return [f"gateway's host: busy {busy}; delayed by other programs for {format_duration_ns(host.waited_ns)}{stolen}"]
+    delayed = f"delayed by other programs for {format_duration_ns(host.waited_ns)} in all"
+    return [f"gateway's host: busy {busy}; {delayed}{stolen}"]
 
 
 def _report_words(report: TrialReport) -> list[str]:

@@ -627,7 +627,8 @@ class ValidityModel(Table):
     lateness_max_ns: PositiveDuration = Field(defaults.LATENESS_MAX_NS, alias="lateness_max")
     """How late a frame may leave, and how long one that has arrived may wait for a worker that is held up."""
     held_up_max_ns: Annotated[PositiveDuration | None, SEEN] = Field(None, alias="held_up_max")
-    """How long others may have the gateway's CPUs in a trial before a failure that this can explain is suspect.
+    """How long others may have the gateway's CPUs before a failure that this can explain is suspect: in all of a trial,
+    or at a time where it is made again and its host watched.
     Default: the time in which the gateway's smallest queue fills at the load of the trial."""
     suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000), SEEN] = defaults.SUSPECT_RETRIES
     """How often a trial is repeated whose failure is suspect, before nothing is concluded at its load."""

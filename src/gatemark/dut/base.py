@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
@@ -97,6 +98,36 @@ class HostReading:
     """How long threads of any program have run on these CPUs; None if the kernel does not tell."""
     counted: KernelCounts = KernelCounts()
     """What its kernel has counted besides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUp:
+    """A time in which others had a CPU of the gateway, nanoseconds of this machine's monotonic clock."""
+
+    begin_ns: int
+    """It began no earlier."""
+    end_ns: int
+    """It ended no later."""
+    lasted_ns: int
+    """How long they had it in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldUps:
+    """When others had the CPUs of the gateway, as far as its host was watched."""
+
+    longest: tuple[HeldUp, ...]
+    """The longest ones, in their order."""
+    others_ns: int
+    """How long all others lasted together."""
+
+
+class Watch(Protocol):
+    """Looks at the host of the gateway again and again."""
+
+    def found(self) -> HoldUps:
+        """Return what it has found, once it has ended."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +226,10 @@ class HostReader(Protocol):
 
     def read(self) -> HostReading | None:
         """Return what it has counted so far; None if it does not tell."""
+        ...
+
+    def watched(self) -> AbstractContextManager[Watch | None]:
+        """Watch, inside the block, the CPUs and threads that were read last; None if it does not tell."""
         ...
 
 

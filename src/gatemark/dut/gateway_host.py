@@ -17,13 +17,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gatemark.dut.base import CpuTimes, HostReading, KernelCounts, ThreadTimes
+from gatemark.dut.base import CpuTimes, HoldUps, HostReading, KernelCounts, ThreadTimes
 from gatemark.dut.cpu_visitors import PROC, soft_interrupt_threads
+from gatemark.dut.hold_ups import HoldUpFinder, Moment
 from gatemark.dut.interface_counters import read_whole
 
 ALLOWED_CPUS = re.compile(r"^Cpus_allowed_list:\s*(?P<cpus>\S+)", re.MULTILINE)
@@ -32,14 +34,17 @@ IDLE_COLUMNS = (3, 4)
 STOLEN_COLUMN = 7
 STEP_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 """Of the times of a CPU."""
+WATCH_S = 0.01
+"""From one look of a watch to the next: a step of the times of a CPU in most kernels. A look takes about 0.1 ms of a
+CPU, which may be the gateway's."""
 
 
 class GatewayHost:
     """Reads the CPUs of a gateway on this machine, its kernel threads and its daemons.
 
     `daemons` returns the processes of the gateway as they are at the moment, without those of the kernel;
-    `queue_frames` is what its smallest queue holds, `counts` returns what its kernel has counted. Without `cpus`, as of a
-    gateway on another machine, a reading has that alone. It takes some tenths of a millisecond on this machine.
+    `queue_frames` is what its smallest queue holds, `counts` returns what its kernel has counted. Without `cpus`, as of
+    a gateway on another machine, a reading has that alone. It takes some tenths of a millisecond on this machine.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class GatewayHost:
             thread.pid: thread.cpu for thread in soft_interrupt_threads(proc) if thread.cpu in self._cpus
         }
         self._files: dict[Path, int] = {}
+        self._threads_read: Mapping[int, ThreadTimes] = {}
         self.can_read = (
             bool(cpus) and set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
         )
@@ -75,14 +81,34 @@ class GatewayHost:
         before, self._files = self._files, {}
         try:
             times = parse_cpu_times(self._read(self._proc / "stat", before), STEP_NS)
+            self._threads_read = dict(self._threads(before))
             return self._reading(
                 counted=counted,
                 cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
-                threads=dict(self._threads(before)),
+                threads=self._threads_read,
                 all_ran_ns=self._all_ran_ns(before),
             )
         finally:
             _close(before)  # what is left in it belongs to threads that have ended
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[HostWatch | None]:
+        """Watch, inside the block, the CPUs and threads that were read last; None if the kernel does not tell."""
+        if not self.can_read or not self._threads_read:
+            yield None
+            return
+        opened = {path: file for path, file in self._files.items() if path.name == "schedstat"}
+        watch = HostWatch(
+            self._threads_read,
+            {int(path.parent.name): file for path, file in opened.items()},
+            stat=self._files[self._proc / "stat"],
+            cpus=self._cpus,
+            accounts=None if self._accounts is None else self._files[self._accounts],
+        )
+        try:
+            yield watch
+        finally:
+            watch.end()
 
     def _reading(
         self,
@@ -125,10 +151,7 @@ class GatewayHost:
         return allowed is not None and set(parse_cpu_list(allowed["cpus"])) <= self._cpus
 
     def _all_ran_ns(self, before: dict[Path, int]) -> int | None:
-        if self._accounts is None:
-            return None
-        of_cpus = self._read(self._accounts, before).split()
-        return sum(int(of_cpus[cpu]) for cpu in self._cpus)
+        return None if self._accounts is None else _sum_of(self._cpus, self._read(self._accounts, before))
 
     def _read(self, path: Path, before: dict[Path, int]) -> str:
         """Read a file, the one that was opened for the reading before if there is one."""
@@ -136,6 +159,70 @@ class GatewayHost:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if opened is None else opened
         self._files[path] = file
         return read_whole(file)
+
+
+class HostWatch:
+    """A thread that looks at the threads and CPUs of a gateway until it is ended.
+
+    `threads` are the gateway's, `files` those with the times of each of them; `stat` and `accounts` as above. The CPUs
+    are looked at only if one of them was ever stolen.
+    """
+
+    def __init__(
+        self,
+        threads: Mapping[int, ThreadTimes],
+        files: Mapping[int, int],
+        *,
+        stat: int,
+        cpus: Collection[int],
+        accounts: int | None,
+    ) -> None:
+        self._files = dict(files)
+        self._cpus = cpus
+        self._accounts = accounts
+        self._stat = stat if any(self._stolen_ns(stat).values()) else None
+        self._finder = HoldUpFinder(threads, step_ns=STEP_NS)
+        self._finder.take(self._moment())
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="gatemark-watch")
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look for the last time."""
+        self._ending.set()
+        self._thread.join()
+
+    def found(self) -> HoldUps:
+        """Return the hold-ups of the time until it ended."""
+        return self._finder.found()
+
+    def _look(self) -> None:
+        while not self._ending.wait(WATCH_S):
+            self._finder.take(self._moment())
+        self._finder.take(self._moment())
+
+    def _moment(self) -> Moment:
+        at_ns, threads = time.monotonic_ns(), {}
+        for thread, file in list(self._files.items()):
+            try:
+                threads[thread] = parse_schedstat(read_whole(file))
+            except OSError:  # it has ended
+                del self._files[thread]
+        return Moment(
+            at_ns=at_ns,
+            threads=threads,
+            all_ran_ns=None if self._accounts is None else _sum_of(self._cpus, read_whole(self._accounts)),
+            stolen_ns={} if self._stat is None else self._stolen_ns(self._stat),
+        )
+
+    def _stolen_ns(self, stat: int) -> Mapping[int, int]:
+        times = parse_cpu_times(read_whole(stat), STEP_NS)
+        return {cpu: times[cpu].stolen_ns for cpu in self._cpus}
+
+
+def _sum_of(cpus: Collection[int], by_cpu: str) -> int:
+    counts = by_cpu.split()
+    return sum(int(counts[cpu]) for cpu in cpus)
 
 
 def _close(files: dict[Path, int]) -> None:

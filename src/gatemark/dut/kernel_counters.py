@@ -1,8 +1,8 @@
 """What a kernel counts of the gateway's network namespace and, where it counts once for all of them, of the machine.
 
 They are read just before and just after each trial, on this machine from files and a socket that stay open
-(`asked_counters`: elsewhere). A file that is not there, or is damaged, counts nothing. Names are those of the kernel, below what they are of: `ip.InDiscards`,
-`conntrack.insert_failed`.
+(`asked_counters`: elsewhere). A file that is not there, or is damaged, counts nothing. Names are those of the kernel,
+below what they are of: `ip.InDiscards`, `conntrack.insert_failed`.
 """
 
 from __future__ import annotations

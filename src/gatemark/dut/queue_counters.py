@@ -1,7 +1,7 @@
 """Frames that the queueing disciplines of a network namespace dropped, asked of the kernel by netlink.
 
-No file of `/proc` has them, and `tc` would be a program to start before and after each trial. Where commands alone reach
-the kernel, it is started, and what it prints is read.
+No file of `/proc` has them, and `tc` would be a program to start before and after each trial. Where commands alone
+reach the kernel, it is started, and what it prints is read.
 """
 
 from __future__ import annotations

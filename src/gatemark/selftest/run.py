@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypedDict
 
+from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import Event
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of
@@ -414,7 +415,9 @@ class SelfTester:
                 ),
                 form=form,
             )
-            record = maker.make(order, loss_tolerance=Fraction(0), bounds=bounds_of(()), needs_link=True)
+            record = maker.make(
+                order, loss_tolerance=Fraction(0), bounds=bounds_of(()), demands=Demands(needs_link=True)
+            )
             if record.validity.valid:
                 break
             patience.take(record)

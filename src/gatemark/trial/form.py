@@ -133,6 +133,16 @@ class TrialForm:
         """Whether the gateway has to lose frames: it is overloaded or reset."""
         return self.step is not None or self.reset_after_ns is not None
 
+    @property
+    def is_even(self) -> bool:
+        """Whether frames are due at one rate, so that an index is a time."""
+        return self.step is None and self.bursts is None and self.flow_start is None
+
+    @property
+    def measures_delays(self) -> bool:
+        """Whether delays are asked for, and not only which frames are late."""
+        return self.tags is not None or self.variation or self.histogram
+
     def lateness_limit_ns(self, allowed_ns: int) -> int:
         """Return how late a burst may be sent where the campaign allows `allowed_ns`."""
         return allowed_ns if self.lateness_max_ns is None else min(allowed_ns, self.lateness_max_ns)

@@ -40,6 +40,17 @@ class ThreadFacts(Facts):
         return other is not self and (self.cpu is None or other.cpu is None or self.cpu == other.cpu)
 
 
+class HoldUp(Facts):
+    """A time in which others had a CPU of the gateway, from the start of sending."""
+
+    begin_ns: int
+    """It began no earlier; negative before the first frame."""
+    end_ns: int
+    """It ended no later."""
+    held_up_ns: int
+    """How long they had it in between."""
+
+
 class HostFacts(Facts):
     """The host of the gateway from just before a trial until just after it, waits included."""
 
@@ -51,7 +62,8 @@ class HostFacts(Facts):
     """Frames that the smallest queue of the gateway holds: of its CPUs' input (`net.core.netdev_max_backlog`), or of an
     interface in its namespace. 0 of a host that ssh reaches: nobody asked."""
     cpus: tuple[CpuFacts, ...]
-    """Each CPU of the gateway. Empty where the Tester works on them too, the kernel does not tell, or ssh reaches it."""
+    """Each CPU of the gateway. Empty where the Tester works on them too, the kernel does not tell, or the host is
+    reached by ssh."""
     threads: tuple[ThreadFacts, ...]
     """Each thread that does the gateway's work, those of the kernel among them."""
     others_ran_ns: int | None = None
@@ -59,6 +71,12 @@ class HostFacts(Facts):
     counters: Mapping[str, int] = {}
     """What counters of its kernel that tell of losses grew by, by [name](#names-of-the-hosts-counters), the most first,
     at most 64. Empty where none grew, or none can be read."""
+
+    hold_ups: tuple[HoldUp, ...] | None = None
+    """The up to 64 longest times in which others had a CPU of the gateway, in their order. Null if it was not watched
+    while frames were sent: when others had it is not known."""
+    other_hold_ups_ns: int = 0
+    """How long all shorter ones were together."""
 
     @property
     def sees_work(self) -> bool:

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from gatemark.trial.facts import Counter, Facts, Natural
 
+LOSS_SLICES = 100
+"""Parts of a trial in which losses are counted."""
+
 
 class LossRun(Facts):
     """Frames lost one after the other."""

@@ -2,22 +2,27 @@
 
 A gateway on a machine that others use as well, or that is a guest on another one, is kept from its work now and then.
 Frames that arrive meanwhile fill its queue and are lost: a loss of the host, which a search would take for the limit of
-the gateway. Such a failure is suspect. It counts for nothing until the trial was made again.
+the gateway. Such a failure is suspect. It counts for nothing until the trial was made again. Then the host is watched,
+and a hold-up excuses the losses of its own moment alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.trial.echo import EchoForm
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.host import HostFacts
+from gatemark.trial.host import HoldUp, HostFacts
+from gatemark.trial.loss import LOSS_SLICES
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
+
+DRAINS = 10
+"""A full queue is emptied in so many times the time in which it fills, by a gateway that carries a tenth more."""
 
 
 class Suspicion(Facts):
@@ -51,15 +56,19 @@ def suspect(
     None as well where the host cannot be read (`host` is None) or does not say who had the gateway's CPUs, where the
     gateway has to lose frames, and where it did not fail by lost frames.
 
-    A hold-up excuses the frames that were due while it lasted, and no others: a gateway that keeps up with its load
-    catches up afterwards. If the trial had failed with those frames delivered too, it has failed.
+    A hold-up excuses as many frames as were due while it lasted, and no others: a gateway that keeps up with its load
+    catches up afterwards. If the trial had failed with those frames delivered too, it has failed. Where the host was
+    watched, each hold-up stands alone. One in which no queue fills excuses nothing, however many there are; a longer
+    one excuses the losses of its own moment.
     """
     if host is None or not host.sees_work or form.expects_loss or judge(report, loss_tolerance).passed:
         return None
-    rates = (_frames_per_second(direction, form) for direction in report.directions)
-    filled_ns = host.fills_ns(sum(rates))
-    if host.held_up_ns > (filled_ns if policy.held_up_max_ns is None else policy.held_up_max_ns):
-        return _of_the_readings(report, host, loss_tolerance, form)
+    filled_ns = host.fills_ns(sum(_frames_per_second(direction, form) for direction in report.directions))
+    held_up = _long_ones(host, filled_ns if policy.held_up_max_ns is None else policy.held_up_max_ns)
+    if held_up is not None:
+        if not judge(_excused(report, held_up, filled_ns, form), loss_tolerance).passed:
+            return None
+        return Suspicion(reason=f"{held_up.words}, and no more frames were lost than were due meanwhile")
     return _of_the_pattern(report) if policy.asks_for_pattern else None
 
 
@@ -76,35 +85,55 @@ def suspect_echo(
         return None
     missing = sum(counts.lost + counts.late for _, _, counts in report.counts())
     rate = steady.requests * NANOSECONDS_PER_SECOND // steady.lasted_ns
-    allowed_ns = host.fills_ns(rate) if policy.held_up_max_ns is None else policy.held_up_max_ns
+    held_up = _long_ones(host, host.fills_ns(rate) if policy.held_up_max_ns is None else policy.held_up_max_ns)
     under_way = echo.outstanding_max if echo.is_closed_loop else 0
-    if not missing or host.held_up_ns <= allowed_ns or missing > frames_in(rate, host.held_up_ns) + 1 + under_way:
+    if not missing or held_up is None or missing > frames_in(rate, held_up.lasted_ns) + 1 + under_way:
         return None
-    return Suspicion(
-        reason=f"the gateway's CPUs were held up ({_held_up_words(host)}), and no more echo requests were lost or late"
-        " than were due meanwhile"
-    )
+    return Suspicion(reason=f"{held_up.words}, and no more echo requests were lost or late than were due meanwhile")
 
 
-def _held_up_words(host: HostFacts) -> str:
-    named = ((host.waited_ns, "by other programs"), (host.stolen_ns, "by the hypervisor"))
-    return ", ".join(f"{format_duration_ns(time_ns)} {words}" for time_ns, words in named if time_ns)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeldUp:
+    """For how long others held the gateway up, in hold-ups that are long enough to lose frames."""
+
+    words: str
+    moments: tuple[HoldUp, ...]
+    """Those of which it is known when they were."""
+    at_any_time_ns: int
+    """How long all others were together."""
+
+    @property
+    def lasted_ns(self) -> int:
+        return self.at_any_time_ns + sum(moment.held_up_ns for moment in self.moments)
 
 
-def _of_the_readings(
-    report: TrialReport, host: HostFacts, loss_tolerance: Fraction, form: TrialForm
-) -> Suspicion | None:
-    if not judge(_excused(report, host.held_up_ns, form), loss_tolerance).passed:
+def _long_ones(host: HostFacts, allowed_ns: int) -> _HeldUp | None:
+    """Return the hold-ups that lasted longer than what is allowed; None if none did."""
+    if host.hold_ups is None:
+        if host.held_up_ns <= allowed_ns:
+            return None
+        named = ((host.waited_ns, "by other programs"), (host.stolen_ns, "by the hypervisor"))
+        by_whom = ", ".join(f"{format_duration_ns(time_ns)} {words}" for time_ns, words in named if time_ns)
+        words = f"the gateway's CPUs were held up ({by_whom})"
+        return _HeldUp(words=words, moments=(), at_any_time_ns=host.held_up_ns)
+    moments = tuple(hold_up for hold_up in host.hold_ups if hold_up.held_up_ns > allowed_ns)
+    if not moments:
         return None
-    return Suspicion(
-        reason=f"the gateway's CPUs were held up ({_held_up_words(host)}), and no more frames were lost"
-        " than were due meanwhile"
-    )
+    longest = format_duration_ns(max(moment.held_up_ns for moment in moments))
+    when = f"{len(moments)} times, for up to {longest} each"
+    if len(moments) == 1:
+        when = f"once, at {format_duration_ns(max(0, moments[0].begin_ns))} for {longest}"
+    # Where all that are listed are that long, those for which the list has no room may be as well.
+    others_ns = host.other_hold_ups_ns if len(moments) == len(host.hold_ups) else 0
+    return _HeldUp(words=f"others had the gateway's CPUs {when}", moments=moments, at_any_time_ns=others_ns)
 
 
-def _excused(report: TrialReport, held_up_ns: int, form: TrialForm) -> TrialReport:
-    """Return the report with as many lost and late frames delivered, and connections established, as a time excuses."""
-    directions = tuple(_direction_excused(direction, held_up_ns, form) for direction in report.directions)
+def _excused(report: TrialReport, held_up: _HeldUp, filled_ns: int, form: TrialForm) -> TrialReport:
+    """Return the report with as many lost and late frames delivered, and connections established, as hold-ups excuse.
+
+    `filled_ns`: the time in which the gateway's queue fills.
+    """
+    directions = tuple(_direction_excused(direction, held_up, filled_ns, form) for direction in report.directions)
     connections = report.connections
     if connections is not None:
         before, after = (sum(way.foreground.received for way in ways) for ways in (report.directions, directions))
@@ -113,12 +142,18 @@ def _excused(report: TrialReport, held_up_ns: int, form: TrialForm) -> TrialRepo
     return report.model_copy(update={"directions": directions, "connections": connections})
 
 
-def _direction_excused(direction: DirectionResult, held_up_ns: int, form: TrialForm) -> DirectionResult:
-    left = frames_in(_frames_per_second(direction, form), held_up_ns) + 1
+def _direction_excused(
+    direction: DirectionResult, held_up: _HeldUp, filled_ns: int, form: TrialForm
+) -> DirectionResult:
+    rate = _frames_per_second(direction, form)
+    left = lost_left = frames_in(rate, held_up.lasted_ns) + 1
+    if held_up.moments and form.is_even:
+        lost_left = frames_in(rate, held_up.at_any_time_ns) + _lost_at(direction, held_up.moments, filled_ns)
     classes: dict[str, Counts] = {}
     for name, counts in direction.classes:
-        lost = min(counts.lost, left)
-        late = min(counts.late, left - lost)
+        lost = min(counts.lost, lost_left, left)
+        late = min(counts.late, left - lost)  # when late frames were due is not known
+        lost_left -= lost
         left -= lost + late
         delivered = {
             "received": counts.received + lost + late,
@@ -127,6 +162,58 @@ def _direction_excused(direction: DirectionResult, held_up_ns: int, form: TrialF
         }
         classes[name] = counts.model_copy(update=delivered)
     return direction.model_copy(update=classes)
+
+
+def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: int) -> int:
+    """Return how many frames were lost that were due in hold-ups and while the queue was emptied after each.
+
+    Of each moment at most as many as were due while it lasted. A frame that the Tester sent late was due earlier.
+    """
+    rate, places, excused = direction.frames_per_second, LossPlaces(direction), 0
+    spans: list[tuple[int, int, int]] = []
+    for moment in moments:
+        begin_ns, end_ns = moment.begin_ns - direction.lateness_max_ns, moment.end_ns + DRAINS * filled_ns
+        lasted_ns = moment.held_up_ns
+        if spans and begin_ns <= spans[-1][1]:  # what was lost in both counts once
+            begin_ns, before_ns, held_ns = spans.pop()
+            end_ns, lasted_ns = max(end_ns, before_ns), lasted_ns + held_ns
+        spans.append((begin_ns, end_ns, lasted_ns))
+    for begin_ns, end_ns, lasted_ns in spans:
+        first, end = (frames_in(rate, max(0, time_ns)) for time_ns in (begin_ns, end_ns))
+        excused += min(places.take(first, end + 1), frames_in(rate, lasted_ns) + 1)
+    return excused
+
+
+class LossPlaces:
+    """Where frames of a direction were lost: its longest runs of losses, and how many others in each hundredth.
+
+    Of the others it is not known where in their hundredth they are: they count for the first who asks for a part of it.
+    """
+
+    def __init__(self, direction: DirectionResult) -> None:
+        self._runs = direction.longest_loss_runs
+        self._frames = direction.intended
+        of_classes = [counts.loss.by_slice for _, counts in direction.classes]
+        self._others = [
+            max(0, sum(lost) - self._in_runs(self._begin_of(number), self._begin_of(number + 1)))
+            for number, lost in enumerate(zip(*of_classes, strict=True))
+        ]
+
+    def take(self, first: int, end: int) -> int:
+        """Return how many frames at most were lost from index `first` to before `end`."""
+        lost = self._in_runs(first, end)
+        for number, others in enumerate(self._others):
+            if self._begin_of(number) < end and first < self._begin_of(number + 1):
+                lost += others
+                self._others[number] = 0
+        return lost
+
+    def _begin_of(self, number: int) -> int:
+        """Return the first index of a hundredth."""
+        return -(-number * self._frames // LOSS_SLICES)
+
+    def _in_runs(self, first: int, end: int) -> int:
+        return sum(max(0, min(end, run.index + run.length) - max(first, run.index)) for run in self._runs)
 
 
 def _frames_per_second(direction: DirectionResult, form: TrialForm) -> int:
