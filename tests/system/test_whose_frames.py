@@ -102,6 +102,5 @@ def test_doctor_says_that_both_ports_are_in_one_broadcast_domain(tmp_path: Path,
         "the left port hears what the right port sends",
         "the right port hears what the left port sends",
     ][: len(domain)]
-    assert [(finding.check, finding.status) for finding in findings if finding not in domain] == [
-        ("gateway path, forward", "ok")
-    ]
+    (path,) = [finding for finding in findings if finding.check == "gateway path, forward"]
+    assert path.status == "ok"
