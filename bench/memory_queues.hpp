@@ -81,6 +81,7 @@ inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t fram
     return {.frame_count = frame_count,
             .schedule = pace::Schedule{{.frames_per_second = 1'000'000'000}, {}, 1'000'000'000},
             .mix = pace::Mix{1, 1},
+            .late = {~std::uint64_t{0}},
             .give_up_lateness = {~std::uint64_t{0}},
             .foreground = &stream};
 }

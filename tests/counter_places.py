@@ -18,6 +18,7 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "counts.identifications": "observations, if they repeat",
     "counts.distinct_identifications": "observations, if they repeat",
     "direction.longest_loss_runs": "why frames were lost",
+    "direction.late_bursts": "why a failure is suspect",
     "direction.direction": "table of trials",
     "direction.frames_per_second": "table of trials",
     "direction.lateness_max_ns": "table of trials",

@@ -31,6 +31,7 @@ from gatemark.trial.kinds import kind_of
 from gatemark.trial.loss import LossField
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
+from gatemark.trial.validity import Validity
 
 
 def read_document(folder: ResultFolder) -> ResultDocument:
@@ -147,7 +148,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
     """A record of the journal as the report shows it: repetitions and attempts counted from 1."""
     if record.report.cancelled:
         outcome = "cancelled"
-    elif not record.validity.valid or record.verdict is None:
+    elif record.tester_fell_short or record.verdict is None:
         outcome = "invalid"
     else:
         outcome = "passed" if record.verdict.passed else "failed"
@@ -171,7 +172,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
         frames_per_second=order.step.frames_per_second,
         duration_ns=kind.sending_ns(record),
         outcome=outcome,
-        validity=record.validity,
+        validity=Validity(valid=False, reasons=record.reasons) if record.tester_fell_short else record.validity,
         reasons=record.reasons,
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
         losses=tuple((cause, _field_of(record.report, cause)) for cause in record.causes),

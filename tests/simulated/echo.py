@@ -146,6 +146,7 @@ def _direction(body: Mapping[str, Any], echoes: _Echoes, way: str) -> dict[str, 
         "lateness_histogram": [],
         "refused": 0,
         "longest_loss_runs": [],
+        "late_bursts": [],
         "foreground": _counts(offered=offered, received=received, late=late, lost=offered - received - late),
         "background": _counts(),
     }

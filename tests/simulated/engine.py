@@ -271,6 +271,7 @@ class SimulatedEngine:
             "lateness_histogram": [{"below_ns": 1_000_000, "bursts": intended}],
             "refused": 0,
             "longest_loss_runs": [],
+            "late_bursts": [],
             "foreground": counts[0],
             "background": counts[1],
         }

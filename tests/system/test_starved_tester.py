@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests.journals import read_journal
-from tests.system.machine import Ended, gatemark, missing
+from tests.system.beds import netns_campaign, open_bed
+from tests.system.machine import Ended, gatemark, missing, nothing_compared
 
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import DirectionResult, TrialReport
 
 MISSING = missing("taskset", "chrt")
 pytestmark = [
@@ -23,6 +24,8 @@ pytestmark = [
     pytest.mark.alone,
 ]
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
+MISSING_FOR_POLICER = missing("ip", "ethtool", "setpriv", "nft", root=True)
+TRIALS = 5
 
 BUSY_PROCESSES = 4
 SPIN = "while True: pass"
@@ -76,6 +79,19 @@ search_duration = "100ms"
 """
 
 
+STALLS = """
+import time
+while True:
+    until = time.monotonic() + 0.0025
+    while time.monotonic() < until:
+        pass
+    time.sleep(0.14)
+"""
+POLICED = "limit rate over 14794/second burst 20 packets drop"
+"""A token bucket that holds 1.4 ms of its rate."""
+POLICED_LOAD = 14_000
+
+
 @contextlib.contextmanager
 def busy(core: int) -> Iterator[None]:
     """Load a CPU so that the Tester's worker is kept from it for milliseconds.
@@ -91,6 +107,19 @@ def busy(core: int) -> Iterator[None]:
         for process in spinning:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def stalls(core: int) -> Iterator[None]:
+    """Keep the Tester's worker from its CPU for 2.5 ms about seven times a second."""
+    process = subprocess.Popen([sys.executable, "-c", STALLS], stdin=subprocess.DEVNULL)
+    try:
+        os.sched_setaffinity(process.pid, {core})
+        os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(50))
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def run_campaign(tmp_path: Path, text: str) -> tuple[Ended, tuple[TrialRecord, ...]]:
@@ -159,3 +188,31 @@ def test_router_measured_by_a_starved_tester_is_not_blamed(tmp_path: Path, endur
             ended, trials = run_campaign(folder, text + search)
         assert any(not trial.validity.valid for trial in trials)
         assert_the_gateway_is_not_blamed(ended, trials)
+
+
+def is_behind_a_late_burst(index: int, way: DirectionResult) -> bool:
+    return any(burst.index <= index < burst.index + burst.frames for burst in way.late_bursts)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_POLICER), reason=f"needs {', '.join(MISSING_FOR_POLICER)}")
+def test_what_a_policer_loses_behind_late_bursts_is_the_testers() -> None:
+    """The load is below the policer's rate: it loses what was sent at once, because it became due during a stall."""
+    campaign = netns_campaign(
+        "linux-router4",
+        traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": 64}},
+        validity={"retries": 0, "lateness_max": "5ms"},
+    )
+    with open_bed(campaign) as bed, bed.rules(POLICED, hook="forward"), stalls(bed.bed.tester_cores[0]):
+        records = [bed.trial(frames_per_second=POLICED_LOAD, duration_ns=10**9) for _ in range(TRIALS)]
+    compared = 0
+    for record in records:
+        if record.verdict is None or record.verdict.passed:
+            continue
+        (way,) = record.report.directions
+        assert all(burst.lateness_ns <= way.lateness_max_ns for burst in way.late_bursts)
+        if all(is_behind_a_late_burst(run.index, way) for run in way.longest_loss_runs):
+            assert record.suspicion is not None and record.suspicion.whose == "Tester", record.suspicion
+            assert "that the Tester sent" in record.suspicion.reason and not record.is_decisive
+            compared += 1
+    if not compared:
+        nothing_compared("no valid trial lost frames behind late bursts alone")

@@ -22,7 +22,7 @@ from gatemark.errors import EngineError, ResultError
 from gatemark.results.run import RunResult
 from gatemark.trial.loss import DeadRange, LossAges, LossCount, LossField, LossOfValue, LossRun, LossTable
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import DirectionResult, EstablishedConnections
+from gatemark.trial.report import DirectionResult, EstablishedConnections, LateBurst
 
 THREE = EstablishedConnections(phase="establish", count=3, established=3)
 DEVICE = SimulatedDevice(capacity_forward=40_000)
@@ -79,6 +79,9 @@ LIES = {
     "are accounted for": lambda record: with_counts(record, lost=first(record).foreground.lost + 1),
     "frames were lost, and 99999999 in runs": lambda record: with_direction(
         record, longest_loss_runs=(LossRun(index=0, length=99_999_999),)
+    ),
+    "intended, and later ones left late": lambda record: with_direction(
+        record, late_bursts=(LateBurst(index=99_999_999, frames=1, lateness_ns=1),)
     ),
     "by queues": lambda record: with_counts(
         record, received=first(record).foreground.received - 1, late=first(record).foreground.late + 1

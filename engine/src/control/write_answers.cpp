@@ -108,6 +108,14 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
     return json;
 }
 
+Json late_bursts_json(const std::vector<trial::LateBurst>& bursts) {
+    Json json = Json::array();
+    for (const trial::LateBurst& burst : bursts) {
+        json.push_back({{"index", burst.index}, {"frames", burst.frames}, {"lateness_ns", burst.lateness.count()}});
+    }
+    return json;
+}
+
 Json direction_json(const trial::DirectionReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json histogram = Json::array();
     // Lateness below 64 ticks, about 30 ns, is within the precision of the clock readings.
@@ -129,6 +137,7 @@ Json direction_json(const trial::DirectionReport& report, bool with_histograms, 
             {"lateness_histogram", histogram},
             {"refused", report.refused},
             {"longest_loss_runs", runs_json(report.longest_loss_runs)},
+            {"late_bursts", late_bursts_json(report.late_bursts)},
             {"foreground", class_json(report.foreground, with_histograms, scale)},
             {"background", class_json(report.background, with_histograms, scale)}};
 }

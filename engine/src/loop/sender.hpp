@@ -22,6 +22,7 @@ struct SenderPlan {
     std::uint64_t first = 0, stride = 1;  ///< this sender takes frames first, first + stride, ...
     pace::Schedule schedule;
     pace::Mix mix;
+    pace::Ticks late{};  ///< a burst that is later than this is kept; no more than `give_up_lateness`
     pace::Ticks give_up_lateness{};
     const frame::Stream* foreground = nullptr;  ///< absent if the mix has none
     const frame::Stream* background = nullptr;
@@ -180,9 +181,20 @@ private:
         if (sent_ != ready_) {
             ++counts_.refused;
         }
-        if (sent_ == ready_ && left_ == 0) {
+        const bool is_last = sent_ == ready_ && left_ == 0;
+        if (lateness > plan_.late) [[unlikely]] {
+            keep_late(lateness, accepted, is_last);
+        }
+        if (is_last) {
             stop();
-        } else {
+        }
+    }
+
+    [[gnu::noinline]] void keep_late(pace::Ticks lateness, std::size_t accepted, bool is_last) noexcept {
+        if (accepted != 0) {
+            counts_.late_bursts.add({counts_.offered_end - accepted * plan_.stride, counts_.offered_end, lateness});
+        }
+        if (!is_last) {
             give_up_if_hopeless(lateness);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "loop/task.hpp"
 #include "pace/clock.hpp"
+#include "record/late_bursts.hpp"
 #include "record/lateness.hpp"
 
 #include <atomic>
@@ -17,6 +18,7 @@ struct SendCounts {
     pace::Ticks last_handover{};                                   ///< when the last burst was handed to the port
     bool gave_up = false;
     record::LatenessHistogram lateness;
+    record::LateBursts late_bursts;
 };
 
 /// What the control thread sees of any sender. Counts are relaxed atomics while the worker runs.

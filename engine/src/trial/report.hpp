@@ -27,6 +27,12 @@ struct ClassReport {
     std::optional<record::TagFacts> tags;
 };
 
+/// Frames that left at once because the Tester was late.
+struct LateBurst {
+    std::uint64_t index = 0, frames = 0;  ///< the first one; with several queues others' frames are among them
+    std::chrono::nanoseconds lateness{};  ///< of the first one
+};
+
 struct DirectionReport {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 0;
@@ -35,6 +41,7 @@ struct DirectionReport {
     std::uint64_t refused = 0;
     record::LatenessHistogram lateness;  ///< in ticks
     std::vector<record::LossFacts::Run> longest_loss_runs;
+    std::vector<LateBurst> late_bursts;  ///< where frames were lost
     ClassReport foreground, background;
 };
 

@@ -5,6 +5,7 @@
 #include "record/loss_ages.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace gatemark::trial {
 
@@ -22,6 +23,8 @@ constexpr auto start_delay = 2ms;
 /// before. Each check takes time from a CPU that the gateway may be working on, which shows in the
 /// 99th percentile of the delays of a gateway in a namespace.
 constexpr auto look_interval = 2ms, long_look_interval = 100ms;
+/// Bursts that were later than this are kept: no queue is shorter than what became due meanwhile.
+constexpr auto late = 50us;
 /// Learning frames are sent for at most this many hosts per family; more would overflow a gateway's
 /// neighbour table.
 constexpr std::uint64_t taught_hosts_max = 4096;
@@ -188,6 +191,7 @@ void TrialRun::make_senders(pace::Ticks start) {
                 .stride = queues.size(),
                 .schedule = pace::Schedule{direction.load(parts_.scale), start, parts_.scale.ticks_per_second(), queue, queues.size()},
                 .mix = direction.mix,
+                .late = parts_.scale.ticks(std::min<std::chrono::nanoseconds>(late, request_.give_up_lateness)),
                 .give_up_lateness = parts_.scale.ticks(request_.give_up_lateness),
                 .foreground = direction.foreground ? &*direction.foreground : nullptr,
                 .background = direction.background ? &*direction.background : nullptr,
@@ -444,12 +448,28 @@ void TrialRun::explain_losses(DirectionReport& report, const DirectionPlan& plan
     }
     const record::ArrivalBitmap& arrivals = parts_.memory(plan.direction).arrivals;
     report.longest_loss_runs = record::find_longest_runs(arrivals, offered_end);
+    report.late_bursts = late_bursts(plan.direction);
     auto tables = record::tabulate_losses(arrivals, plan.mix, offered_end, classes);
     report.foreground.loss_table = std::move(tables[0]);
     if (report.foreground.loss_table && plan_.connections && plan_.connections->phase == state::Phase::use && parts_.connections.pace) {
         report.foreground.loss_table->ages = loss_ages(plan);
     }
     report.background.loss_table = std::move(tables[1]);
+}
+
+std::vector<LateBurst> TrialRun::late_bursts(Direction direction) const {
+    std::vector<LateBurst> bursts;
+    for (const PlacedSender& placed : senders_) {
+        if (placed.direction == direction) {
+            for (const auto& burst : placed.sender->counts().late_bursts.catch_ups()) {
+                bursts.push_back({burst.index, burst.end - burst.index, parts_.scale.time(burst.lateness)});
+            }
+        }
+    }
+    std::ranges::sort(bursts, std::greater{}, &LateBurst::lateness);
+    bursts.resize(std::min(bursts.size(), record::LateBursts::kept));
+    std::ranges::sort(bursts, {}, &LateBurst::index);
+    return bursts;
 }
 
 std::optional<record::LossTable::Ages> TrialRun::loss_ages(const DirectionPlan& plan) const {

@@ -75,6 +75,8 @@ private:
     [[nodiscard]] std::vector<std::uint64_t> offered_ends(Direction direction) const;
     /// Which frames were lost, by what they differ by, and when; nothing without losses.
     void explain_losses(DirectionReport& report, const DirectionPlan& plan, std::span<const std::uint64_t> offered_end) const;
+    /// The latest catch-ups of all senders of a direction, by index.
+    [[nodiscard]] std::vector<LateBurst> late_bursts(Direction direction) const;
     /// For how long the connections of lost frames had been silent; `plan` is of their direction.
     [[nodiscard]] std::optional<record::LossTable::Ages> loss_ages(const DirectionPlan& plan) const;
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;

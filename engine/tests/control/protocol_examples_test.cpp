@@ -130,6 +130,7 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
     field.bits.emplace_back();
     table.ages.emplace();
     report.directions[0].longest_loss_runs.push_back({1, 1});
+    report.directions[0].late_bursts.push_back({1, 1, {}});
     report.phases.push_back({"settle", {}});
     report.kept_frames.push_back({});
     Json written = to_json(report, pace::TickScale{1'000'000'000});

@@ -26,6 +26,7 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     direction.foreground.counts.faults[static_cast<std::size_t>(frame::Fault::hop_limit)] = 2;
     direction.foreground.loss.first_runs = {{5, 4}};
     direction.longest_loss_runs = {{5, 4}};
+    direction.late_bursts = {{3, 7, 2100us}};
     direction.foreground.loss_table =
         record::LossTable{.examined = {4, 96},
                           .fields = {{.field = record::LossField::index_residue,
@@ -66,6 +67,7 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
                               "ranges":[{"first":"7","last":"8","values":2,"lost":3}],"bits":[{"lost":1,"arrived":2}]}],
                               "ages":{"silent_ns":5000,"lost":4,"arrived":90,"older":{"lost":3,"arrived":1}}})"));
     EXPECT_EQ(written["longest_loss_runs"], Json::parse(R"([{"index":5,"length":4}])"));
+    EXPECT_EQ(written["late_bursts"], Json::parse(R"([{"index":3,"frames":7,"lateness_ns":2100000}])"));
     EXPECT_EQ(written["background"]["intended"], 0);
     EXPECT_EQ(json["ports"]["right"]["foreign"]["icmp"], Json::parse(R"({"icmpv6 1/3":17,"icmpv4 3/13":2})"));
     EXPECT_EQ(json["ports"]["left"]["peer_queue_drops"], 8);

@@ -255,6 +255,31 @@ TEST_F(SenderTest, CatchesUpInBurstsOf32AndReportsItsLateness) {
     EXPECT_EQ(sender.counts().lateness.bursts(19), 4U);  // 2^18 <= lateness < 2^19
 }
 
+TEST_F(SenderTest, KeepsEachCatchUpThatWasLateAndNoOrdinaryBurst) {
+    SenderPlan work = plan(1000);
+    work.late = {50'000};
+    MemorySender sender{work, queue_, clock_};
+    const auto poll_until = [&](std::uint64_t ticks) {
+        clock_.ticks = ticks;
+        while (sender.poll()) {}
+    };
+    const auto poll_on_time = [&](std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t frame = first; frame <= last; ++frame) {
+            poll_until(due_of(frame));
+        }
+    };
+    poll_on_time(0, 9);
+    poll_until(due_of(500));
+    poll_on_time(501, 510);
+    poll_until(due_of(511) + 50'000);  // no later than what is not kept
+    EXPECT_EQ(sender.counts().offered_end, 862U);
+    const auto kept = sender.counts().late_bursts.catch_ups();
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].index, 10U);
+    EXPECT_EQ(kept[0].end, 170U) << "the bursts behind it were less late";
+    EXPECT_EQ(kept[0].lateness.value, due_of(500) - due_of(10));
+}
+
 TEST_F(SenderTest, GivesUpWhenHopelesslyLateAndReportsWhatItOffered) {
     SenderPlan work = plan(1000);
     work.give_up_lateness = {10'000};

@@ -54,8 +54,8 @@ class TrialTally:
     def add(self, trial: TrialRecord) -> None:
         """Count a trial, valid or not."""
         self.trials += 1
-        self.invalid += not trial.validity.valid
-        self.suspect += trial.suspicion is not None
+        self.invalid += trial.tester_fell_short
+        self.suspect += _is_suspect(trial)
         self._open.add(trial)
         self._host.add(trial)
         self._causes.add(trial)
@@ -192,7 +192,12 @@ class _OpenLoads:
 def _is_of_the_host(trial: TrialRecord) -> bool:
     """Whether a trial decides nothing for the host: its failure is suspect, or that of its last test phase 1."""
     attempts = () if trial.connections is None else trial.connections.phase_one
-    return trial.suspicion is not None or (bool(attempts) and attempts[-1].suspicion is not None)
+    return _is_suspect(trial) or (bool(attempts) and _is_suspect(attempts[-1]))
+
+
+def _is_suspect(trial: TrialRecord | PhaseOne) -> bool:
+    """Whether the gateway's host may be what failed."""
+    return trial.suspicion is not None and trial.suspicion.whose == "host"
 
 
 class _PhaseOneTally:

@@ -121,7 +121,7 @@ class ProgressState:
             case TrialFinished():
                 self.bounds = event.bounds
                 self.trials_made += not event.replayed
-                self.invalid += not event.record.validity.valid
+                self.invalid += event.record.tester_fell_short
                 self.lines.append(trial_line(event))
             case RepetitionFinished():
                 self.repetitions_done += 1

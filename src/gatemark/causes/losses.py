@@ -10,7 +10,7 @@ from gatemark.trial.cause import Cause, CauseName, TrafficClass
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import queue_counts
-from gatemark.trial.loss import LossCount, LossField, LossFieldName, LossTable
+from gatemark.trial.loss import LossCount, LossField, LossFieldName, LossTable, chance_inside
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
@@ -142,16 +142,10 @@ def chance_of(lost: int, explained: int, share: float, choices: float) -> float:
     """Return the natural logarithm of an upper bound of a chance, at most 0.
 
     It is the chance that, of `lost` frames drawn without regard to anything, at least `explained` are among some
-    `share` of those offered, where that share may be chosen afterwards in exp(`choices`) ways: Chernoff's bound
-    (Hoeffding 1963, theorems 1 and 4) times the number of ways, and times what else is tried of a trial.
+    `share` of those offered, where that share may be chosen afterwards in exp(`choices`) ways: `chance_inside` times
+    the number of ways, and times what else is tried of a trial.
     """
-    if not lost or not 0 < share < 1 or explained / lost <= share:
-        return 0.0
-    ratio = explained / lost
-    divergence = ratio * math.log(ratio / share)
-    if ratio < 1:
-        divergence += (1 - ratio) * math.log((1 - ratio) / (1 - share))
-    return min(0.0, choices + math.log(TRIED) - lost * divergence)
+    return min(0.0, choices + math.log(TRIED) + chance_inside(lost, explained, share))
 
 
 def is_claimed(lost: int, explained: int, chance: float) -> bool:

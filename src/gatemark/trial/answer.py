@@ -178,6 +178,8 @@ def _differing_sums(report: TrialReport) -> Iterator[str]:
         in_runs, lost = sum(run.length for run in way.longest_loss_runs), sum(counts.lost for _, counts in way.classes)
         if in_runs > lost:
             yield f"{way.direction}: {lost} frames were lost, and {in_runs} in runs"
+        if any(burst.index + burst.frames > way.intended for burst in way.late_bursts):
+            yield f"{way.direction}: {way.intended} frames were intended, and later ones left late"
 
 
 def _adds_up(table: LossTable, counts: Counts) -> bool:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from gatemark.trial.facts import Counter, Facts, Natural
 
 LOSS_SLICES = 100
 """Parts of a trial in which losses are counted."""
+
+
+def chance_inside(drawn: int, inside: int, share: float) -> float:
+    """Return the natural logarithm of an upper bound of a chance, at most 0 (Chernoff; Hoeffding 1963, theorems 1, 4).
+
+    It is the chance that, of so many things drawn without regard to anything, at least `inside` are in a share of all.
+    """
+    if not drawn or not 0 < share < 1 or inside / drawn <= share:
+        return 0.0
+    ratio = inside / drawn
+    divergence = ratio * math.log(ratio / share)
+    if ratio < 1:
+        divergence += (1 - ratio) * math.log((1 - ratio) / (1 - share))
+    return -drawn * divergence
 
 
 class LossRun(Facts):

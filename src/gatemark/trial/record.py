@@ -174,6 +174,12 @@ class TrialRecord(Facts):
         return self.verdict.reasons if self.suspicion is None else (self.suspicion.reason,)
 
     @property
+    def tester_fell_short(self) -> bool:
+        """Whether it says nothing about the gateway by the Tester's fault: it is invalid, or it failed by frames behind
+        bursts that the Tester sent late."""
+        return not self.validity.valid or (self.suspicion is not None and self.suspicion.whose == "Tester")
+
+    @property
     def is_decisive(self) -> bool:
         """Whether it says something about the gateway: the trial is valid, and if it failed, that is not suspect."""
         return self.verdict is not None and self.suspicion is None

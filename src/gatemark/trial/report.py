@@ -118,6 +118,17 @@ class LatenessBucket(Facts):
     """Bursts that are in no earlier bucket."""
 
 
+class LateBurst(Facts):
+    """Frames that left at once, because the Tester had been kept from sending them."""
+
+    index: Natural
+    """Index of the first of them in its direction, from 0."""
+    frames: Natural
+    """Number of frames; with several queues, frames of the others are among them."""
+    lateness_ns: Natural
+    """Actual minus planned time of the first one."""
+
+
 class DirectionResult(Facts):
     """What the Tester did and observed in one direction of one trial."""
 
@@ -139,6 +150,9 @@ class DirectionResult(Facts):
     """How often the port took fewer frames than it was given; they were offered again."""
     longest_loss_runs: tuple[LossRun, ...] = ()
     """Longest series of successive frames that were all lost, of whatever class: up to 64, by index."""
+    late_bursts: tuple[LateBurst, ...] = ()
+    """Where frames were lost: the up to 32 latest times at which the Tester was more than 50 us late and caught up, by
+    index. Empty in journals of before protocol 15."""
     foreground: Counts
     """Counts of the foreground (RFC 8219 section 5.3)."""
     background: Counts

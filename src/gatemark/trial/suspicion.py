@@ -1,4 +1,4 @@
-"""May the failure of a trial be the fault of the gateway's host? Asked of failed trials only. Pure.
+"""May the failure of a trial be the fault of the gateway's host, or of the Tester? Asked of failed trials only. Pure.
 
 A gateway on a machine that others use as well, or that is a guest on another one, is kept from its work now and then.
 Frames that arrive meanwhile fill its queue and are lost: a loss of the host, which a search would take for the limit of
@@ -11,25 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from gatemark.trial.echo import EchoForm
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HoldUp, HostFacts
-from gatemark.trial.loss import LOSS_SLICES
-from gatemark.trial.report import Counts, DirectionResult, TrialReport
+from gatemark.trial.late_bursts import behind_late_bursts
+from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, with_delivered
+from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
-DRAINS = 10
-"""A full queue is emptied in so many times the time in which it fills, by a gateway that carries a tenth more."""
-
 
 class Suspicion(Facts):
-    """Why the failure of a trial may be that of the gateway's host."""
+    """Why the failure of a trial may not be the gateway's."""
 
     reason: str
     """A sentence with numbers."""
+    whose: Literal["host", "Tester"] = "host"
+    """Whose fault it may be instead. The Tester's: it did its job, but frames that it sent late, at once, were lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +54,19 @@ def suspect(
 ) -> Suspicion | None:
     """Return why a valid trial that failed is suspect; None if its failure is the gateway's.
 
-    None as well where the host cannot be read (`host` is None) or does not say who had the gateway's CPUs, where the
-    gateway has to lose frames, and where it did not fail by lost frames.
+    None as well where the gateway has to lose frames, and where it did not fail by lost frames. Where the host cannot
+    be read (`host` is None) or does not say who had the gateway's CPUs, only the Tester is asked.
 
     A hold-up excuses as many frames as were due while it lasted, and no others: a gateway that keeps up with its load
     catches up afterwards. If the trial had failed with those frames delivered too, it has failed. Where the host was
     watched, each hold-up stands alone. One in which no queue fills excuses nothing, however many there are; a longer
     one excuses the losses of its own moment.
     """
-    if host is None or not host.sees_work or form.expects_loss or judge(report, loss_tolerance).passed:
+    if form.expects_loss or judge(report, loss_tolerance).passed:
+        return None
+    if (behind := behind_late_bursts(report, loss_tolerance, form)) is not None:
+        return Suspicion(reason=behind, whose="Tester")
+    if host is None or not host.sees_work:
         return None
     filled_ns = host.fills_ns(sum(_frames_per_second(direction, form) for direction in report.directions))
     held_up = _long_ones(host, filled_ns if policy.held_up_max_ns is None else policy.held_up_max_ns)
@@ -133,35 +138,15 @@ def _excused(report: TrialReport, held_up: _HeldUp, filled_ns: int, form: TrialF
 
     `filled_ns`: the time in which the gateway's queue fills.
     """
-    directions = tuple(_direction_excused(direction, held_up, filled_ns, form) for direction in report.directions)
-    connections = report.connections
-    if connections is not None:
-        before, after = (sum(way.foreground.received for way in ways) for ways in (report.directions, directions))
-        established = min(connections.count, connections.established + after - before)
-        connections = connections.model_copy(update={"established": established})
-    return report.model_copy(update={"directions": directions, "connections": connections})
-
-
-def _direction_excused(
-    direction: DirectionResult, held_up: _HeldUp, filled_ns: int, form: TrialForm
-) -> DirectionResult:
-    rate = _frames_per_second(direction, form)
-    left = lost_left = frames_in(rate, held_up.lasted_ns) + 1
-    if held_up.moments and form.is_even:
-        lost_left = frames_in(rate, held_up.at_any_time_ns) + _lost_at(direction, held_up.moments, filled_ns)
-    classes: dict[str, Counts] = {}
-    for name, counts in direction.classes:
-        lost = min(counts.lost, lost_left, left)
-        late = min(counts.late, left - lost)  # when late frames were due is not known
-        lost_left -= lost
-        left -= lost + late
-        delivered = {
-            "received": counts.received + lost + late,
-            "lost": counts.lost - lost,
-            "late": counts.late - late,
-        }
-        classes[name] = counts.model_copy(update=delivered)
-    return direction.model_copy(update=classes)
+    excused: dict[str, Missing] = {}
+    for direction in report.directions:
+        rate = _frames_per_second(direction, form)
+        all_due = lost = frames_in(rate, held_up.lasted_ns) + 1
+        if held_up.moments and form.is_even:
+            lost = frames_in(rate, held_up.at_any_time_ns) + _lost_at(direction, held_up.moments, filled_ns)
+        # When late frames were due is not known.
+        excused[direction.direction] = Missing(lost=lost, lost_or_late=all_due)
+    return with_delivered(report, excused)
 
 
 def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: int) -> int:
@@ -182,38 +167,6 @@ def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: i
         first, end = (frames_in(rate, max(0, time_ns)) for time_ns in (begin_ns, end_ns))
         excused += min(places.take(first, end + 1), frames_in(rate, lasted_ns) + 1)
     return excused
-
-
-class LossPlaces:
-    """Where frames of a direction were lost: its longest runs of losses, and how many others in each hundredth.
-
-    Of the others it is not known where in their hundredth they are: they count for the first who asks for a part of it.
-    """
-
-    def __init__(self, direction: DirectionResult) -> None:
-        self._runs = direction.longest_loss_runs
-        self._frames = direction.intended
-        of_classes = [counts.loss.by_slice for _, counts in direction.classes]
-        self._others = [
-            max(0, sum(lost) - self._in_runs(self._begin_of(number), self._begin_of(number + 1)))
-            for number, lost in enumerate(zip(*of_classes, strict=True))
-        ]
-
-    def take(self, first: int, end: int) -> int:
-        """Return how many frames at most were lost from index `first` to before `end`."""
-        lost = self._in_runs(first, end)
-        for number, others in enumerate(self._others):
-            if self._begin_of(number) < end and first < self._begin_of(number + 1):
-                lost += others
-                self._others[number] = 0
-        return lost
-
-    def _begin_of(self, number: int) -> int:
-        """Return the first index of a hundredth."""
-        return -(-number * self._frames // LOSS_SLICES)
-
-    def _in_runs(self, first: int, end: int) -> int:
-        return sum(max(0, min(end, run.index + run.length) - max(first, run.index)) for run in self._runs)
 
 
 def _frames_per_second(direction: DirectionResult, form: TrialForm) -> int:

@@ -1,0 +1,114 @@
+"""Losses directly behind bursts that the Tester sent late. Pure.
+
+What became due while the Tester was kept from sending leaves at once. A short queue of the gateway holds the load, and
+may not hold that.
+
+Rule: the trial had passed without the frames that were lost among those of catch-ups, or else before the queue that
+these filled is empty again; of each catch-up as many at most as it has. Error: runs of losses that lie anywhere in the
+trial lie so by chance in at most one of twenty trials (`trial.loss.chance_inside`, in the direction that says most).
+Such a trial is made again, so a gateway is excused by chance only if that befalls each attempt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gatemark.trial.form import TrialForm
+from gatemark.trial.loss import chance_inside
+from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, with_delivered
+from gatemark.trial.report import DirectionResult, TrialReport
+from gatemark.trial.verdict import judge
+from gatemark.units import format_duration_ns, frames_in
+
+CHANCE_MAX = 0.05
+WIDTHS = (0, DRAINS)
+"""How long after a catch-up losses are looked for, in multiples of its lateness."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """The frames of one or several catch-ups, and of the time in which their queue is emptied."""
+
+    first: int
+    end: int
+    frames: int
+    bursts: int
+    lateness_ns: int
+    """Of the latest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Behind:
+    """What a direction lost behind late bursts."""
+
+    lost: int
+    bursts: int
+    lateness_ns: int
+    chance: float
+    """Natural logarithm, that runs of losses lie there whatever the Tester did."""
+
+
+def behind_late_bursts(report: TrialReport, loss_tolerance: Fraction, form: TrialForm) -> str | None:
+    """Return that what made a trial fail was lost behind late bursts, as a sentence; None if it was not."""
+    widths = WIDTHS if form.is_even else WIDTHS[:1]
+    for width in widths:
+        behind: dict[str, _Behind] = {
+            way.direction: _behind(way, width) for way in report.directions if way.late_bursts
+        }
+        losing = {direction: part for direction, part in behind.items() if part.lost}
+        excused = {direction: Missing(lost=part.lost, lost_or_late=part.lost) for direction, part in losing.items()}
+        if not losing or not judge(with_delivered(report, excused), loss_tolerance).passed:
+            continue
+        if min(part.chance for part in losing.values()) + math.log(len(widths)) <= math.log(CHANCE_MAX):
+            return _sentence(report.lost_count, list(losing.values()))
+    return None
+
+
+def _behind(way: DirectionResult, width: int) -> _Behind:
+    places, runs = LossPlaces(way), way.longest_loss_runs
+    lost = bursts = lateness_ns = covered = inside = 0
+    for span in _spans(way, width):
+        covered += min(span.end, way.intended) - span.first
+        inside += sum(1 for run in runs if span.first <= run.index < span.end)
+        if there := min(places.take(span.first, span.end), span.frames):
+            lost += there
+            bursts += span.bursts
+            lateness_ns = max(lateness_ns, span.lateness_ns)
+    chance = chance_inside(len(runs), inside, covered / way.intended)
+    return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance)
+
+
+def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
+    """Yield what belongs to the late bursts of a direction; those that share frames are one."""
+    last: _Span | None = None
+    for burst in way.late_bursts:
+        end = burst.index + burst.frames + width * frames_in(way.frames_per_second, burst.lateness_ns)
+        span = _Span(first=burst.index, end=end, frames=burst.frames, bursts=1, lateness_ns=burst.lateness_ns)
+        if last is not None and burst.index < last.end:
+            span = _Span(
+                first=last.first,
+                end=max(end, last.end),
+                frames=last.frames + burst.frames,
+                bursts=last.bursts + 1,
+                lateness_ns=max(last.lateness_ns, burst.lateness_ns),
+            )
+        elif last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
+def _sentence(of_all: int, losing: Sequence[_Behind]) -> str:
+    lost = sum(part.lost for part in losing)
+    bursts, late = sum(part.bursts for part in losing), format_duration_ns(max(part.lateness_ns for part in losing))
+    frames = f"all {of_all:,} lost frames" if lost == of_all else f"{lost:,} of {of_all:,} lost frames"
+    if of_all == 1:
+        frames = "the only lost frame"
+    follow = "follows" if of_all == 1 else "follow"
+    if bursts == 1:
+        return f"{frames} {follow} a burst that the Tester sent {late} late"
+    return f"{frames} {follow} {bursts} bursts that the Tester sent up to {late} late"
