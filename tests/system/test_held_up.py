@@ -25,6 +25,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
+from gatemark.dut.gateway_host import threads_of
 from gatemark.dut.steering import usable_cpus
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -165,8 +166,8 @@ def stands_still(bed: OpenBed) -> Iterator[None]:
     def stop() -> None:
         while not ended.wait(STANDS_EVERY_S):
             for number, length_s in ((signal.SIGSTOP, STANDS_S), (signal.SIGCONT, 0)):
-                for process in bed.bed.gateway.pids():
-                    os.kill(process, number)
+                for thread_folder in threads_of(bed.bed.gateway.pids()):  # those that it has started too
+                    os.kill(int(thread_folder.name), number)
                 time.sleep(length_s)
 
     thread = threading.Thread(target=stop)
