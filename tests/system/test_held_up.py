@@ -47,6 +47,8 @@ ATTEMPTS = 8
 STOPS_DURATION_NS = 4_000_000_000
 STANDS_S, STANDS_EVERY_S = 0.03, 1.3
 """The gateway stands still twice at least in such a trial: never in one run of losses, which looks like a hold-up."""
+CONTINUED = 20
+"""nsenter stops itself when it sees that the program in it was stopped, which may be after both were continued."""
 SLICES = """
 import time
 while True:
@@ -163,12 +165,16 @@ def stands_still(bed: OpenBed) -> Iterator[None]:
     """Let the gateway stop by itself now and then, its process that is."""
     ended = threading.Event()
 
+    def send(number: signal.Signals) -> None:
+        for thread_folder in threads_of(bed.bed.gateway.pids()):  # those that it has started too
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.kill(int(thread_folder.name), number)
+
     def stop() -> None:
         while not ended.wait(STANDS_EVERY_S):
-            for number, length_s in ((signal.SIGSTOP, STANDS_S), (signal.SIGCONT, 0)):
-                for thread_folder in threads_of(bed.bed.gateway.pids()):  # those that it has started too
-                    os.kill(int(thread_folder.name), number)
-                time.sleep(length_s)
+            send(signal.SIGSTOP)
+            time.sleep(STANDS_S)
+            send(signal.SIGCONT)
 
     thread = threading.Thread(target=stop)
     thread.start()
@@ -177,6 +183,9 @@ def stands_still(bed: OpenBed) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+        for _ in range(CONTINUED):
+            send(signal.SIGCONT)
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager
