@@ -2,6 +2,7 @@
 #include "fuzz/frame_queue.hpp"
 #include "fuzz/frames.hpp"
 #include "fuzz/holds.hpp"
+#include "fuzz/marks.hpp"
 #include "fuzz/reached.hpp"
 #include "golden/slow_packet.hpp"
 #include "loop/echo_client.hpp"
@@ -44,6 +45,7 @@ constexpr std::array echo_faults{Fault::destination_mac,
                                  Fault::traffic_class,
                                  Fault::dont_fragment,
                                  Fault::flow_label,
+                                 Fault::extension_headers,
                                  Fault::payload,
                                  Fault::index,
                                  Fault::mark,
@@ -280,10 +282,9 @@ void expect_correct(std::span<const std::byte> frame, const frame::Echo& echo, E
     const pace::Ticks sent{frame::signature::timestamp(mark)};
     const auto source = frame::public_source(frame, arrival, echo);
     holds(kind == EchoKind::reply || source.has_value() == (echo.pool() != nullptr), "a stateful gateway's source is of the pool");
-    const Bytes expected =
-        kind == EchoKind::request
-            ? test::expected_request(echo, {.index = index, .sent = sent, .source = source.value_or(frame::PublicSource{})})
-            : test::expected_reply(echo, index, sent.value);
+    Bytes expected = kind == EchoKind::request
+                         ? test::expected_request(echo, {.index = index, .sent = sent, .source = source.value_or(frame::PublicSource{})})
+                         : test::expected_reply(echo, index, sent.value);
     const frame::EchoFrame& shape = kind == EchoKind::request ? echo.expected_request() : echo.expected_reply();
     const frame::Layout& layout = shape.frame_template.layout;
     holds(frame.size() >= expected.size() && (frame.size() == expected.size() || frame.size() <= 64), "a correct message has its length");
@@ -291,6 +292,7 @@ void expect_correct(std::span<const std::byte> frame, const frame::Echo& echo, E
     if (kind == EchoKind::request && echo.gateway_edge() != nullptr) {
         holds(echo.gateway_edge()->has_identifier(source->identifier), "the identifier is one of the edge's set");
     }
+    expect_mark(frame, expected, layout, echo.stream(), {});
     std::vector<bool> free(expected.size());
     const auto leave_out = [&](std::size_t at, std::size_t bytes) {
         std::fill_n(free.begin() + static_cast<std::ptrdiff_t>(at), bytes, true);

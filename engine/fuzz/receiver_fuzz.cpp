@@ -1,6 +1,7 @@
 #include "fuzz/frame_queue.hpp"
 #include "fuzz/frames.hpp"
 #include "fuzz/holds.hpp"
+#include "fuzz/marks.hpp"
 #include "fuzz/reached.hpp"
 #include "fuzz/scenarios.hpp"
 #include "loop/neighbor_messages.hpp"
@@ -343,6 +344,17 @@ void expect_balance(const Step& step, std::uint64_t newly_arrived, std::size_t s
     }
 }
 
+Bytes without_extension_headers(std::span<const std::byte> frame, const frame::Layout& layout) {
+    Bytes rest(frame.begin(), frame.end());
+    if (layout.extension_bytes() != 0) {
+        const auto at = [&](std::size_t offset) { return rest.begin() + static_cast<std::ptrdiff_t>(offset); };
+        rest.erase(at(layout.header_end()), at(layout.udp));
+        rest[layout.ip + net::ipv6::next_header] = std::byte{net::protocol_udp};
+        store_big_endian(rest.data() + layout.ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_bytes()));
+    }
+    return rest;
+}
+
 /// What a correct gateway delivers, compared octet by octet: all but what it may choose, and the
 /// checksums, which must hold.
 void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) {
@@ -355,9 +367,10 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
     const auto& stream = scenario.streams[(id >> 1) & 1U][id & 1U];
     holds(stream && stream->id() == id && place.foreground == ((id & 1U) == 0) && index < frame_count, "the mark is that of a frame");
     holds(scenario.arrives_here[(id >> 1) & 1U], "what was not forwarded is not received");
-    const Bytes expected = test::frame_in(stream->expected(), *stream, place.number_in_class, index, frame::signature::timestamp(mark));
+    Bytes expected = test::frame_in(stream->expected(), *stream, place.number_in_class, index, frame::signature::timestamp(mark));
     holds(frame.size() >= expected.size() && (frame.size() == expected.size() || frame.size() <= 64), "a correct frame has its length");
     const frame::Layout& layout = stream->expected().layout;
+    expect_mark(frame, expected, layout, *stream, stream->values(place.number_in_class));
     std::vector<bool> free(expected.size());
     const auto leave_out = [&](std::size_t at, std::size_t bytes) {
         std::fill_n(free.begin() + static_cast<std::ptrdiff_t>(at), bytes, true);
@@ -379,7 +392,7 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
     const bool zero = load_raw<std::uint16_t>(frame.data() + layout.udp + net::udp::checksum) == 0;
     holds(stream->expects_no_checksum() ? zero
           : zero                        ? stream->zero_checksum_for_ones()
-                                        : has_sound_udp_checksum(frame),
+                                        : has_sound_udp_checksum(without_extension_headers(frame, layout)),
           "the UDP checksum of a correct frame holds");
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const std::byte mask = i == net::ethernet::header_bytes && stream->expected_vlan() ? std::byte{0x0f} : std::byte{0xff};

@@ -81,10 +81,11 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
             arrival.fragmented = true;
         }
         const std::size_t units = header == net::protocol_fragment ? 0 : byte_at(frame, arrival.udp + 1);
-        arrival.udp += net::ipv6::options_header_bytes * (1 + units);
-        if (arrival.udp + net::udp::header_bytes > frame.size()) {
+        const std::size_t next_at = arrival.udp + net::ipv6::options_header_bytes * (1 + units);
+        if (next_at + net::udp::header_bytes > frame.size()) {
             return;
         }
+        arrival.udp = next_at;
     }
     if (next == net::protocol_udp) {
         classify_data(frame, trial_id, arrival);

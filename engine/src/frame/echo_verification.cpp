@@ -159,10 +159,11 @@ Faults verify_echo(std::span<const std::byte> frame, const Arrival& arrival, con
         return faults;
     }
     faults.add_if(arrival.vlan_id != (kind == EchoKind::request ? echo.stream().expected_vlan() : echo.client_vlan()), Fault::vlan);
-    faults.add_if(arrival.fragmented, Fault::fragment);
     if (arrival.family != layout.family) {
         faults.add(Fault::family);
+        faults.add_if(arrival.fragmented, Fault::fragment);
     } else {
+        check_extension_headers(frame.data() + arrival.ip, arrival, expected.frame_template, false, faults);
         const Mark mark = echo.stream().expected_mark(values);
         check_ip(frame.data() + arrival.ip, arrival,
                  {.layout = layout,

@@ -71,6 +71,24 @@ inline void check_ipv6(const std::byte* ip, const Arrival& arrival, const Expect
     faults.add_if(std::to_integer<std::uint8_t>(ip[net::ipv6::hop_limit]) != expected.hop_limit, Fault::hop_limit);
 }
 
+/// Of a frame of the expected family: what is between the headers of IP and of the upper layer must
+/// be what is in the template. `has_fragment_header`: of IPv6, as it was sent, and of no fragment.
+inline void check_extension_headers(const std::byte* ip, const Arrival& arrival, const FrameTemplate& expected, bool has_fragment_header,
+                                    Faults& faults) noexcept {
+    if (arrival.fragmented && !has_fragment_header) {
+        faults.add(Fault::fragment);
+        return;
+    }
+    const Layout& layout = expected.layout;
+    if (layout.family == net::Family::ipv4) {  // options are a fault of the header
+        return;
+    }
+    const std::byte* const due = expected.frame.data() + layout.ip;
+    const bool is_right = arrival.udp - arrival.ip == layout.udp - layout.ip && ip[net::ipv6::next_header] == due[net::ipv6::next_header] &&
+                          std::memcmp(ip + net::ipv6::header_bytes, due + net::ipv6::header_bytes, layout.extension_bytes()) == 0;
+    faults.add_if(!is_right, Fault::extension_headers);
+}
+
 /// Of a header of the expected family.
 inline void check_ip(const std::byte* ip, const Arrival& arrival, const ExpectedIp& expected, Faults& faults) noexcept {
     if (expected.layout.family == net::Family::ipv4) {

@@ -38,18 +38,6 @@ namespace {
     }
 }
 
-/// Whether what is between the headers of IPv6 and UDP is what was sent. A fragment header that is
-/// not due is a fault of its own.
-bool has_extension_headers_due(const std::byte* ip, const Arrival& arrival, const Stream& stream) noexcept {
-    const Layout& layout = stream.expected().layout;
-    if (arrival.fragmented && !stream.has_fragment_header()) {
-        return true;
-    }
-    const std::byte* const due = stream.expected().frame.data() + layout.ip;
-    return arrival.udp - arrival.ip == layout.udp - layout.ip && ip[net::ipv6::next_header] == due[net::ipv6::next_header] &&
-           std::memcmp(ip + net::ipv6::header_bytes, due + net::ipv6::header_bytes, layout.extension_bytes()) == 0;
-}
-
 /// The checksum over what actually arrived. Zero means that there is no checksum. It must stay so
 /// from IPv4 to IPv4 where none was sent; where one was sent, or is to be computed, zero passes
 /// only from a translator that is known to write zero for a checksum of all ones, that is, when
@@ -97,10 +85,10 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
         return faults;
     }
     faults.add_if(arrival.vlan_id != stream.expected_vlan(), Fault::vlan);
-    faults.add_if(arrival.fragmented && !stream.has_fragment_header(), Fault::fragment);
     const std::byte* const ip = frame.data() + arrival.ip;
     if (arrival.family != layout.family) {
         faults.add(Fault::family);
+        faults.add_if(arrival.fragmented, Fault::fragment);
     } else {
         const Mark mark = stream.expected_mark(values);
         check_ip(ip, arrival,
@@ -111,7 +99,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
                   .dont_fragment = stream.expected_dont_fragment(),
                   .identification_kept = stream.identification_kept()},
                  faults);
-        faults.add_if(layout.family == net::Family::ipv6 && !has_extension_headers_due(ip, arrival, stream), Fault::extension_headers);
+        check_extension_headers(ip, arrival, frame_template, stream.has_fragment_header(), faults);
         if (stream.role() != Role::initiator) {
             faults.add_if(!frame_template.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0, values.edge()),
                           Fault::source_address);

@@ -207,6 +207,21 @@ TEST(Echo, EachCorruptionHasItsReasonInBothDirections) {
     }
 }
 
+TEST(Echo, ExtensionHeadersThatAGatewayAddsAreAFault) {
+    const Echo echo = test::make_echo(test::echo_request(Gateway::router66));
+    for (const auto& [kind, frame] : {std::pair{EchoKind::request, test::expected_request(echo, {.index = 29, .sent = {1000}})},
+                                      std::pair{EchoKind::reply, test::expected_reply(echo, 29)}}) {
+        Bytes longer = frame;
+        const Bytes options = test::from_hex("3a00010400000000");
+        longer.insert(longer.begin() + 54, options.begin(), options.end());
+        longer[20] = std::byte{60};
+        store_big_endian(longer.data() + 18,
+                         static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(longer.data() + 18) + options.size()));
+        EXPECT_EQ(faults_of_echo(echo, kind, frame), "");
+        EXPECT_EQ(faults_of_echo(echo, kind, longer), "extension_headers");
+    }
+}
+
 TEST(Echo, ARequestOfAStatefulGatewayHasAnySourceOfThePool) {
     const Echo echo = test::make_echo(nat64_request(), small_shape, "198.19.255.0/24");
     Bytes frame = test::expected_request(echo, {.index = 29, .sent = {1000}, .source = {.address = 7, .identifier = 500}});
