@@ -79,12 +79,12 @@ Scenario marks_and_extension_headers() {
     using enum frame::ExtensionHeader;
     request.extension_headers = {hop_by_hop, routing, destination_options, fragment};
     request.marking = {.traffic_classes = {0, 0x28, 0xb9}, .labels_flows = true};
-    Scenario scenario = one_way(request, Gateway::router66);
     frame::StreamRequest unlabelled = test::request_for(Gateway::router66, 132);
     unlabelled.extension_headers = {routing, destination_options, fragment};
     unlabelled.marking = {.traffic_classes = {0x02}};
-    scenario.streams[0][1] = test::make_stream(unlabelled, {}, TrafficClass::background);
-    scenario.mix = {1, 2};
+    Scenario scenario;
+    scenario.streams[0][0] = test::make_stream(request);
+    scenario.streams[1][0] = test::make_stream(unlabelled, {}, TrafficClass::foreground, Direction::reverse);
     return scenario;
 }
 
