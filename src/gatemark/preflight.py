@@ -11,7 +11,7 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.stateful import host_count
-from gatemark.config.tables import Direction
+from gatemark.config.tables import Direction, TrafficModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
@@ -85,8 +85,9 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
                 if framed is not None:
                     record = _trial(tester, framed)
                     findings += [*(() if record.connections is None else judge_connections(record))]
-                    findings += [*judge_path(campaign, record.report), *judge_domain(record.report)]
-                    if all(way.received == way.offered > 0 for way in record.report.directions):
+                    path = list(judge_path(campaign, record.report))
+                    findings += [*path, *judge_domain(record.report)]
+                    if all(finding.status == "ok" for finding in path):
                         findings += _probe_class(tester, framed)
                 if echoed is not None:
                     record = _trial(tester, echoed, few_requests(tester.campaign))
@@ -122,12 +123,21 @@ def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
     if len(sent) > 1 or not tester.campaign.bed.has_gateway:
         return
     probed = next(octet for octet in PROBED_CLASSES if octet not in sent)
-    marked = traffic.model_copy(update={"traffic_class": (probed,)})
-    record = _trial(replace(tester, campaign=tester.campaign.model_copy(update={"traffic": marked})), cell)
+    marked = tester.campaign.model_copy(update={"traffic": with_class(traffic, probed)})
+    record = _trial(replace(tester, campaign=marked), cell)
     facts, report = record.connections, record.report
     yield from judge_class(
         facts.phase_one[-1].report if facts is not None and not report.directions else report, probed
     )
+
+
+def with_class(traffic: TrafficModel, octet: int) -> TrafficModel:
+    """Return traffic with one class in all frames, also where a direction has its own; pure."""
+    cleared = {
+        way: None if own is None else own.model_copy(update={"traffic_class": None})
+        for way, own in (("forward", traffic.forward), ("reverse", traffic.reverse))
+    }
+    return traffic.model_copy(update={"traffic_class": (octet,), **cleared})
 
 
 def judge_class(report: TrialReport, probed: int) -> Iterator[Finding]:

@@ -10,6 +10,8 @@ from tests.trial_facts import blank
 from gatemark import doctor, preflight
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.config.tables import DirectionTrafficModel, TrafficModel
+from gatemark.config.views import ONE_WAYS
 from gatemark.findings import Finding
 from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
 
@@ -121,6 +123,15 @@ def test_another_traffic_class_is_probed(counts: Counts, status: str, observed: 
     assert (finding.check, finding.status) == ("traffic class 184, forward", status)
     assert finding.observed == observed
     assert bool(finding.remedy) == (status == "warning")
+
+
+def test_the_probed_class_is_that_of_every_direction() -> None:
+    own = DirectionTrafficModel.model_validate({"traffic_class": 8, "hop_limit": 9})
+    traffic = preflight.with_class(TrafficModel(forward=own, reverse=own), 0xB8)
+    ways = campaign().model_copy(update={"traffic": traffic}).directions
+    for way in ONE_WAYS:
+        assert ways.traffic_of(way).traffic_class == (0xB8,)
+        assert ways.traffic_of(way).hop_limit == 9
 
 
 ALL_LOST = blank(Counts, intended=10, offered=10, lost=10)
