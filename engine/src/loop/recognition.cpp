@@ -41,16 +41,17 @@ VerifiedFrame verify(std::span<const std::byte> bytes, const frame::Arrival& arr
     faults.add_if(!exists, frame::Fault::index);
     faults.add_if(exists && !direction.arrives_here, frame::Fault::wrong_port);
     verified.has_arrived = exists && direction.arrives_here;
+    const frame::FrameValues values = verified.has_arrived ? stream->values(place.number_in_class) : frame::FrameValues{};
     if (verified.has_arrived) {
-        faults = frame::verify(bytes, arrival, *stream, stream->values(place.number_in_class));
+        faults = frame::verify(bytes, arrival, *stream, values);
     }
     verified.is_of_other_trial = verified.sent < plan.earliest && frame::time_stamp_is_intact(faults);
     if (verified.has_arrived && !verified.is_of_other_trial) {
-        faults.add(verify_connection(bytes, arrival, direction, *stream, stream->values(place.number_in_class), faults));
+        faults.add(verify_connection(bytes, arrival, direction, *stream, values, faults));
         verified.has_zero_checksum =
             faults.none() && stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival);
         if (faults.none()) {
-            verified.remarks = frame::remarks_of(bytes, arrival, stream->expected_mark(stream->values(place.number_in_class)));
+            verified.remarks = frame::remarks_of(bytes, arrival, stream->expected_mark(values));
         }
     }
     return verified;

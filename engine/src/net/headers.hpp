@@ -20,7 +20,7 @@ constexpr std::uint16_t dont_fragment = 0x4000, more_fragments = 0x2000, fragmen
 
 namespace ipv6 {  // RFC 8200
 constexpr std::size_t version = 0, payload_length = 4, next_header = 6, hop_limit = 7, source = 8, destination = 24, header_bytes = 40,
-                      address_bytes = 16, options_header_bytes = 8, routing_header_bytes = 24, fragment_header_bytes = 8;
+                      address_bytes = 16, options_header_bytes = 8, routing_header_bytes = 24;
 constexpr std::uint32_t flow_label_max = 0xf'ffff;
 }  // namespace ipv6
 

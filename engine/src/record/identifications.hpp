@@ -23,10 +23,11 @@ public:
     [[nodiscard]] static Identifications of_translator() {
         Identifications made;
         made.frames_.reserve(frames_max);
+        made.wanted_ = frames_max;
         return made;
     }
 
-    [[nodiscard]] bool wants_more() const noexcept { return frames_.size() < frames_.capacity(); }
+    [[nodiscard]] bool wants_more() const noexcept { return frames_.size() < wanted_; }
     /// Notes a packet without a fault; only if it wants more.
     void note(const std::byte* ip, std::uint64_t index) noexcept {
         frames_.push_back(
@@ -42,6 +43,7 @@ private:
         std::uint16_t identification;
     };
     std::vector<Frame> frames_;
+    std::size_t wanted_ = 0;
 };
 
 }  // namespace gatemark::record
