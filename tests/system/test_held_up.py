@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -49,14 +47,8 @@ STANDS_S, STANDS_EVERY_S = 0.03, 1.3
 """The gateway stands still twice at least in such a trial: never in one run of losses, which looks like a hold-up."""
 CONTINUED = 20
 """nsenter stops itself when it sees that the program in it was stopped, which may be after both were continued."""
-SLICES = """
-import time
-while True:
-    until = time.monotonic() + 0.001
-    while time.monotonic() < until:
-        pass
-    time.sleep(0.06)
-"""
+SLICE_S, SLICE_EVERY_S = 0.001, 0.06
+"""So does a program have the CPU before everything else: less than 2 % of it."""
 DISTURBED = 2
 """Attempts at a load during which another program takes the CPU away."""
 READINGS = 200
@@ -188,24 +180,16 @@ def stands_still(bed: OpenBed) -> Iterator[None]:
             time.sleep(0.01)
 
 
-@contextlib.contextmanager
-def slices(cpu: int) -> Iterator[None]:
-    """Let a program have a CPU before everything else, for 1 ms at a time: less than 2 % of it."""
-    process = subprocess.Popen([sys.executable, "-c", SLICES], stdin=subprocess.DEVNULL)
-    try:
-        os.sched_setaffinity(process.pid, {cpu})
-        os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(1))
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 def test_a_gateway_that_stands_still_by_itself_is_not_excused_by_slices_of_its_cpu(tmp_path: Path) -> None:
     """Added up over the trial, the slices of others are longer than what the queue does not hold of the stops."""
     asks_for_real_time()
     campaign = campaign_of(duration_ns=STOPS_DURATION_NS)
-    with open_bed(campaign) as bed, slices(bed.bed.gateway_cores[0]), stands_still(bed):
+    with (
+        open_bed(campaign) as bed,
+        Disturber(bed.bed.gateway_cores[0], busy_s=SLICE_S, idle_s=SLICE_EVERY_S) as slices,
+        stands_still(bed),
+    ):
+        slices.start()
         campaign = bed.tester.campaign
         with Journal(tmp_path / "trials.jsonl") as journal:
             (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,11 +103,8 @@ def relay(way: str) -> Campaign:
 
 @pytest.fixture(scope="module")
 def relays() -> Iterator[KeptBed]:
-    result = KeptBed(relay)
-    try:
+    with contextlib.closing(KeptBed(relay)) as result:
         yield result
-    finally:
-        result.close()
 
 
 PLANTED = [*(("forward", rule) for rule in FORWARD), *(("reverse", rule) for rule in REVERSE)]

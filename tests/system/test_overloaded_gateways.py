@@ -96,11 +96,8 @@ def campaign_of(name: str) -> Campaign:
 
 @pytest.fixture(scope="module")
 def beds() -> Iterator[KeptBed]:
-    result = KeptBed(campaign_of)
-    try:
+    with contextlib.closing(KeptBed(campaign_of)) as result:
         yield result
-    finally:
-        result.close()
 
 
 Overload = Callable[[OpenBed, Kind], AbstractContextManager[object]]

@@ -54,11 +54,8 @@ def campaign_of(name: str) -> Campaign:
 
 @pytest.fixture(scope="module")
 def beds() -> Iterator[KeptBed]:
-    result = KeptBed(campaign_of)
-    try:
+    with contextlib.closing(KeptBed(campaign_of)) as result:
         yield result
-    finally:
-        result.close()
 
 
 Plant = Callable[[OpenBed, int], AbstractContextManager[object]]

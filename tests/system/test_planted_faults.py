@@ -46,11 +46,8 @@ def router(name: str, **traffic: Any) -> Campaign:
 
 @pytest.fixture(scope="module")
 def routers() -> Iterator[KeptBed]:
-    result = KeptBed(router)
-    try:
+    with contextlib.closing(KeptBed(router)) as result:
         yield result
-    finally:
-        result.close()
 
 
 @pytest.fixture

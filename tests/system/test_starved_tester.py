@@ -14,6 +14,7 @@ from tests.journals import read_journal
 from tests.system.beds import netns_campaign, open_bed
 from tests.system.machine import Ended, gatemark, missing, nothing_compared
 
+from gatemark.calibrate.disturber import Disturber
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, TrialReport
@@ -79,14 +80,8 @@ search_duration = "100ms"
 """
 
 
-STALLS = """
-import time
-while True:
-    until = time.monotonic() + 0.0025
-    while time.monotonic() < until:
-        pass
-    time.sleep(0.14)
-"""
+STALL_S, STALL_EVERY_S, STALL_PRIORITY = 0.0025, 0.14, 50
+"""The Tester's worker is kept from its CPU about seven times a second."""
 POLICED = "limit rate over 14794/second burst 20 packets drop"
 """A token bucket that holds 1.4 ms of its rate."""
 POLICED_LOAD = 14_000
@@ -107,19 +102,6 @@ def busy(core: int) -> Iterator[None]:
         for process in spinning:
             process.kill()
             process.wait()
-
-
-@contextlib.contextmanager
-def stalls(core: int) -> Iterator[None]:
-    """Keep the Tester's worker from its CPU for 2.5 ms about seven times a second."""
-    process = subprocess.Popen([sys.executable, "-c", STALLS], stdin=subprocess.DEVNULL)
-    try:
-        os.sched_setaffinity(process.pid, {core})
-        os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(50))
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def run_campaign(tmp_path: Path, text: str) -> tuple[Ended, tuple[TrialRecord, ...]]:
@@ -202,8 +184,11 @@ def test_what_a_policer_loses_behind_late_bursts_is_the_testers() -> None:
         traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": 64}},
         validity={"retries": 0, "lateness_max": "5ms"},
     )
-    with open_bed(campaign) as bed, bed.rules(POLICED, hook="forward"), stalls(bed.bed.tester_cores[0]):
-        records = [bed.trial(frames_per_second=POLICED_LOAD, duration_ns=10**9) for _ in range(TRIALS)]
+    with open_bed(campaign) as bed, bed.rules(POLICED, hook="forward"):
+        core = bed.bed.tester_cores[0]
+        with Disturber(core, busy_s=STALL_S, idle_s=STALL_EVERY_S, priority=STALL_PRIORITY) as stalls:
+            stalls.start()
+            records = [bed.trial(frames_per_second=POLICED_LOAD, duration_ns=10**9) for _ in range(TRIALS)]
     compared = 0
     for record in records:
         if record.verdict is None or record.verdict.passed:

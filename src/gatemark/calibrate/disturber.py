@@ -11,13 +11,13 @@ from typing import Self
 
 BUSY_S, IDLE_S = 0.03, 0.07
 """How long it has the CPU at a time, and how long it leaves it."""
-PROGRAM = f"""
+PROGRAM = """
 import time
 while True:
-    until = time.monotonic() + {BUSY_S}
+    until = time.monotonic() + {busy_s}
     while time.monotonic() < until:
         pass
-    time.sleep({IDLE_S})
+    time.sleep({idle_s})
 """
 
 
@@ -27,18 +27,21 @@ class Disturber:
     A context manager. Without permission for real time it has an ordinary program's share of the CPU.
     """
 
-    def __init__(self, cpu: int) -> None:
+    def __init__(self, cpu: int, *, busy_s: float = BUSY_S, idle_s: float = IDLE_S, priority: int = 1) -> None:
+        """`priority` is that of real time (`SCHED_FIFO`)."""
         self._cpu = cpu
+        self._program = PROGRAM.format(busy_s=busy_s, idle_s=idle_s)
+        self._priority = priority
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Begin to take the CPU away; nothing changes if that goes on already."""
         if self._process is not None:
             return
-        self._process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen([sys.executable, "-c", self._program], stdin=subprocess.DEVNULL)
         os.sched_setaffinity(self._process.pid, {self._cpu})
         with contextlib.suppress(PermissionError):
-            os.sched_setscheduler(self._process.pid, os.SCHED_FIFO, os.sched_param(1))
+            os.sched_setscheduler(self._process.pid, os.SCHED_FIFO, os.sched_param(self._priority))
 
     def stop(self) -> None:
         """Leave the CPU alone; harmless if that was so already."""
