@@ -134,8 +134,8 @@ def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
 def with_class(traffic: TrafficModel, octet: int) -> TrafficModel:
     """Return traffic with one class in all frames, also where a direction has its own; pure."""
     cleared = {
-        way: None if own is None else own.model_copy(update={"traffic_class": None})
-        for way, own in (("forward", traffic.forward), ("reverse", traffic.reverse))
+        way: None if overrides is None else overrides.model_copy(update={"traffic_class": None})
+        for way, overrides in (("forward", traffic.forward), ("reverse", traffic.reverse))
     }
     return traffic.model_copy(update={"traffic_class": (octet,), **cleared})
 

@@ -126,8 +126,8 @@ def test_another_traffic_class_is_probed(counts: Counts, status: str, observed: 
 
 
 def test_the_probed_class_is_that_of_every_direction() -> None:
-    own = DirectionTrafficModel.model_validate({"traffic_class": 8, "hop_limit": 9})
-    traffic = preflight.with_class(TrafficModel(forward=own, reverse=own), 0xB8)
+    overrides = DirectionTrafficModel.model_validate({"traffic_class": 8, "hop_limit": 9})
+    traffic = preflight.with_class(TrafficModel(forward=overrides, reverse=overrides), 0xB8)
     ways = campaign().model_copy(update={"traffic": traffic}).directions
     for way in ONE_WAYS:
         assert ways.traffic_of(way).traffic_class == (0xB8,)
