@@ -195,7 +195,7 @@ class EngineClient:
         try:
             self._transport.send(json.dumps(message, ensure_ascii=False, separators=(",", ":")))
         except OSError as error:
-            raise self._dead(f"it no longer takes requests ({error.strerror or error})") from error
+            raise self._dead(f"it died before the request {message['request']!r}") from error
 
     def _answer(
         self, identifier: int, request: str, timeout_s: float, on_progress: ProgressCallback | None = None
