@@ -1,6 +1,8 @@
 """The runner and its journal on simulated devices: what is measured, kept, repeated, resumed and refused."""
 
+import contextlib
 import errno
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -31,7 +33,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
-from gatemark.dut.base import UNWATCHED, Abilities, Unwatched
+from gatemark.dut.base import RECEIVED_BY_TESTER, UNWATCHED, Abilities, HostReading, KernelCounts, Unwatched
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
@@ -368,6 +370,30 @@ class TestFailures:
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
         assert result.limited_by == "tester"
         assert read_journal(path)[0].validity.reasons == ("test bed: the gateway says that it slept",)
+
+    @pytest.mark.parametrize("each", [0, 100, 10**6])
+    def test_work_of_the_gateway_on_the_testers_cpus_makes_a_trial_invalid(self, path: Path, each: int) -> None:
+        """A few frames are those of other programs."""
+        told = itertools.count(10**9, each)
+
+        class Host:
+            def read(self) -> HostReading:
+                counted = KernelCounts(counters={RECEIVED_BY_TESTER: next(told)}, is_this_machines=True)
+                return HostReading(
+                    at_ns=0, step_ns=1, queue_frames=0, cpus={}, threads={}, all_ran_ns=None, counted=counted
+                )
+
+            def watched(self) -> contextlib.AbstractContextManager[None]:
+                return contextlib.nullcontext()
+
+        class Bed(Unwatched):
+            can = Abilities(host=Host())
+
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        assert (result.limited_by == "tester") is (each == 10**6)
+        reasons = read_journal(path)[0].validity.reasons
+        said = "test bed: the kernel worked on 1,000,000 frames at the Tester's CPUs"
+        assert [reason.startswith(said) for reason in reasons] == [True] * (each == 10**6)
 
     def test_a_command_while_frames_are_sent_makes_a_trial_invalid(self, path: Path) -> None:
         """A watcher that asks the gateway for something in the middle of a trial spoils that one, and no other."""

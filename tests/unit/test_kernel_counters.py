@@ -79,6 +79,10 @@ def test_each_line_of_ipv6_has_a_name_and_a_number() -> None:
 
 def test_input_queues_are_those_of_the_gateways_cpus() -> None:
     assert counted("softnet") == {"softnet.dropped": 11}
+    assert dict(parse_softnet(SOFTNET, [1], tester_cpus=[0, 3])) == {
+        "softnet.dropped": 10,
+        "softnet.received_by_tester": 0x11 + 0x48E8,
+    }
     older = "\n".join(" ".join(line.split()[:11]) for line in SOFTNET.splitlines())
     assert dict(parse_softnet(older, [0, 1, 3])) == {}, "it does not say which CPU a line is of"
     assert dict(parse_softnet(older, None)) == {"softnet.dropped": 18}, "of all CPUs it need not"

@@ -14,6 +14,7 @@ from gatemark.campaign.reach import GatewayAddresses, link_down
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import (
+    RECEIVED_BY_TESTER,
     CpuTimes,
     HoldUps,
     HostReader,
@@ -51,6 +52,10 @@ HEALTH_WAIT_S = 300.0
 HEALTH_POLL_S = 0.1
 
 COLLAPSED = "the gateway collapsed"
+
+STRAYED_FRAMES_MAX, STRAYED_SHARE_DIVISOR = 1_000, 10
+"""The kernel may work on so many frames at the Tester's CPUs, or on a tenth of those offered: other programs talk too.
+With the gateway's work on its own CPUs it works on none of the trial's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +144,9 @@ class EngineTrials:
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
         drops = _increase(own_before, self._own_drops())
         full = _full_tables(host_after, host, report)
+        strayed = _strayed(host_before, host_after, report)
         moved = self._moved(needs_answer=demands.needs_link) if _lost_touch(report, form) else ()
-        faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full)
+        faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full, *strayed)
         return Observed(
             report=report,
             validity=validity_of(
@@ -323,6 +329,22 @@ def _full_tables(reading: HostReading | None, host: HostFacts | None, report: Tr
     if reading is None or host is None or not reading.counted.is_this_machines:
         return ()
     return full_tables(host.counters, report.lost_count)
+
+
+def _strayed(before: HostReading | None, after: HostReading | None, report: TrialReport) -> tuple[str, ...]:
+    """Say that CPUs of the Tester worked on more frames than a machine has of its own: on the gateway's."""
+    if before is None or after is None:
+        return ()
+    now, then = after.counted.counters, before.counted.counters
+    worked_on = now.get(RECEIVED_BY_TESTER, 0) - then.get(RECEIVED_BY_TESTER, 0)
+    offered = sum(counts.offered for _, _, counts in report.counts())
+    if worked_on <= STRAYED_FRAMES_MAX or worked_on * STRAYED_SHARE_DIVISOR <= offered:
+        return ()
+    return (
+        f"the kernel worked on {worked_on:,} frames at the Tester's CPUs, where the gateway is to have no work, while"
+        f" {offered:,} were offered: see that nothing changes rps_cpus of the gateway's interfaces, and that no"
+        " interrupts of network cards come to these CPUs",
+    )
 
 
 def host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:

@@ -67,6 +67,10 @@ class ThreadTimes:
     """Ready to run, but something else had its CPU."""
 
 
+RECEIVED_BY_TESTER = "softnet.received_by_tester"
+"""Counter of the frames that the kernel worked on at CPUs of the Tester, where none of the gateway's work is done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
     """What the kernel of the gateway has counted until a moment."""
@@ -259,6 +263,8 @@ class Abilities:
     """Counts frames that were dropped in queues that the gateway drains: its loss, for information."""
     own_faults: Callable[[], tuple[str, ...]] | None = None
     """Says what else of the test bed spoiled the trial that just ended, in sentences."""
+    describe_host: Callable[[], GatewayHostFacts] | None = None
+    """Asks the gateway's host to describe itself as it is now."""
 
 
 class Watched(Protocol):

@@ -121,7 +121,11 @@ class HostKernel:
         """What this machine's kernel has counted of the gateway's namespace, and of all where it counts them as one."""
         if self._kernel_counters is None:
             links = self._links
-            self._kernel_counters = KernelCounters(self._gateway, links.cores.gateway, links.neutral_names())
+            cores = links.cores
+            tester_cpus = () if cores.shared else cores.tester
+            self._kernel_counters = KernelCounters(
+                self._gateway, cores.gateway, links.neutral_names(), tester_cpus=tester_cpus
+            )
         return self._kernel_counters.read()
 
     def smallest_queue(self) -> int:

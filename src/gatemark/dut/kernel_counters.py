@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from gatemark.dut.base import KernelCounts
+from gatemark.dut.base import RECEIVED_BY_TESTER, KernelCounts
 from gatemark.dut.cpu_visitors import PROC
 from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
 from gatemark.dut.queue_counters import open_queues, read_queues
@@ -34,8 +34,9 @@ CONNTRACK_NAMES = {"chainlength": "chaintoolong"}
 """Columns that hold another counter than their heading says, since Linux 5.15."""
 GAUGE = "entries"
 """A column that says how many there are now, on the line of each CPU."""
-SOFTNET_DROPPED, SOFTNET_CPU = 1, 12
-"""Columns of `/proc/net/softnet_stat`: frames for which the input queue of a CPU had no room, and which CPU it is."""
+SOFTNET_RECEIVED, SOFTNET_DROPPED, SOFTNET_CPU = 0, 1, 12
+"""Columns of `/proc/net/softnet_stat`: frames that a CPU worked on, those for which its input queue had no room, and
+which CPU it is."""
 IPV6_NAME = re.compile(r"(Ip6|Icmp6|Udp6)([A-Za-z0-9]{1,40})")
 
 Counters = Iterator[tuple[str, int]]
@@ -48,15 +49,24 @@ NEIGHBOURS = {"ipv4": "1/net/stat/arp_cache", "ipv6": "1/net/stat/ndisc_cache"}
 class KernelCounters:
     """Counters of a namespace of this machine. It keeps the namespace alive until it is closed.
 
-    `cpus` are the gateway's; `names` says what to call interfaces whose names differ from run to run.
+    `cpus` are the gateway's, `tester_cpus` those where none of its work is to be done; `names` says what to call
+    interfaces whose names differ from run to run.
     """
 
-    def __init__(self, namespace: str, cpus: Collection[int], names: Mapping[str, str], *, proc: Path = PROC) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        cpus: Collection[int],
+        names: Mapping[str, str],
+        *,
+        tester_cpus: Collection[int] = (),
+        proc: Path = PROC,
+    ) -> None:
         self._proc = proc
         self._files: list[tuple[int, Parser]] = []
         self._names = names
         self._queues: socket.socket | None = None
-        self._open(files_of_machine(cpus))
+        self._open(files_of_machine(cpus, tester_cpus))
         with suppress(TestBedError):
             inside(namespace, lambda: self._open(files_of_namespace(names)))
             self._queues = inside(namespace, open_queues)
@@ -103,10 +113,10 @@ def files_of_namespace(names: Mapping[str, str]) -> dict[str, Parser]:
     }
 
 
-def files_of_machine(cpus: Collection[int] | None) -> dict[str, Parser]:
+def files_of_machine(cpus: Collection[int] | None, tester_cpus: Collection[int] = ()) -> dict[str, Parser]:
     """Return those that count for a whole machine, whose CPUs that do the gateway's work are `cpus`; None: all."""
     neighbours = {path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()}
-    return {**neighbours, "net/softnet_stat": partial(parse_softnet, cpus=cpus)}
+    return {**neighbours, "net/softnet_stat": partial(parse_softnet, cpus=cpus, tester_cpus=tester_cpus)}
 
 
 def told(text: str, parse: Parser) -> dict[str, int]:
@@ -142,11 +152,11 @@ def parse_named_lines(text: str) -> Counters:
     """
     lines = [line.split() for line in text.splitlines()]
     for names, numbers in zip(lines[::2], lines[1::2], strict=True):
-        if names[:1] != numbers[:1]:
+        [of, *counters], [again, *counts] = names, numbers
+        if of != again:
             raise ValueError
-        of = names[0].rstrip(":").lower()
-        for name, number in zip(names[1:], numbers[1:], strict=True):
-            yield f"{of}.{name}", _count(number)
+        for name, count in zip(counters, counts, strict=True):
+            yield f"{of.rstrip(':').lower()}.{name}", _count(count)
 
 
 def parse_ipv6(text: str) -> Counters:
@@ -169,17 +179,20 @@ def parse_by_cpu(text: str, of: str, renamed: Mapping[str, str] | None = None) -
             yield f"{of}.{(renamed or {}).get(name, name)}", sum(counts)
 
 
-def parse_softnet(text: str, cpus: Collection[int] | None) -> Counters:
+def parse_softnet(text: str, cpus: Collection[int] | None, tester_cpus: Collection[int] = ()) -> Counters:
     """Read `/proc/net/softnet_stat`: frames for which the input queues of these CPUs had no room; None: of all.
 
-    A kernel that does not say of which CPU a line is counts nothing (before Linux 5.10). Raises ValueError for what is
-    no number.
+    And frames that CPUs of the Tester worked on, if it has any of its own. A kernel that does not say of which CPU a
+    line is counts nothing (before Linux 5.10). Raises ValueError for what is no number.
     """
     lines = [[_count(number, 16) for number in line.split()] for line in text.splitlines()]
     whole = [line for line in lines if len(line) > (SOFTNET_DROPPED if cpus is None else SOFTNET_CPU)]
     known = [line for line in whole if cpus is None or line[SOFTNET_CPU] in cpus]
     if known:
         yield "softnet.dropped", sum(line[SOFTNET_DROPPED] for line in known)
+    if tester_cpus:
+        testers = (line for line in whole if line[SOFTNET_CPU] in tester_cpus)
+        yield RECEIVED_BY_TESTER, sum(line[SOFTNET_RECEIVED] for line in testers)
 
 
 def parse_interfaces(text: str, names: Mapping[str, str]) -> Counters:
