@@ -73,6 +73,11 @@ class InterruptFacts(Facts):
     taken: Mapping[int, int] = {}
     """How often each CPU took it since the host was started, without those that never did."""
 
+    @property
+    def served_by(self) -> str:
+        """CPUs that serve it, else those that may, for people."""
+        return f"one of CPU {self.allowed_cpus or 'not shown'}" if self.cpus is None else f"CPU {self.cpus}"
+
 
 class InterfaceFacts(Facts):
     """One network card of the gateway's host."""
@@ -97,12 +102,7 @@ class InterfaceFacts(Facts):
     @property
     def interrupt_words(self) -> str:
         """Which CPUs serve which interrupt; empty if the host does not tell."""
-        return "; ".join(
-            f"{interrupt.name} by CPU {interrupt.cpus}"
-            if interrupt.cpus is not None
-            else f"{interrupt.name} by one of CPU {interrupt.allowed_cpus or 'not shown'}"
-            for interrupt in self.interrupts
-        )
+        return "; ".join(f"{interrupt.name} by {interrupt.served_by}" for interrupt in self.interrupts)
 
 
 class GatewayHostFacts(Facts):

@@ -49,6 +49,7 @@ from gatemark.results.provenance import (
     Session,
     changes,
     engine_facts,
+    interrupts_moved,
     machine_changes,
     port_fact,
 )
@@ -296,6 +297,7 @@ def _measure_in(
                 results = run_campaign(
                     tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
                 )
+            moved = _interrupts_moved(tester, gateway)
     except BaseException:
         # The report is made when everything is removed: it takes seconds of CPU time, and a gateway
         # may keep the CPUs busy.
@@ -303,7 +305,18 @@ def _measure_in(
             with contextlib.suppress(GatemarkError):
                 _store(folder, session, [finished[number] for number in sorted(finished)], report=report)
         raise
-    return CampaignResult(folder=folder.path, document=_store(folder, session, list(results), report=report))
+    document = _store(folder, session, list(results), report=report, moved=moved)
+    return CampaignResult(folder=folder.path, document=document)
+
+
+def _interrupts_moved(tester: Tester, described: GatewayDescription) -> tuple[str, ...]:
+    """Say which interrupts of the gateway's host were moved since it was described; nothing if it does not answer."""
+    describe = tester.testbed.can.describe_host
+    if describe is None or described.host is None:
+        return ()
+    with contextlib.suppress(TestBedError):
+        return tuple(interrupts_moved(described.host, describe()))
+    return ()
 
 
 def _check_trials(tester: Tester) -> None:
@@ -373,15 +386,20 @@ class _Session:
     record: Provenance
 
 
-def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *, report: bool) -> ResultDocument:
+def _store(
+    folder: ResultFolder,
+    session: _Session,
+    results: list[RunResult],
+    *,
+    report: bool,
+    moved: tuple[str, ...] = (),
+) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and, if asked for, the report."""
-    record = session.record
+    *earlier, last = session.record.sessions
     log = sha256_of(folder.engine_log) if folder.has(folder.engine_log.name) else None
-    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": log}
-    ended = record.sessions[-1].model_copy(update=end)
-    folder.write_text(
-        "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
-    )
+    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": log, "interrupts_moved": moved}
+    record = session.record.model_copy(update={"sessions": (*earlier, last.model_copy(update=end))})
+    folder.write_text("provenance.json", record.to_text())
     rows = trial_rows(folder)
     document = document_of(
         folder, session.campaign, session.gateway, record, results, rows, runs_planned=len(session.plan.runs)
@@ -418,6 +436,7 @@ def document_of(
         ),
         clock=clock_of(record),
         removed=sum(session.trials_removed for session in record.sessions),
+        interrupts_moved=tuple(sentence for session in record.sessions for sentence in session.interrupts_moved),
         self_test=self_test_of(folder),
     )
 

@@ -18,6 +18,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts, InterruptFacts
+from gatemark.results.provenance import interrupts_moved
 
 SAID = """host_name\tgw
 kernel\tLinux 6.1.0 x86_64
@@ -73,6 +74,14 @@ def test_the_cpus_that_serve_the_queues_are_told() -> None:
     facts = GatewayHostFacts.model_validate_json(description_of(SAID).model_dump_json())
     assert facts.interfaces[0].interrupt_words == "eth1-TxRx-0 by one of CPU 0,1; eth1-TxRx-1 by CPU 3"
     assert facts.interfaces[0].interrupts[1].taken == {1: 17, 3: 250}
+
+
+def test_interrupts_that_moved_are_told() -> None:
+    before = description_of(SAID)
+    assert list(interrupts_moved(before, before)) == []
+    later = description_of(SAID.replace("24 3", "24 1"))
+    assert list(interrupts_moved(before, later)) == ["eth1: eth1-TxRx-1 by CPU 3, then by CPU 1"]
+    assert list(interrupts_moved(later, GatewayHostFacts())) == []
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulated.engine import SimulatedDevice
+from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
 from gatemark import dut
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
 from gatemark.campaign.file import load_campaign
+from gatemark.config.model import Campaign
+from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.errors import GatemarkError, Interrupted, ResultError
+from gatemark.facts import GatewayHostFacts, InterfaceFacts, InterruptFacts
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
@@ -229,6 +232,31 @@ def test_trials_that_were_removed_by_hand_leave_a_trace(write_campaign: WriteCam
     ]
     page = (folder / "report.html").read_text()
     assert "2 trials were removed from the journal by hand between two sessions; they were made again." in page
+
+
+def test_interrupts_that_moved_meanwhile_are_told(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    def host(cpu: str) -> GatewayHostFacts:
+        interrupt = InterruptFacts(number=24, name="eth1-TxRx-1", cpus=cpu)
+        return GatewayHostFacts(interfaces=(InterfaceFacts(interface="eth1", interrupts=(interrupt,)),))
+
+    class Bed(SimulatedTestBed):
+        @property
+        def can(self) -> Abilities:
+            return replace(super().can, describe_host=lambda: host("5"))
+
+        def describe(self) -> GatewayDescription:
+            return replace(super().describe(), host=host("3"))
+
+    def open_testbed(campaign: Campaign) -> SimulatedTestBed:
+        return Bed(campaign, SimulatedGateway(DEVICE))
+
+    equipment = replace(simulated_equipment(DEVICE), open_testbed=open_testbed)
+    result = measure(write_campaign(), output=tmp_path / "out", equipment=equipment)
+    moved = "eth1: eth1-TxRx-1 by CPU 3, then by CPU 5"
+    assert result.document.interrupts_moved == (moved,)
+    record = provenance_of(ResultFolder.open(result.folder))
+    assert record is not None and record.last.interrupts_moved == (moved,)
+    assert f"may come from that: {moved}." in (result.folder / "report.html").read_text()
 
 
 def test_a_torn_line_is_not_one_that_was_removed(write_campaign: WriteCampaign, tmp_path: Path) -> None:

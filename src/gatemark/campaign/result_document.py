@@ -58,11 +58,12 @@ def build_document(
     clock: ClockPart | None = None,
     self_test: SelfTestPart | None = None,
     removed: int = 0,
+    interrupts_moved: tuple[str, ...] = (),
 ) -> ResultDocument:
     """Gather everything that `result.json` holds.
 
     The campaign must be complete (recipe and line rate filled in); `trials` says for each trial whether it is valid,
-    `removed` how many were removed by hand between sessions.
+    `removed` how many were removed by hand between sessions, `interrupts_moved` what `Session` says of it.
     """
     departures = deviations(campaign)
     runs = [bounded(run, self_test, campaign.technology.name) for run in runs]
@@ -87,6 +88,7 @@ def build_document(
         validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns, removed=removed),
         host=host,
         telemetry=telemetry,
+        interrupts_moved=interrupts_moved,
         deviations=departures,
         claim=claim_of(campaign, gateway, runs, departures, complete=len(runs) == runs_planned),
         clock=clock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -42,7 +43,13 @@ class PortsTestBed:
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
         reader = GatewayHost((), tuple, queue_frames=0, counts=AskedCounters(self._run, {}).read) if there else None
-        self.can = Abilities(control=self.control, booter=self, host=reader, telemetry=self._sampler)
+        self.can = Abilities(
+            control=self.control,
+            booter=self,
+            host=reader,
+            telemetry=self._sampler,
+            describe_host=partial(read_host_description, self._run) if there else None,
+        )
 
     @property
     def ports(self) -> dict[str, str]:

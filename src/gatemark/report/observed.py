@@ -23,6 +23,7 @@ def observations(document: ResultDocument) -> tuple[str, ...]:
         *_zero_checksum_sentences(document),
         *_header_sentences(document),
         *_removed_sentences(document),
+        *_moved_sentences(document),
     )
 
 
@@ -31,6 +32,14 @@ def _removed_sentences(document: ResultDocument) -> Iterator[str]:
     if removed:
         trials, they = ("trial was", "it was") if removed == 1 else ("trials were", "they were")
         yield f"{removed} {trials} removed from the journal by hand between two sessions; {they} made again."
+
+
+def _moved_sentences(document: ResultDocument) -> Iterator[str]:
+    if document.interrupts_moved:
+        yield (
+            "While it was measured, interrupts of the gateway's host moved to other CPUs, as irqbalance moves them;"
+            f" part of what differs between repetitions may come from that: {'; '.join(document.interrupts_moved)}."
+        )
 
 
 def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:

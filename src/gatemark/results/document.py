@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
 from gatemark.facts import SettingFact
@@ -250,6 +250,9 @@ class ResultDocument(Document):
     """How quiet the gateway's host was. Null where the test bed never reads it."""
     telemetry: TelemetryPart | None = None
     """In how many trials the gateway's host was sampled. Null where it was not to be sampled."""
+    interrupts_moved: tuple[str, ...] = Field(default=(), exclude_if=lambda moved: not moved)
+    """Interrupts of the gateway's host that other CPUs served at the end of a session than at its begin, a sentence
+    each. Left out if there are none, or the host does not tell."""
     deviations: tuple[Deviation, ...]
     """Where the campaign leaves the RFCs."""
     claim: Claim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -138,6 +138,9 @@ class Session(Facts):
     """The right port."""
     gateway_host: GatewayHostFacts | None = None
     """The gateway's host as it described itself when the session began. Null if `gateway.control` names no host."""
+    interrupts_moved: tuple[str, ...] = Field(default=(), exclude_if=lambda moved: not moved)
+    """Interrupts of the gateway's host that other CPUs served when measuring had ended, a sentence each. Left out if
+    there are none, the host does not tell, or the session was interrupted."""
     settings: tuple[SettingFact, ...] = ()
     """Settings that the campaign names, as they were made."""
     sampling: SamplingFacts | None = None
@@ -203,6 +206,16 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
         for group, compared in groups
         for sentence in _differing(group, getattr(before, group), getattr(now, group), compared)
     ]
+
+
+def interrupts_moved(before: GatewayHostFacts, now: GatewayHostFacts) -> Iterator[str]:
+    """Yield the interrupts of network cards that other CPUs serve, or may serve, than before, a sentence each."""
+    known = {(card.interface, each.number): each for card in before.interfaces for each in card.interrupts}
+    for card in now.interfaces:
+        for interrupt in card.interrupts:
+            earlier = known.get((card.interface, interrupt.number))
+            if earlier is not None and earlier.served_by != interrupt.served_by:
+                yield f"{card.interface}: {interrupt.name} by {earlier.served_by}, then by {interrupt.served_by}"
 
 
 def machine_changes(before: MachineFacts, now: MachineFacts) -> list[str]:
