@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import os
 import shutil
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.journals import read_journal
@@ -22,6 +23,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
+from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure
@@ -169,6 +171,37 @@ def test_capacity_is_what_the_table_was_set_to(size: int, hash_size: int, tmp_pa
     if hash_size == 1024:
         assert search.overflow == "evicted"
         assert search.lost_connections is not None
+
+
+SHORT = "ct timeout short { protocol udp; l3proto ip; policy = { unreplied : 1, replied : 1 } ; }"
+BEYOND = {
+    "expired": (SHORT, 'ct state new ct count over 200 ct timeout set "short"'),
+    "unusable": ("", 'ct state new ct count over 200 ct mark set 1; iifname "{right}" ct mark 1 drop'),
+}
+"""Connections beyond 200 get a timeout of a second, as where timeouts shrink as a table fills; or their frames pass in
+one direction only, as where one half of a mapping is evicted."""
+
+
+@pytest.mark.parametrize("fate", BEYOND)
+def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "unusable"], tmp_path: Path) -> None:
+    objects, rules = BEYOND[fate]
+    chain = f"{objects}\nchain planted {{\n type filter hook forward priority 0;\n {rules}\n }}\n chain postrouting {{"
+    campaign = stateful_campaign(
+        variant(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
+        repetitions=1,
+        frame_loss=None,
+        connections={"rate": 200, "timeout": "100ms", "gap": "50ms"},
+        connection_tracking_table_capacity={
+            "start": 150, "maximum": 299, "maximum_rate": 200, "rate_resolution": 150, "resolution": 149,
+            "beta": "90%", "gamma": "90%",
+        },
+    )  # fmt: skip
+    result, _ = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    assert isinstance(run, CapacityResult)
+    (search,) = run.repetitions
+    assert (search.kind, search.lower_bound, search.overflow, search.lost_connections) == ("found", 150, fate, "newest")
+    assert OVERFLOWS[fate] in html.unescape((result.folder / "report.html").read_text())
 
 
 def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None:

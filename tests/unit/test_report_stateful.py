@@ -28,6 +28,8 @@ from tests.unit.stateful_documents import (
 
 from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
+from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS
+from gatemark.procedures.connection_tracking_table_capacity.result import Overflow
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.report import observed, words
 from gatemark.report.comparison import share_table
@@ -519,6 +521,15 @@ def test_nothing_is_said_of_a_size_that_is_nearly_right_in_a_repetition(
     capacities: tuple[int, ...], size: int | None
 ) -> None:
     assert "stated to hold" not in sentence(stored(capacities, size, *[{CHAIN: 5}] * len(capacities)))
+
+
+@pytest.mark.parametrize("overflow", ["expired", "unusable"])
+def test_no_counter_is_missed_where_the_table_held_all(overflow: Overflow) -> None:
+    result = capacity_run((18_062, 17_950), overflow, limited_by="gateway")
+    table = GatewayTable(size=200_000, hash_size=None, udp_timeout_ns=None)
+    said = sentence(document([result], table=table))
+    assert f"Beyond it {OVERFLOWS[overflow]} (2 of 2 searches)." in said
+    assert said.endswith("17,950 to 18,062 in 2 repetitions, a median of 9.00 %.")
 
 
 def test_nothing_is_below_a_size_where_the_search_ended_at_its_maximum() -> None:

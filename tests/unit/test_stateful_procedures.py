@@ -29,6 +29,7 @@ from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
+from gatemark.trial.cause import Cause, CauseName
 from gatemark.trial.cell import Run
 from gatemark.trial.host import HostFacts
 from gatemark.trial.loss import LossFacts
@@ -99,6 +100,43 @@ def failed(first: TrialReport | None, validation: TrialReport | None = None, *, 
 )
 def test_what_happened_to_connections_beyond_the_capacity(trial: Measured, expected: Overflow) -> None:
     assert overflow_of(trial) == expected
+
+
+def cause_named(name: CauseName) -> Cause:
+    return Cause(
+        cause=name, direction="forward", traffic_class="foreground", field=None, sentence="", what="", lost=90,
+        explained=90, chance_log10=-9.0, is_fixed=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "causes", "expected"),
+    [
+        (1000, 1000, (), "unusable"),
+        (1000, 960, (), "unusable"),
+        (1000, 955, (), "expired"),
+        (1000, None, (), "unusable"),
+        (1000, 1090, (), "unusable"),  # strangers were let in
+        (990, 1000, (), "expired"),
+        (950, 1000, (), "evicted"),
+        (910, 910, (), "evicted"),
+        (None, None, (), "evicted"),
+        (None, None, ("end", "age"), "expired"),
+        (1000, 1000, ("age",), "expired"),
+    ],
+)
+def test_what_was_held_after_phase_one_was_not_evicted(
+    before: int | None, after: int | None, causes: Sequence[CauseName], expected: Overflow
+) -> None:
+    """No connection is added after test phase 1, so none has to make room: 90 of 1000 could not be validated."""
+    trial = failed(report(), report(lost=90))
+    assert trial.record is not None and trial.record.connections is not None
+    counts = {"counted_after_phase_one": before, "counted_after_phase_two": after}
+    update = {
+        "connections": trial.record.connections.model_copy(update=counts),
+        "causes": tuple(cause_named(name) for name in causes),
+    }
+    assert overflow_of(replace(trial, record=trial.record.model_copy(update=update))) == expected
 
 
 CHAIN = "conntrack.chaintoolong"

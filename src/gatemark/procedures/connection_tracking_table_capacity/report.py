@@ -38,10 +38,17 @@ OVERFLOWS = {
     "refused": "new connections were refused",
     "evicted": "new connections were accepted and established ones lost",
     "untranslated": "frames of new connections were forwarded untranslated",
+    "expired": "the table was not full: connections expired before they were used again",
+    "unusable": (
+        "the gateway still counted connections of which it passed no frame any more: they had expired, or half of their"
+        " mapping was gone"
+    ),
     "collapsed": "the gateway stopped working and was started again",
     "other": "connections failed in some other way",
 }
 """What a gateway did with connections beyond its capacity."""
+NOT_FULL = ("expired", "unusable")
+"""It held them all, so that no counter of refused ones says why."""
 
 LOST = {
     "oldest": "the oldest connections were lost",
@@ -160,7 +167,9 @@ def size_words(run: CapacityResult, size: int | None) -> str:
     if run.limited_by != "gateway" or run.upper_bound is None or FAR * (size - run.upper_bound) <= size:
         return ""
     share = format_percent(100 * run.capacity.median / size)
-    return f"The capacity is far below {stated}: {figure}, a median of {share}. {_counted_words(run)}"
+    is_known = all(search.overflow in NOT_FULL for search in run.repetitions)
+    why = "" if is_known else f" {_counted_words(run)}"
+    return f"The capacity is far below {stated}: {figure}, a median of {share}.{why}"
 
 
 def _counted_words(run: CapacityResult) -> str:

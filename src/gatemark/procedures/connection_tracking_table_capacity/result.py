@@ -21,9 +21,10 @@ R0, RS = (
 )
 
 
-Overflow = Literal["refused", "evicted", "untranslated", "collapsed", "other"]
+Overflow = Literal["refused", "evicted", "untranslated", "expired", "unusable", "collapsed", "other"]
 """What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
-forwarded them untranslated; stopped working; anything else."""
+forwarded them untranslated; held them, but not long enough; held them, but did not pass frames of some; stopped
+working; anything else."""
 
 LostConnections = Literal["oldest", "newest", "spread"]
 """Which established connections were gone, in order of establishment."""
@@ -61,8 +62,10 @@ class CapacitySearch(Part):
     """The elementary measurements, in order."""
     overflow: Overflow | None = None
     """What became of connections beyond the capacity. `refused`: the gateway refused new ones. `evicted`: it accepted
-    them and lost established ones. `untranslated`: it forwarded them so. `collapsed`: it stopped working. Null if the
-    search saw no connections beyond the capacity."""
+    them and lost established ones. `untranslated`: it forwarded them so. `unusable`: it counted them after
+    test phase 1, but passed no frame of some in the validation. `expired`: so it was, and it counted fewer and fewer,
+    or their age sets the lost ones apart. `collapsed`: it stopped working. Null if the search saw no
+    connections beyond the capacity."""
     lost_connections: LostConnections | None = None
     """Which established connections were gone, in order of establishment. Null if none was gone."""
     counted: Mapping[str, int] | None = Field(default=None, exclude_if=lambda counters: counters is None)

@@ -221,17 +221,28 @@ def _conclude(
         c0=goal.start,
         start=start,
         steps=tuple(steps),
-        overflow=overflow_of(failed[-1]) if failed else None,
+        overflow=_overflow_of_all(failed),
         lost_connections=lost_connections(failed[-1]) if failed else None,
         counted=counted_beyond(max(failed, key=_lost)) if failed else None,
     )
+
+
+def _overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
+    """Return what the last failed trial shows; an earlier one may show that connections expired, not only vanished."""
+    if not failed:
+        return None
+    last = overflow_of(failed[-1])
+    is_older = last == "unusable" and any(overflow_of(earlier) == "expired" for earlier in failed[:-1])
+    return "expired" if is_older else last
 
 
 def overflow_of(failed: Measured) -> Overflow:
     """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
 
     A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
-    forwarded untranslated. If every connection was established and some cannot be validated, they were evicted.
+    forwarded untranslated. If every connection was established and some cannot be validated, they were evicted. But
+    nothing is evicted after test phase 1, for no connection is added: if the gateway counted connections at its end
+    that the validation lost, or if it is their age that sets the lost ones apart, the table was not full.
     """
     if _collapsed(failed):
         return "collapsed"
@@ -247,8 +258,26 @@ def overflow_of(failed: Measured) -> Overflow:
     if not judge(first, Fraction(0)).passed:
         return "other"
     validation = _validation(failed)
-    validated = None if validation is None else _foreground(validation)
-    return "evicted" if validation is None or (validated is not None and validated.undelivered > 0) else "other"
+    if validation is None:
+        return "evicted"
+    validated = _foreground(validation)
+    if validated is None or not validated.undelivered:
+        return "other"
+    return _not_validated(failed, validated)
+
+
+def _not_validated(failed: Measured, validated: Counts) -> Overflow:
+    """Return what became of established connections of which some could not be validated."""
+    facts, record, lost = _facts(failed), failed.valid, validated.lost
+    if facts is None or record is None or 2 * lost < validated.undelivered:
+        return "evicted"
+    if any(cause.cause == "age" for cause in record.causes):
+        return "expired"
+    before, after = facts.counted_after_phase_one, facts.counted_after_phase_two
+    missing = 0 if before is None else validated.offered - before
+    if before is None or 2 * missing > lost:
+        return "evicted"
+    return "expired" if missing > 0 or (after is not None and 2 * (before - after) >= lost) else "unusable"
 
 
 def _lost(failed: Measured) -> int:
