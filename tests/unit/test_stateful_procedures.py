@@ -118,7 +118,8 @@ def cause_named(name: CauseName) -> Cause:
         (1000, None, (), "unusable"),
         (1000, 1090, (), "unusable"),  # strangers were let in
         (990, 1000, (), "expired"),
-        (950, 1000, (), "evicted"),
+        (971, 1000, (), "expired"),
+        (970, 1000, (), "evicted"),
         (910, 910, (), "evicted"),
         (None, None, (), "evicted"),
         (None, None, ("end", "age"), "expired"),

@@ -41,6 +41,11 @@ from gatemark.trial.verdict import judge
 from gatemark.units import format_ratio
 
 
+MISSED_FOR_EACH_EVICTED = 3
+"""For each connection that was evicted in test phase 1 so many may be missed in the validation: a frame of one may make
+an entry of its own, for which another is evicted."""
+
+
 def measure(trials: RunTrials) -> CapacityResult:
     """Search once in each repetition; each finds its own safe rate."""
     campaign = trials.campaign
@@ -241,8 +246,8 @@ def overflow_of(failed: Measured) -> Overflow:
 
     A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
     forwarded untranslated. If every connection was established and some cannot be validated, they were evicted. But
-    nothing is evicted after test phase 1, for no connection is added: if the gateway counted connections at its end
-    that the validation lost, or if it is their age that sets the lost ones apart, the table was not full.
+    not if their age sets the lost ones apart, or if the gateway counted them after test phase 1: no connection is added
+    to the table any more.
     """
     if _collapsed(failed):
         return "collapsed"
@@ -275,7 +280,7 @@ def _not_validated(failed: Measured, validated: Counts) -> Overflow:
         return "expired"
     before, after = facts.counted_after_phase_one, facts.counted_after_phase_two
     missing = 0 if before is None else validated.offered - before
-    if before is None or 2 * missing > lost:
+    if before is None or (missing > 0 and MISSED_FOR_EACH_EVICTED * missing >= lost):
         return "evicted"
     return "expired" if missing > 0 or (after is not None and 2 * (before - after) >= lost) else "unusable"
 
