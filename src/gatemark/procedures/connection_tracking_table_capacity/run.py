@@ -40,7 +40,6 @@ from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import format_ratio
 
-
 MISSED_FOR_EACH_EVICTED = 3
 """For each connection that was evicted in test phase 1 so many may be missed in the validation: a frame of one may make
 an entry of its own, for which another is evicted."""
