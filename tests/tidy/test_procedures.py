@@ -28,7 +28,7 @@ ROLES: dict[str, set[str]] = {
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
     "result": {"facts", "results", "search", "stats", "units"},
-    "report": {"report", "results", "stats", "units"},
+    "report": {"map_domains.port_set", "report", "results", "stats", "units"},
     "plots": {"report", "results", "stats", "units"},
 }
 """Files of a procedure's folder, and what they may import besides each other."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Literal
 
 import pytest
 from tests.unit.stateful_documents import (
@@ -28,7 +29,7 @@ from tests.unit.stateful_documents import (
 
 from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
-from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS
+from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS, size_words
 from gatemark.procedures.connection_tracking_table_capacity.result import Overflow
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.report import observed, words
@@ -38,8 +39,8 @@ from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
-from gatemark.results.connections import Behaviour, GatewayCounts, GatewayTable
-from gatemark.results.document import ResultDocument
+from gatemark.results.connections import Behaviour, GatewayCounts, GatewayTable, PortRange
+from gatemark.results.document import EdgePart, ResultDocument
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.part import Figure
 from gatemark.results.quantity import to_csv
@@ -521,6 +522,45 @@ def test_nothing_is_said_of_a_size_that_is_nearly_right_in_a_repetition(
     capacities: tuple[int, ...], size: int | None
 ) -> None:
     assert "stated to hold" not in sentence(stored(capacities, size, *[{CHAIN: 5}] * len(capacities)))
+
+
+@pytest.mark.parametrize(
+    ("held", "ports", "destinations", "mapping", "words"),
+    [
+        (252, (1232, 64_723), 1, None, ""),
+        (252, (1232, 64_723), 2, "endpoint_independent", ""),
+        (252, (1232, 64_723), 2, None, "far below the 504 connections that the ports of the customer edge allow"),
+        (
+            4,
+            (1232, 1235),
+            1,
+            None,
+            "Of the 63 ranges of its port set 62 had no connection when 4 were established, the",
+        ),
+        (4, (1232, 1235), 1, None, " first of them 2256 "),
+        (5, (1232, 2256), 1, None, "Of the 63 ranges of its port set 61 had"),
+        (400, (1024, 64_723), 1, None, "above the 252 connections that the ports of the customer edge allow"),
+    ],
+)
+def test_the_ports_of_a_customer_edge_are_its_size(
+    held: int, ports: tuple[int, int], destinations: int, mapping: Literal["endpoint_independent"] | None, words: str
+) -> None:
+    edge = EdgePart(
+        ipv6="2001:db8::/40", ipv4="192.0.2.0/24", ea_bits=16, psid_offset=6, psid_bits=8, dmr="64:ff9b::/96",
+        end_user_prefix="2001:db8:12:3400::/56", address="2001:db8:12:3400::c000:212:34", ipv4_address="192.0.2.18",
+        psid=52, ports=252,
+    )  # fmt: skip
+    result = capacity_run((held,), "refused", limited_by="gateway")
+    assert result.connections is not None
+    behaviour = PRESERVED.model_copy(
+        update={"established": held, "public_port_minimum": ports[0], "public_port_maximum": ports[1]}
+    )
+    responders = {"destination_hosts": destinations, "destination_ports": PortRange(minimum=1, maximum=1)}
+    connections = result.connections.model_copy(update={"behaviour": behaviour, **responders})
+    table = GatewayTable(size=1 << 20, hash_size=None, udp_timeout_ns=None)
+    gateway = document([result], table=table).gateway.model_copy(update={"edge": edge, "mapping": mapping})
+    said = size_words(gateway, result.model_copy(update={"connections": connections}))
+    assert (words in said) if words else said == ""
 
 
 @pytest.mark.parametrize("overflow", ["expired", "unusable"])

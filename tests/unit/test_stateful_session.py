@@ -51,8 +51,12 @@ def test_every_record_of_a_stateful_campaign_is_read_as_it_was_written(
     assert {record.order.connections for record in records if record.connections} >= {0, 500, 1000, 100, 200, 400}
     assert any(record.order.step.alpha is not None for record in records)
     assert any(record.connections and record.connections.tear_down_ns for record in records)
-    asked = [record.order.run.number for record in records if record.connections and record.connections.behaviour]
-    assert len(asked) == len(set(asked))
+    asked: dict[int, list[int]] = {}
+    for record in records:
+        if record.connections and record.connections.behaviour:
+            asked.setdefault(record.order.run.number, []).append(record.order.connections or 0)
+    assert all(counts == sorted(set(counts)) for counts in asked.values()), "each is larger than those before"
+    assert max(len(counts) for counts in asked.values()) > 1
 
 
 def test_a_gateway_that_stops_working_has_collapsed_and_is_started_again(

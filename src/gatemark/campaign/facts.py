@@ -70,7 +70,7 @@ class TrialTally:
             for attempt in facts.phase_one:
                 self._phase_one.add(attempt)
         self._counts.add(trial, facts)
-        if self.behaviour is None and facts.behaviour:
+        if facts.behaviour and (self.behaviour is None or facts.behaviour["established"] > self.behaviour.established):
             self.behaviour = Behaviour(**{name: facts.behaviour[name] for name in Behaviour.model_fields})
 
     @property

@@ -66,7 +66,8 @@ class StatefulTrials:
         self.trials = trials
         self._empty_wait_s = empty_wait_s
         self._available_bytes = available_bytes
-        self._observed_runs: set[int] = set()
+        self._observed: dict[int, int] = {}
+        """Connections with which each run was observed last."""
         self._largest = 0
 
     def make(self, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> Judged:
@@ -125,11 +126,12 @@ class StatefulTrials:
         control = self.trials.testbed.can.control
         return None if control is None else control.count_connections()
 
-    def behaviour(self, run: int) -> JsonObject | None:
-        """Return what the state table says about the gateway, the first time in a run."""
-        if run in self._observed_runs:
+    def behaviour(self, order: TrialOrder) -> JsonObject | None:
+        """Return what the state table says about the gateway, in a run the first time and with more connections."""
+        count = order.connections or 0
+        if count <= self._observed.get(order.run.number, 0):
             return None
-        self._observed_runs.add(run)
+        self._observed[order.run.number] = count
         answer = self.trials.engine.connections()
         return {key: value for key, value in answer.items() if key not in ("answer", "id")}
 
@@ -250,7 +252,7 @@ class _Trial:
         suspicion, causes = why_phase_one_failed(phase_one, self.rules)
         phase_one = phase_one.model_copy(update={"suspicion": suspicion, "causes": causes})
         if phase_one.verdict is not None and phase_one.verdict.passed and self.facts.behaviour is None:
-            self._learn(behaviour=self.makes.behaviour(self.order.run.number))
+            self._learn(behaviour=self.makes.behaviour(self.order))
         return phase_one
 
     def collapsed(self, error: TestBedError) -> Judged:

@@ -122,5 +122,5 @@ class Connections(Part):
     gateway_counts: GatewayCounts | None
     """The gateway's own count of its connections beside the Tester's. Null if there is none."""
     behaviour: Behaviour | None
-    """What the Tester's state table says about the gateway after one trial of the run. Null if no trial established the
-    connections."""
+    """What the Tester's state table says about the gateway after one trial of the run, of several that with the most
+    connections. Null if no trial established the connections."""

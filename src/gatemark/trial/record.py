@@ -75,7 +75,8 @@ class ConnectionFacts(Facts):
     """How the gateway stopped answering while the capacity was measured. It was started again, or its host was booted,
     and the trial has failed. Null if it did not."""
     behaviour: Mapping[str, int] | None = None
-    """What the state table says about the gateway, once a run: `runs[].connections.behaviour` of the result."""
+    """What the state table says about the gateway, once for each number of connections in a run that is larger than
+    those before: `runs[].connections.behaviour` of the result."""
 
 
 class BootFacts(Facts):

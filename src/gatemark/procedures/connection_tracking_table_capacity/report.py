@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gatemark.map_domains.port_set import PortSet
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult, CapacitySearch
 from gatemark.report.event_words import LIMIT
 from gatemark.report.headline import context_of, not_made
@@ -13,6 +14,7 @@ from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import (
+    DASH,
     counted_words,
     format_count,
     format_percent,
@@ -22,7 +24,7 @@ from gatemark.report.words import (
     run_name,
     tester_limit,
 )
-from gatemark.results.document import ResultDocument
+from gatemark.results.document import Gateway, ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.stats.summary import Number
 
@@ -60,11 +62,11 @@ LOST = {
 
 def section(document: ResultDocument, runs: Sequence[CapacityResult]) -> Section:
     """Return one table per run, with a row per search."""
-    size = stated_size(document)
-    return Section(title=TITLE, lead=(MEANING,), tables=tuple(_table(run, size) for run in runs), notes=not_made(runs))
+    tables = tuple(_table(document.gateway, run) for run in runs)
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=not_made(runs))
 
 
-def _table(run: CapacityResult, size: int | None) -> Table:
+def _table(gateway: Gateway, run: CapacityResult) -> Table:
     title = (
         f"alpha {format_ratio(run.alpha)}, beta {format_ratio(run.beta)}, gamma {format_ratio(run.gamma)},"
         f" E {format_count(run.resolution)} connections, e {format_count(run.rate_resolution)} connections/s"
@@ -72,7 +74,7 @@ def _table(run: CapacityResult, size: int | None) -> Table:
     rows = [_of_search(run, number, search) for number, search in enumerate(run.repetitions, start=1)]
     if run.capacity is not None and len(rows) > 1:
         rows += [_of_all(run, name, label) for name, label in SUMMARIES.items()]
-    return table_of(title, COLUMNS, rows, notes=[words] if (words := size_words(run, size)) else [])
+    return table_of(title, COLUMNS, rows, notes=[words] if (words := size_words(gateway, run)) else [])
 
 
 class _Row(NamedTuple):
@@ -141,35 +143,81 @@ def sentence(part: ReportPart, run: CapacityResult) -> str:
     text = f"{TITLE}: {least}{format_count(run.capacity.median)} connections, {repeated(run.capacity)}; {context}."
     if least:
         text += " The search ended at the chosen maximum."
-    words = size_words(run, stated_size(part.document))
+    words = size_words(part.document.gateway, run)
     return f"{text}{overflow_text(run)}{' ' if words else ''}{words}"
 
 
-def stated_size(document: ResultDocument) -> int | None:
-    """Return how many connections the gateway's table is configured to hold; None if nobody told."""
-    return None if document.gateway.table is None else document.gateway.table.size
+class _Stated(NamedTuple):
+    """How many connections a gateway is to hold."""
+
+    size: int
+    words: str
+    """What says so, as the end of a sentence that begins with the number of connections."""
+    other: str
+    """What another number means."""
 
 
-def size_words(run: CapacityResult, size: int | None) -> str:
+def _stated(gateway: Gateway, run: CapacityResult) -> _Stated | None:
+    """Return the number of connections that the gateway is to hold; None if nobody told.
+
+    A customer edge has its ports once for each endpoint of the Responder, if its mapping depends on that.
+    """
+    stated = []
+    if gateway.table is not None and gateway.table.size is not None:
+        words = "the gateway's table is stated to hold (gateway.table.size)"
+        stated.append(_Stated(gateway.table.size, words, "another size is in force"))
+    if gateway.edge is not None and run.connections is not None:
+        shares = gateway.mapping != "endpoint_independent"
+        responders = run.connections.destination_hosts * run.connections.destination_ports.ports if shares else 1
+        stated.append(
+            _Stated(gateway.edge.ports * responders, "the ports of the customer edge allow", "it has other ports")
+        )
+    return min(stated, default=None)
+
+
+def size_words(gateway: Gateway, run: CapacityResult) -> str:
     """Say that the capacity is far from the size that is stated, and what the host counted; empty if it is not far.
 
     It is far if every repetition says so: a tenth of the stated size below it, or above. So a few entries that others
     have in the table, or that a kernel keeps to itself, do not count.
     """
     held = [search.lower_bound for search in run.repetitions if search.lower_bound is not None]
-    if size is None or run.capacity is None or run.lower_bound is None:
+    stated = _stated(gateway, run)
+    if stated is None or run.capacity is None or run.lower_bound is None:
         return ""
+    size = stated.size
     spread = f"{format_count(min(held))} to {format_count(max(held))} in {len(held)} repetitions"
     figure = spread if len(held) > 1 else f"{format_count(held[0])} in one repetition"
-    stated = f"the {format_count(size)} connections that the gateway's table is stated to hold (gateway.table.size)"
+    words = f"the {format_count(size)} connections that {stated.words}"
     if FAR * (run.lower_bound - size) > size:
-        return f"The capacity is above {stated}: {figure}. So another size is in force."
+        return f"The capacity is above {words}: {figure}. So {stated.other}."
     if run.limited_by != "gateway" or run.upper_bound is None or FAR * (size - run.upper_bound) <= size:
         return ""
     share = format_percent(100 * run.capacity.median / size)
     is_known = all(search.overflow in NOT_FULL for search in run.repetitions)
     why = "" if is_known else f" {_counted_words(run)}"
-    return f"The capacity is far below {stated}: {figure}, a median of {share}.{why}"
+    return f"The capacity is far below {words}: {figure}, a median of {share}.{_range_words(gateway, run)}{why}"
+
+
+def _range_words(gateway: Gateway, run: CapacityResult) -> str:
+    """Say which ranges of a customer edge's port set no connection had; empty if all were in use, or it has only one.
+
+    Only what lies below or above all ports in use is known not to be.
+    """
+    behaviour = None if run.connections is None else run.connections.behaviour
+    if gateway.edge is None or behaviour is None:
+        return ""
+    edge = gateway.edge
+    ranges = [*PortSet(psid_offset=edge.psid_offset, psid_bits=edge.psid_bits, psid=edge.psid).ranges()]
+    lowest, highest = behaviour.public_port_minimum, behaviour.public_port_maximum
+    unused = [(first, last) for first, last in ranges if last < lowest or first > highest]
+    if not unused:
+        return ""
+    first, last = unused[0]
+    return (
+        f" Of the {len(ranges)} ranges of its port set {len(unused)} had no connection when"
+        f" {format_count(behaviour.established)} were established, the first of them {first} {DASH} {last}."
+    )
 
 
 def _counted_words(run: CapacityResult) -> str:
