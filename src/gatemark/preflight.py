@@ -117,9 +117,7 @@ def few_requests(campaign: Campaign) -> EchoForm:
 def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
     """Send a few frames with a traffic class that the campaign does not send, where it sends one alone."""
     traffic = tester.campaign.traffic
-    sent = {
-        octet for way in ("forward", "reverse") for octet in tester.campaign.directions.traffic_of(way).traffic_class
-    }
+    sent = tester.campaign.directions.traffic_classes
     if len(sent) > 1 or not tester.campaign.bed.has_gateway:
         return
     probed = next(octet for octet in PROBED_CLASSES if octet not in sent)

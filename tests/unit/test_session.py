@@ -15,7 +15,7 @@ from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
 from gatemark import dut
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
-from gatemark.campaign.file import load_campaign
+from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.errors import GatemarkError, Interrupted, ResultError
@@ -232,6 +232,25 @@ def test_trials_that_were_removed_by_hand_leave_a_trace(write_campaign: WriteCam
     ]
     page = (folder / "report.html").read_text()
     assert "2 trials were removed from the journal by hand between two sessions; they were made again." in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "octets", "words"),
+    [
+        (0, (0,), "All frames had traffic class 0: what the gateway does with others was not measured."),
+        (184, (184,), "All frames had the traffic class octet 184: what the gateway does with others was not"),
+        ({"by_flow": [184, 0]}, (0, 184), None),
+    ],
+)
+def test_the_report_says_which_classes_were_not_sent(
+    write_campaign: WriteCampaign, tmp_path: Path, asked: object, octets: tuple[int, ...], words: str | None
+) -> None:
+    document = load_campaign(write_campaign()).to_document()
+    document["traffic"]["traffic_class"] = asked
+    result = measure(campaign_from_dict(document), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    assert result.document.traffic_classes == octets
+    page = (result.folder / "report.html").read_text()
+    assert words in page if words else "what the gateway does with others" not in page
 
 
 def test_interrupts_that_moved_meanwhile_are_told(write_campaign: WriteCampaign, tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def build_document(
         testbed=_testbed(campaign),
         seed=campaign.seed,
         repetitions_asked=campaign.repetitions,
+        traffic_classes=campaign.directions.traffic_classes,
         trial=TrialForm(
             duration_ns=trial.duration_ns,
             waits=Waits(

@@ -90,6 +90,11 @@ class Directions:
         )
 
     @property
+    def traffic_classes(self) -> tuple[int, ...]:
+        """Return every IPv4 TOS or IPv6 traffic class octet that is sent, ascending."""
+        return tuple(sorted({octet for way in self.in_use for octet in self.traffic_of(way).traffic_class}))
+
+    @property
     def lack_checksums(self) -> bool:
         """Whether UDP frames of any direction are sent without checksum."""
         return any(self.traffic_of(way).udp_checksum == "zero" for way in ONE_WAYS)

@@ -238,6 +238,8 @@ class ResultDocument(Document):
     """Seed of all traffic."""
     repetitions_asked: int
     """Repetitions of each run that the campaign asks for."""
+    traffic_classes: tuple[int, ...] = (0,)
+    """IPv4 TOS and IPv6 traffic class octets of the frames that were sent."""
     trial: TrialForm
     """What all trials have in common."""
     runs_planned: int
