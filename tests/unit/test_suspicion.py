@@ -1,6 +1,7 @@
 """A gateway whose host is held up: which failures are suspect, that they are made again, and what is concluded."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -258,6 +259,48 @@ class TestAWatchedHost:
         form = TrialForm(bursts=Bursts(frames=100, frames_per_second=RATE))
         assert reason(gaps(2000), watched((4000, 30)), form) is not None
         assert reason(gaps(2000), watched(*((number, 1) for number in range(60))), form) is None
+
+
+class TestHoldUpsShorterThanTheQueue:
+    """The gateway may have a queue that is shorter than those that can be read, such as the bucket of a policer."""
+
+    @staticmethod
+    def bucket(*indexes: int, frames: int = 20) -> TrialReport:
+        """A trial of 6 s whose forward direction loses runs of so many frames."""
+        whole = gaps()
+        way = whole.directions[0]
+        offered, lost = way.foreground.offered, frames * len(indexes)
+        loss = changed(way.foreground.loss, runs=len(indexes), longest_run=frames)
+        counts = changed(way.foreground, received=offered - lost, lost=lost, loss=loss)
+        runs = tuple(LossRun(index=index, length=frames) for index in indexes)
+        return changed(
+            whole, directions=(changed(way, foreground=counts, longest_loss_runs=runs), *whole.directions[1:])
+        )
+
+    def test_in_a_trial_that_is_watched_they_excuse_what_chance_does_not_put_there(self) -> None:
+        indexes = [time_ms * RATE // 1000 for time_ms in (800, 2900, 5100)]
+        said = reason(self.bucket(*indexes), watched((799, 5), (1500, 5), (2899, 5), (5099, 5)))
+        assert said == (
+            "others had the gateway's CPUs 4 times, for up to 5ms each, and that was when frames were lost, no more of"
+            " them than were due"
+        )
+        assert reason(self.bucket(*indexes), watched((799, 5), (1500, 5), (2899, 5))) is None, "one was at another time"
+        assert reason(self.bucket(*indexes), watched(*((number * 90, 5) for number in range(64)))) is None, "chance"
+        many = self.bucket(*indexes, frames=6 * RATE // 1000)
+        assert reason(many, watched((799, 5), (2899, 5), (5099, 5))) is None, "more than were due"
+
+    def test_without_a_watch_they_only_ask_for_another_attempt(self) -> None:
+        policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=True)
+        of_host = changed(watched(waited_ms=3), hold_ups=None)
+
+        def is_suspect(trial: TrialReport, policy: SuspicionPolicy = policy) -> bool:
+            return suspect(trial, of_host, Fraction(0), policy) is not None
+
+        assert is_suspect(self.bucket(4000, frames=20))
+        assert not is_suspect(self.bucket(4000, frames=20), replace(policy, asks_for_pattern=False))
+        assert not is_suspect(self.bucket(4000, frames=20), replace(policy, held_up_max_ns=4 * MS))
+        assert not is_suspect(self.bucket(4000, frames=3 * RATE // 1000 + 2)), "more than were due"
+        assert not is_suspect(self.bucket(4000, 5000, frames=1)), "one at a time"
 
 
 class TestThePattern:

@@ -8,6 +8,7 @@ and a hold-up excuses the losses of its own moment alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,11 +18,15 @@ from gatemark.trial.echo import EchoForm
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HoldUp, HostFacts
-from gatemark.trial.late_bursts import behind_late_bursts
+from gatemark.trial.late_bursts import CHANCE_MAX, behind_late_bursts
+from gatemark.trial.loss import chance_inside
 from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, with_delivered
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
+
+SEVERAL = 2
+"""A queue that holds the load, but not what has waited for a CPU, loses at least so many frames at a time."""
 
 
 class Suspicion(Facts):
@@ -59,8 +64,9 @@ def suspect(
 
     A hold-up excuses as many frames as were due while it lasted, and no others: a gateway that keeps up with its load
     catches up afterwards. If the trial had failed with those frames delivered too, it has failed. Where the host was
-    watched, each hold-up stands alone. One in which no queue fills excuses nothing, however many there are; a longer
-    one excuses the losses of its own moment.
+    watched, each hold-up stands alone. One that is longer than the gateway's queue takes to fill excuses the losses of
+    its own moment. Shorter ones excuse them only where chance does not put losses there: the gateway may have a queue
+    that is shorter than those that can be read.
     """
     if form.expects_loss or judge(report, loss_tolerance).passed:
         return None
@@ -74,7 +80,42 @@ def suspect(
         if not judge(_excused(report, held_up, filled_ns, form), loss_tolerance).passed:
             return None
         return Suspicion(reason=f"{held_up.words}, and no more frames were lost than were due meanwhile")
+    if policy.held_up_max_ns is None and (short := _of_short_ones(report, host, loss_tolerance, policy, form)):
+        return Suspicion(reason=short)
     return _of_the_pattern(report) if policy.asks_for_pattern else None
+
+
+def _of_short_ones(
+    report: TrialReport, host: HostFacts, loss_tolerance: Fraction, policy: SuspicionPolicy, form: TrialForm
+) -> str | None:
+    """Return that hold-ups too short for the gateway's queue may have made a trial fail, as a sentence; None if not.
+
+    They make it lose several frames at a time. Where the host was not watched, they may have been at any time; the last
+    attempt does not count that. Where it was, the chance is bounded as in `late_bursts`.
+    """
+    held_up, is_watched = _long_ones(host, 0), host.hold_ups is not None
+    losses = [counts for *_, counts in report.counts() if counts.lost]
+    if held_up is None or not losses or any(counts.lost < SEVERAL * max(1, counts.loss.runs) for counts in losses):
+        return None
+    if not (form.is_even if is_watched else policy.asks_for_pattern):
+        return None
+    if not judge(_excused(report, held_up, 0, form), loss_tolerance).passed:
+        return None
+    if not is_watched:
+        return f"{held_up.words}, and no more frames were lost than were due meanwhile"
+    losing = [way for way in report.directions if way.longest_loss_runs]
+    if min((_chance(way, held_up.moments) for way in losing), default=0.0) > math.log(CHANCE_MAX):
+        return None
+    return f"{held_up.words}, and that was when frames were lost, no more of them than were due"
+
+
+def _chance(way: DirectionResult, moments: Sequence[HoldUp]) -> float:
+    """Return the natural logarithm of the chance that as many runs of losses lie in moments whatever others did."""
+    runs, covered, inside = way.longest_loss_runs, 0, 0
+    for first, end, _ in _spans(way, moments, 0):
+        covered += max(0, min(end, way.intended) - first)
+        inside += sum(1 for run in runs if first <= run.index < end)
+    return chance_inside(len(runs), inside, covered / way.intended)
 
 
 def suspect_echo(
@@ -154,7 +195,13 @@ def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: i
 
     Of each moment at most as many as were due while it lasted. A frame that the Tester sent late was due earlier.
     """
-    rate, places, excused = direction.frames_per_second, LossPlaces(direction), 0
+    rate, places = direction.frames_per_second, LossPlaces(direction)
+    spans = _spans(direction, moments, filled_ns)
+    return sum(min(places.take(first, end), frames_in(rate, lasted_ns) + 1) for first, end, lasted_ns in spans)
+
+
+def _spans(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the frames of each moment, the first and the one behind the last, and how long it lasted."""
     spans: list[tuple[int, int, int]] = []
     for moment in moments:
         begin_ns, end_ns = moment.begin_ns - direction.lateness_max_ns, moment.end_ns + DRAINS * filled_ns
@@ -164,9 +211,8 @@ def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: i
             end_ns, lasted_ns = max(end_ns, before_ns), lasted_ns + held_ns
         spans.append((begin_ns, end_ns, lasted_ns))
     for begin_ns, end_ns, lasted_ns in spans:
-        first, end = (frames_in(rate, max(0, time_ns)) for time_ns in (begin_ns, end_ns))
-        excused += min(places.take(first, end + 1), frames_in(rate, lasted_ns) + 1)
-    return excused
+        first, end = (frames_in(direction.frames_per_second, max(0, time_ns)) for time_ns in (begin_ns, end_ns))
+        yield first, end + 1, lasted_ns
 
 
 def _frames_per_second(direction: DirectionResult, form: TrialForm) -> int:
