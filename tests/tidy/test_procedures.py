@@ -27,6 +27,7 @@ ROLES: dict[str, set[str]] = {
     "table": {"config", "errors", "procedures.assumed", "procedures.checks", "search", "units"},
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
+    "scenes": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
     "result": {"facts", "results", "search", "stats", "units"},
     "report": {"map_domains.port_set", "report", "results", "stats", "units"},
     "plots": {"report", "results", "stats", "units"},
@@ -35,9 +36,10 @@ ROLES: dict[str, set[str]] = {
 
 SAME_FOLDER: dict[str, set[str]] = {
     "__init__": {"table", "run", "result", "report"},
-    "table": {"cases", "result"},
-    "run": {"table", "result", "cases"},
-    "cases": {"result"},
+    "table": {"cases", "result", "scenes"},
+    "run": {"table", "result", "cases", "scenes"},
+    "cases": {"result", "scenes"},
+    "scenes": set(),
     "result": set(),
     "report": {"result", "plots"},
     "plots": {"result"},

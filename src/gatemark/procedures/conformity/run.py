@@ -16,8 +16,9 @@ from zlib import crc32
 
 from gatemark.config.model import Campaign
 from gatemark.packets import Fragment, IcmpError, Packet, build, differences, fragmented, read_frame
-from gatemark.procedures.conformity.cases import Probe, Sending, probes
+from gatemark.procedures.conformity.cases import Probe, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
+from gatemark.procedures.conformity.scenes import Sending
 from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.procedures.procedure import RunTrials
 from gatemark.results.document import Deviation

@@ -13,8 +13,9 @@ from gatemark.config.only import WITH_GATEWAY
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
-from gatemark.procedures.conformity.cases import cases_of, has_hosts, probes
+from gatemark.procedures.conformity.cases import cases_of, probes
 from gatemark.procedures.conformity.result import CaseName
+from gatemark.procedures.conformity.scenes import has_hosts
 
 FRAMES_MAX = 100
 FEW_CONNECTIONS = 10
