@@ -211,8 +211,8 @@ def _flow(source: IpAddress, destination: IpAddress, protocol: int, upper: bytes
     )
 
 
-def differences(arrived: Packet, due: Flow, *, hop_limit: int, data: bytes) -> Iterator[str]:
-    """Yield in words how a packet differs from what a correct gateway delivers."""
+def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -> Iterator[str]:
+    """Yield in words how a packet differs from what a correct gateway delivers, with any of these hop limits."""
     is_echo = due.kind == "echo request"
     flow = arrived.flow
     pairs = (
@@ -221,15 +221,22 @@ def differences(arrived: Packet, due: Flow, *, hop_limit: int, data: bytes) -> I
         ("destination", flow.destination, due.destination),
         ("identifier" if is_echo else "source port", flow.source_port, due.source_port),
         ("sequence number" if is_echo else "destination port", flow.destination_port, due.destination_port),
-        ("hop limit", arrived.hop_limit, hop_limit),
     )
     yield from (f"{name} {got} instead of {wanted}" for name, got, wanted in pairs if got != wanted)
+    if arrived.hop_limit not in hop_limits:
+        yield f"hop limit {arrived.hop_limit} instead of {hop_limit_words(hop_limits)}"
     if arrived.checksum_left_to_hardware:
         yield "wrong checksum: the sum of the pseudo-header, left to hardware (checksum offload)"
     elif not arrived.checksum_correct:
         yield "wrong checksum"
     if arrived.data != data:
         yield "changed data"
+
+
+def hop_limit_words(hop_limits: range) -> str:
+    """Return in words which hop limits are due: "62" or "62 to 63"."""
+    lowest, highest = hop_limits[0], hop_limits[-1]
+    return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
 
 def sums_to_zero(data: bytes) -> bool:

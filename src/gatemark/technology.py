@@ -41,6 +41,10 @@ class Technology:
     """Whether it changes no address: the reference that the others are given as shares of."""
     keeps_identification: bool = False
     """Whether the IPv4 identification comes out as it was sent, and is compared (RFC 6864 section 5.3)."""
+    hairpin_section: str | None = None
+    """Where an RFC says what becomes of packets between hosts on the same side; None where none does."""
+    ping_section: str | None = None
+    """Where an RFC says what becomes of echo requests of the inside."""
     reference_mode: ReferenceMode
     """The same for the reference gateway."""
 
@@ -58,6 +62,11 @@ class Technology:
     def has_rules(self) -> bool:
         """Whether MAP rules say what becomes of addresses and ports (RFC 7597 section 5)."""
         return self.has_edges or self.is_edge
+
+    @property
+    def has_duties(self) -> bool:
+        """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
+        return self.has_rules or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:
@@ -96,12 +105,16 @@ _ROWS = (
         name="siit64",
         words="stateless translation",
         families=("ipv6", "ipv4"),
+        hairpin_section="RFC 7757 section 4",
+        ping_section="RFC 7915 section 5.2",
         reference_mode="siit",
     ),
     Technology(
         name="siit46",
         words="stateless translation",
         families=("ipv4", "ipv6"),
+        hairpin_section="RFC 7757 section 4",
+        ping_section="RFC 7915 section 5.2",
         reference_mode="siit",
     ),
     Technology(
@@ -116,6 +129,8 @@ _ROWS = (
         words="stateful NAT44",
         families=("ipv4", "ipv4"),
         is_stateful=True,
+        hairpin_section="RFC 4787 section 6",
+        ping_section="RFC 5508 section 3.1",
         reference_mode="nat44",
     ),
     Technology(
@@ -123,6 +138,8 @@ _ROWS = (
         words="stateful NAT64",
         families=("ipv6", "ipv4"),
         is_stateful=True,
+        hairpin_section="RFC 6146 section 3.8",
+        ping_section="RFC 6146 section 3.5.3",
         reference_mode="nat64",
     ),
     Technology(

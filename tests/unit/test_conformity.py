@@ -198,27 +198,21 @@ def test_packets_that_the_port_did_not_take_are_no_fault_of_the_gateway(tmp_path
         ({"conformity": {"frames": 0}}, "conformity.frames", "greater than or equal to 1"),
         ({"conformity": {"cases": ["loopback"]}}, "conformity.cases", "foreign_source_port"),
         ({"map": {"onlink": True, "edges": 100}}, "map.order", "increasing"),
-        ({"technology": "siit64"}, "conformity", "MAP rules"),
         ({"kind": "loopback"}, "conformity", "kind = loopback"),
     ],
 )
 def test_contradictions_are_told(document: dict[str, Any], where: str, words: str) -> None:
-    technology, kind = document.get("technology", "map_t_br"), document.get("kind", "ports")
-    domains = document.get("domains", [SHARED])
-    gateway: dict[str, Any] = {"technology": technology}
-    tables: dict[str, Any] = {"map": {"domains": domains, **document.get("map", {})}}
-    if technology != "map_t_br":
-        gateway["prefix"], tables = "2001:2:0:6400::/96", {}
+    kind, domains = document.get("kind", "ports"), document.get("domains", [SHARED])
     left = {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}}
     right = {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}}
     ports = {"left": {"port": "af_packet:l", **left}, "right": {"port": "af_packet:r", **right}}
     with pytest.raises(ConfigError) as refused:
         campaign_from_dict(
             {
-                "gateway": gateway,
+                "gateway": {"technology": "map_t_br"},
                 "testbed": {"kind": kind},
                 **(ports if kind == "ports" else {}),
-                **tables,
+                "map": {"domains": domains, **document.get("map", {})},
                 "conformity": document.get("conformity", {}),
             }
         )

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from gatemark.config.reserved import Network
 from gatemark.config.tables import EamEntry, Ipv4Model, Ipv6Model
-from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embedded_ipv4
+from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embed_ipv4, embedded_ipv4
 from gatemark.technology import Family
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
@@ -200,6 +200,28 @@ def _aligned_blocks(minimum: int, maximum: int) -> Iterator[tuple[int, int]]:
             size //= 2
         yield minimum, size
         minimum += size
+
+
+def represented(
+    address: IPv4Address | IPv6Address, prefix: IPv6Network | None, eam: Sequence[EamEntry]
+) -> IPv4Address | IPv6Address | None:
+    """Return an address in the other family; None if neither a mapping nor the prefix covers it.
+
+    The mapping with the longest prefix counts, and the translation prefix without any (RFC 7757 section 3.3).
+    """
+    family: Family = "ipv4" if address.version == 4 else "ipv6"
+    covering = [entry for entry in eam if address in getattr(entry, family)]
+    if not covering:
+        if prefix is None:
+            return None
+        return embed_ipv4(address, prefix) if isinstance(address, IPv4Address) else embedded_ipv4(address, prefix)
+    entry = max(covering, key=lambda entry: getattr(entry, family).prefixlen)
+    below = 32 - entry.ipv4.prefixlen  # bits of the suffix, which follow the prefix of either family
+    unused = 128 - entry.ipv6.prefixlen - below
+    if isinstance(address, IPv4Address):
+        suffix = int(address) & int(entry.ipv4.hostmask)
+        return IPv6Address(int(entry.ipv6.network_address) | suffix << unused)
+    return IPv4Address(int(entry.ipv4.network_address) | (int(address) & int(entry.ipv6.hostmask)) >> unused)
 
 
 def unmapped_host(hosts: HostSet, prefix: IPv6Network | None, eam: Sequence[EamEntry]) -> int | None:

@@ -1,12 +1,12 @@
-"""The cases: which packets are sent, and what a conforming MAP-T border relay or customer edge makes of them. Pure.
+"""The cases: which packets are sent, and what a conforming gateway makes of them. Pure.
 
-RFC 7599 says what is due. Beside each case go control frames that must come through. So a gateway that forwards nothing
+RFCs say what is due. Beside each case go control frames that must come through. So a gateway that forwards nothing
 at all does not pass for one that drops what it has to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Generic, TypeVar
@@ -18,11 +18,15 @@ from gatemark.procedures.conformity.scenes import (
     CLIENT_PORT,
     Delivery,
     EdgeScene,
+    Endpoint,
+    NatScene,
     RelayScene,
     Scene,
     Sending,
+    TranslatorScene,
     scenes,
 )
+from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
 
@@ -100,7 +104,7 @@ def _hairpin(scene: RelayScene) -> Sending | None:
         destination_port=scene.port_of(scene.other),
     )
     arrives = replace(sent, source=embed_ipv4(scene.edge.ipv4, scene.other.domain.dmr), destination=scene.other.address)
-    return Sending(side="left", flow=sent, delivery=Delivery(side="left", flow=arrives, keeps_hop_count=False))
+    return Sending(side="left", flow=sent, delivery=Delivery(side="left", flow=arrives, crossings=2))
 
 
 RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
@@ -258,17 +262,131 @@ EDGE_CASES: Mapping[CaseName, Case[EdgeScene]] = {
 }
 
 
-def cases_of(campaign: Campaign) -> Mapping[CaseName, Case[Any]]:
-    """Return the cases of the campaign's gateway, in the order in which they are tried; none for other gateways."""
-    if campaign.technology.has_edges:
+TIME_EXCEEDED: Mapping[Family, str] = {"ipv4": "icmpv4 11/0", "ipv6": "icmpv6 3/0"}
+EXPIRY_SECTIONS: Mapping[tuple[Family, Family], str] = {
+    ("ipv6", "ipv4"): "RFC 7915 section 5.1",
+    ("ipv4", "ipv6"): "RFC 7915 section 4.1",
+    ("ipv4", "ipv4"): "RFC 1812 section 5.3.1",
+}
+"""Where an RFC says that a packet whose hop limit ends in a gateway is dropped and answered, by its family before and
+behind the gateway."""
+
+
+def _expired(sending: Sending, decrement: int) -> Sending | None:
+    """Return a packet with the highest hop limit that ends in the gateway; None if it leaves hop limits alone."""
+    return replace(sending, delivery=None, hop_limit=decrement) if decrement else None
+
+
+def _expiry(words: str, family: Family, behind: Family, sending: Callable[[S], Sending | None]) -> Case[S]:
+    return Case(
+        words=words,
+        section=EXPIRY_SECTIONS[family, behind],
+        due="dropped",
+        level="must",
+        answer=TIME_EXCEEDED[family],
+        needs="the gateway leaves hop limits as they are",
+        sending=sending,
+    )
+
+
+def translator_cases(technology: Technology) -> Mapping[CaseName, Case[TranslatorScene]]:
+    """Return the cases of a stateless translator: its inside is where IPv6 is."""
+    assert technology.hairpin_section is not None and technology.ping_section is not None
+    return {
+        "echo_from_outside": Case(
+            words="an IPv4 host sends echo requests",
+            section="RFC 7915 section 4.2",
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: scene.downward("echo request"),
+        ),
+        "echo_from_inside": Case(
+            words="an IPv6 host sends echo requests",
+            section=technology.ping_section,
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: scene.upward("echo request"),
+        ),
+        "hairpin": Case(
+            words="an IPv6 host sends to the IPv4 address of another one under the translation prefix",
+            section=technology.hairpin_section,
+            due="delivered",
+            level="should",
+            needs="IPv6 hosts have no explicit mapping, or there is no translation prefix",
+            sending=lambda scene: scene.hairpin(),
+        ),
+        "expired_from_outside": _expiry(
+            "an IPv4 host sends with a hop limit that ends in the gateway",
+            "ipv4",
+            "ipv6",
+            lambda scene: _expired(scene.downward(), scene.decrement),
+        ),
+        "expired_from_inside": _expiry(
+            "an IPv6 host sends with a hop limit that ends in the gateway",
+            "ipv6",
+            "ipv4",
+            lambda scene: _expired(scene.upward(), scene.decrement),
+        ),
+    }
+
+
+def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
+    """Return the cases of a stateful gateway."""
+    assert technology.hairpin_section is not None and technology.ping_section is not None
+    inside, outside = technology.families
+    return {
+        "echo_from_inside": Case(
+            words="a client sends echo requests, whose identifier may change",
+            section=technology.ping_section,
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: scene.upward("echo request"),
+        ),
+        "hairpin": Case(
+            words="a client sends to the public address and port of another one",
+            section=technology.hairpin_section,
+            due="delivered",
+            level="must",
+            needs="no translation prefix represents the public addresses",
+            sending=lambda scene: scene.hairpin(),
+        ),
+        "expired_from_outside": _expiry(
+            "a server answers with a hop limit that ends in the gateway",
+            outside,
+            inside,
+            lambda scene: _expired(scene.downward(), scene.decrement),
+        ),
+        "expired_from_inside": _expiry(
+            "a client sends with a hop limit that ends in the gateway",
+            inside,
+            outside,
+            lambda scene: _expired(scene.upward(), scene.decrement),
+        ),
+    }
+
+
+def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
+    """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
+    if technology.has_edges:
         return RELAY_CASES
-    return EDGE_CASES if campaign.technology.is_edge else {}
+    if technology.is_edge:
+        return EDGE_CASES
+    if not technology.has_duties:
+        return {}
+    return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
 
 
-def probes(campaign: Campaign, public_port: int | None = None) -> Iterator[Probe]:
-    """Yield every case of every domain, case by case; `public_port` as in `scenes`."""
-    known = list(scenes(campaign, public_port))
-    for name, case in cases_of(campaign).items():
+WITH_CASES = technologies_where(lambda row: row.has_duties)
+"""Names of the technologies that have cases, for a message."""
+
+
+def probes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterator[Probe]:
+    """Yield every case of every domain, case by case; `public` as in `scenes`."""
+    known = list(scenes(campaign, public))
+    for name, case in cases_of(campaign.technology).items():
         for index, scene in known:
             sending = case.sending(scene)
             if sending is not None:

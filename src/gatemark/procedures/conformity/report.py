@@ -31,7 +31,6 @@ JUDGEMENTS = MappingProxyType(
 
 def section(document: ResultDocument, runs: Sequence[ConformityResult]) -> Section:
     """Return the table of all cases, with a row for each domain."""
-    del document
     several = len({case.domain for run in runs for case in run.cases}) > 1
     columns: tuple[Column[CaseResult], ...] = (
         Column("case", lambda case: f"{case.words}\n{case.what}", names=True, numeric=False),
@@ -41,7 +40,8 @@ def section(document: ResultDocument, runs: Sequence[ConformityResult]) -> Secti
         Column("judgement", lambda case: JUDGEMENTS[case.judgement], numeric=False, strong=True),
     )
     cases = table_of(TITLE, columns, (case for run in runs for case in run.cases))
-    return Section(title=TITLE, lead=(MEANING,), tables=(cases,), notes=(*_notes(runs), *not_made(runs)))
+    has_domains = several or document.gateway.map is not None
+    return Section(title=TITLE, lead=(MEANING,), tables=(cases,), notes=(*_notes(runs, has_domains), *not_made(runs)))
 
 
 def _due(case: CaseResult) -> str:
@@ -65,6 +65,9 @@ def _seen(case: CaseResult) -> str:
         sides = (("left", case.arrived_left), ("right", case.arrived_right))
         where = " and ".join(f"{count} {side}" for side, count in sides if count)
         what = f"of {case.sent} arrived {where}, {case.correct} of them correct"
+    if case.hop_limits and case.hop_limits_due is not None and case.hop_limits_due[0] < case.hop_limits_due[1]:
+        limits = " and ".join(map(str, case.hop_limits))
+        what = f"{what}, with hop limit {limits} ({case.hop_limits_due[0]} to {case.hop_limits_due[1]} is due)"
     answers = ", ".join(f"{count} x {_icmp_words(name)}" for name, count in case.icmp.items())
     return "\n".join(part for part in (what, answers and f"answered: {answers}", "; ".join(case.differences)) if part)
 
@@ -73,11 +76,13 @@ def _icmp_words(name: str) -> str:
     return name.replace("icmpv", "ICMPv")
 
 
-def _notes(runs: Sequence[ConformityResult]) -> Iterator[str]:
+def _notes(runs: Sequence[ConformityResult], has_domains: bool) -> Iterator[str]:
     for run in runs:
         wrong = [case for case in run.cases if case.judgement in ("does_not_conform", "differs")]
         for case in wrong:
-            yield f"{case.words}, domain {case.domain + 1}: each packet was {case.packet}."
+            where = f"{case.words}, domain {case.domain + 1}" if has_domains else case.words
+            due = "" if case.due_packet is None else f"; due is {case.due_packet}"
+            yield f"{where}: each packet was {case.packet}{due}."
         if any(case.answer is not None for case in run.cases):
             yield "Whether the gateway counts what it drops cannot be seen from outside."
 
@@ -85,10 +90,18 @@ def _notes(runs: Sequence[ConformityResult]) -> Iterator[str]:
 def sentence(part: ReportPart, run: ConformityResult) -> str:
     """Return how many cases conform, and which do not."""
     gateway = technology_words(part.document.gateway)
-    named = [f"{case.words} {JUDGEMENTS[case.judgement]}" for case in run.cases if _is_named(case.judgement)]
+    named = [_named(case) for case in run.cases if _is_named(case.judgement)]
     conform = sum(case.judgement == "conforms" for case in run.judged)
     begin = f"Conformity of the gateway ({gateway}): {conform} of {len(run.judged)} cases conform"
     return f"{begin}; {'; '.join(named)}." if named else f"{begin}."
+
+
+def _named(case: CaseResult) -> str:
+    """Return how a case was judged; of packets that are due somewhere also where the RFC says so, and what arrived."""
+    judged = f"{case.words} {JUDGEMENTS[case.judgement]}"
+    if case.due_packet is None or case.judgement == "no_result":
+        return judged
+    return f"{judged} ({case.section}): {', '.join(_seen(case).splitlines())}"
 
 
 def _is_named(judgement: Judgement) -> bool:

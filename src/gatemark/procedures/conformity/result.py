@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.part import Part
 from gatemark.results.quantity import Quantity, QuantityKind
@@ -14,9 +14,9 @@ from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
 
 CONFORMING = QuantityKind(
-    "cases that conform", "cases", "higher", "RFC 7599; those that are left open are not among them"
+    "cases that conform", "cases", "higher", "the RFC of each case; those that are left open are not among them"
 )
-ARRIVED = QuantityKind("packets that arrived", "packets", None, "RFC 7599")
+ARRIVED = QuantityKind("packets that arrived", "packets", None, "the RFC of each case")
 
 
 CaseName = Literal[
@@ -33,6 +33,8 @@ CaseName = Literal[
     "outside_dmr",
     "unused_port",
     "wrong_interface_identifier",
+    "expired_from_outside",
+    "expired_from_inside",
 ]
 Due = Literal["dropped", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
@@ -50,7 +52,7 @@ class CaseResult(Part):
     what: str
     """What is sent, in words."""
     domain: int
-    """Number of the domain in the campaign file, from 0."""
+    """Number of the MAP domain in the campaign file, from 0; 0 without any."""
     section: str
     """Where the RFC says what is due."""
     due: Due
@@ -61,6 +63,12 @@ class CaseResult(Part):
     """Packets sent; one in two fragments counts once."""
     packet: str
     """What each packet is."""
+    due_packet: str | None = Field(default=None, exclude_if=lambda packet: packet is None)
+    """What it is where it is due. Null if it is due nowhere."""
+    hop_limits_due: tuple[int, int] | None = Field(default=None, exclude_if=lambda limits: limits is None)
+    """Lowest and highest hop limit that it may have there. They differ if it may cross the gateway twice."""
+    hop_limits: tuple[int, ...] = Field(default=(), exclude_if=lambda limits: not limits)
+    """Hop limits of those packets that are due somewhere and arrived, each once."""
     arrived_left: int = 0
     """Frames that arrived on the left, correct or not; ICMP errors are not among them."""
     arrived_right: int = 0
@@ -74,7 +82,7 @@ class CaseResult(Part):
     answer: str | None = None
     """ICMP error with which the gateway should answer. Null if there is none."""
     controls_sent: int
-    """Control frames: packets of the customer edge to the server and back, which every gateway has to deliver."""
+    """Control frames: packets of the hosts of the case to the server and back, which every gateway has to deliver."""
     controls_correct: int = 0
     """Control frames that came through as they should."""
     tester_limited: bool = False

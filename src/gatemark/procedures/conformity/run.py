@@ -2,7 +2,7 @@
 
 Which port a gateway gives to a client is learned first, where it gives any.
 
-Every frame that arrives is decoded by a library that shares nothing with the engine (RFC 7599).
+Every frame that arrives is decoded by a library that shares nothing with the engine.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 from zlib import crc32
 
 from gatemark.config.model import Campaign
 from gatemark.packets import Fragment, IcmpError, Packet, build, differences, fragmented, read_frame
 from gatemark.procedures.conformity.cases import Probe, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
-from gatemark.procedures.conformity.scenes import Sending
+from gatemark.procedures.conformity.scenes import Delivery, Endpoint, Sending
 from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.procedures.procedure import RunTrials
 from gatemark.results.document import Deviation
@@ -34,7 +35,10 @@ DATA_OCTETS = 64
 FRAGMENT_OCTETS = 40
 """Octets of the payload of IP in the first of two fragments."""
 PACKETS_OF_PROBE = 5
-"""Most packets of one side that a round of one probe needs: its own, in two fragments, and both controls."""
+"""Most packets of one side that a round of one probe needs: its own, in two fragments, controls, what opens its way."""
+
+
+Role = Literal["case", "control", "opening"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +46,8 @@ class Sent:
     """One kind of packet of an exchange; all of the campaign are told apart by their data."""
 
     probe: Probe
-    role: int
-    """0: the case itself; 1 and 2: the controls upward and downward."""
+    role: Role
+    """The packet of the case itself, one that any gateway has to deliver, or what the receiver sends first."""
     sending: Sending
     number: int
     """In the exchange."""
@@ -65,8 +69,7 @@ def measure(trials: RunTrials) -> ConformityResult:
     campaign, table = trials.campaign, trials.campaign.table(ConformityTable)
     cases: list[CaseResult] = []
     for repetition in trials.repetitions():
-        public_port = learned_port(trials, repetition) if campaign.technology.is_edge else None
-        for batch in batches(campaign, public_port):
+        for batch in batches(campaign, learned(trials, repetition)):
             sent = sent_of(batch, repetition)
             facts = _exchanged(trials, exchange_of(campaign, table, sent))
             cases += observed(campaign, table.frames, batch, sent, facts)
@@ -85,33 +88,43 @@ def _exchanged(trials: RunTrials, exchange: Exchange) -> ExchangeFacts | None:
     return None if trial.valid is None else trial.valid.exchange
 
 
-def learned_port(trials: RunTrials, repetition: int) -> int | None:
-    """Return the port from which packets of the client arrive at the server; None if none does."""
+def learned(trials: RunTrials, repetition: int) -> tuple[Endpoint | None, ...]:
+    """Return from where packets of each client arrive at the server, None if none does; nothing without clients."""
     campaign = trials.campaign
-    client = first_sent(campaign, repetition)
-    facts = _exchanged(trials, first_exchange(campaign, client))
+    clients = clients_sent(campaign, repetition)
+    if not clients:
+        return ()
+    facts = _exchanged(trials, clients_exchange(campaign, clients))
+    public: dict[int, Endpoint] = {}
     for arrived in () if facts is None else facts.arrived:
         read = read_frame(bytes.fromhex(arrived.octets))
-        if arrived.side != campaign.roles.inside and isinstance(read, Packet) and read.data.startswith(client.mark):
-            return read.flow.source_port
-    return None
+        if arrived.side == campaign.roles.inside or not isinstance(read, Packet):
+            continue
+        for client in clients:
+            if read.data.startswith(client.mark):
+                public[client.number] = Endpoint(address=read.flow.source, port=read.flow.source_port)
+    return tuple(public.get(client.number) for client in clients)
 
 
-def first_sent(campaign: Campaign, repetition: int = 0) -> Sent:
-    """Return the packet that shows which port a client is given; its number is none that a case has."""
+def clients_sent(campaign: Campaign, repetition: int = 0) -> tuple[Sent, ...]:
+    """Return the packets that show which public endpoint each client is given, with numbers that no case has."""
     probe = next(probes(campaign))
-    return Sent(probe=probe, role=1, sending=probe.scene.upward(), number=PACKETS_MAX, repetition=repetition)
+    return tuple(
+        Sent(probe=probe, role="control", sending=sending, number=PACKETS_MAX + i, repetition=repetition)
+        for i, sending in enumerate(probe.scene.clients())
+    )
 
 
-def first_exchange(campaign: Campaign, client: Sent) -> Exchange:
-    """Return the exchange that sends it."""
-    return _exchange(campaign, campaign.table(ConformityTable), [(client, turn) for turn in range(2)])
+def clients_exchange(campaign: Campaign, clients: Sequence[Sent]) -> Exchange:
+    """Return the exchange that sends them."""
+    turns = [(client, turn) for turn in range(2) for client in clients]
+    return _exchange(campaign, campaign.table(ConformityTable), turns)
 
 
-def batches(campaign: Campaign, public_port: int | None = None) -> Iterator[tuple[Probe, ...]]:
+def batches(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterator[tuple[Probe, ...]]:
     """Yield the probes of each exchange: those of one case, as many as the engine takes at once."""
     table = campaign.table(ConformityTable)
-    chosen = (probe for probe in probes(campaign, public_port) if not table.cases or probe.name in table.cases)
+    chosen = (probe for probe in probes(campaign, public) if not table.cases or probe.name in table.cases)
     at_once = PACKETS_MAX // (PACKETS_OF_PROBE * (table.frames + 1))
     for _, of_case in groupby(chosen, key=lambda probe: probe.name):
         remaining = list(of_case)
@@ -121,12 +134,13 @@ def batches(campaign: Campaign, public_port: int | None = None) -> Iterator[tupl
 
 
 def sent_of(batch: Sequence[Probe], repetition: int = 0) -> tuple[Sent, ...]:
-    """Return what an exchange sends: each probe, with its controls."""
-    sendings = (
-        (probe, role, sending)
-        for probe in batch
-        for role, sending in enumerate((probe.sending, probe.scene.upward(), probe.scene.downward()))
-    )
+    """Return what an exchange sends: each probe, with its controls and what opens the way for it."""
+    sendings: list[tuple[Probe, Role, Sending]] = []
+    for probe in batch:
+        sendings.append((probe, "case", probe.sending))
+        sendings += [(probe, "control", control) for control in probe.scene.controls()]
+        if probe.sending.opening is not None:
+            sendings.append((probe, "opening", Sending(side=probe.sending.side, flow=probe.sending.opening)))
     return tuple(
         Sent(probe=probe, role=role, sending=sending, number=number, repetition=repetition)
         for number, (probe, role, sending) in enumerate(sendings)
@@ -134,8 +148,8 @@ def sent_of(batch: Sequence[Probe], repetition: int = 0) -> tuple[Sent, ...]:
 
 
 def exchange_of(campaign: Campaign, table: ConformityTable, sent: Sequence[Sent]) -> Exchange:
-    """Return the exchange: first the controls once, so that neighbours are known, then every packet in each turn."""
-    turns = ((item, turn) for turn in range(table.frames + 1) for item in sent if turn or item.role)
+    """Return the exchange: first once what is no case, so that neighbours are known, then every packet in each turn."""
+    turns = ((item, turn) for turn in range(table.frames + 1) for item in sent if turn or item.role != "case")
     return _exchange(campaign, table, turns)
 
 
@@ -159,7 +173,17 @@ def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
 
 
 def _hop_limit(campaign: Campaign, sending: Sending) -> int:
-    return campaign.directions.traffic_of("forward" if sending.side == "left" else "reverse").hop_limit
+    """Return the hop limit of a packet: that of the campaign's frames, or what it needs to come back."""
+    if sending.hop_limit is not None:
+        return sending.hop_limit
+    limit = campaign.directions.traffic_of("forward" if sending.side == "left" else "reverse").hop_limit
+    crossings = 0 if sending.delivery is None else sending.delivery.crossings
+    return max(limit, crossings * campaign.forwarding.hop_limit_decrement + 1)
+
+
+def hop_limits_due(campaign: Campaign, sending: Sending, delivery: Delivery) -> range:
+    """Return the hop limits that a packet may have where it is due."""
+    return delivery.hop_limits(_hop_limit(campaign, sending), campaign.forwarding.hop_limit_decrement)
 
 
 class _Tally:
@@ -171,6 +195,7 @@ class _Tally:
         self.correct = 0
         self.icmp: Counter[str] = Counter()
         self.differences: dict[str, None] = {}
+        self.hop_limits: set[int] = set()
 
 
 def observed(
@@ -180,8 +205,11 @@ def observed(
     tallies = [_Tally() for _ in sent]
     for arrived in () if facts is None else facts.arrived:
         _count(campaign, arrived, sent, tallies)
-    for probe, first, upward, downward in zip(batch, *(range(role, len(sent), 3) for role in range(3)), strict=True):
-        tally, case = tallies[first], probe.case
+    for probe in batch:
+        of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
+        controls = [tally for role, tally in of_probe if role == "control"]
+        tally, case, delivery = of_probe[0][1], probe.case, probe.sending.delivery
+        due = None if delivery is None else hop_limits_due(campaign, probe.sending, delivery)
         yield CaseResult(
             case=probe.name,
             what=case.words,
@@ -191,14 +219,17 @@ def observed(
             level=case.level,
             sent=frames,
             packet=str(probe.sending.flow),
+            due_packet=None if delivery is None else str(delivery),
+            hop_limits_due=None if due is None else (due[0], due[-1]),
+            hop_limits=tuple(sorted(tally.hop_limits)),
             arrived_left=tally.arrived["left"],
             arrived_right=tally.arrived["right"],
             correct=tally.correct,
             differences=tuple(tally.differences),
             icmp=dict(sorted(tally.icmp.items())),
             answer=case.answer,
-            controls_sent=2 * frames,
-            controls_correct=tallies[upward].correct + tallies[downward].correct,
+            controls_sent=len(controls) * frames,
+            controls_correct=sum(control.correct for control in controls),
             tester_limited=facts is None,
         )
 
@@ -233,14 +264,16 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
     if delivery is None:
         tally.differences[f"arrived {side}: {packet.flow}"] = None
         return
+    tally.hop_limits.add(packet.hop_limit)
     wrong = [] if side == delivery.side else [f"arrived {side}"]
-    hop_limit = _hop_limit(campaign, item.sending) - campaign.forwarding.hop_limit_decrement
-    due = hop_limit if delivery.keeps_hop_count else packet.hop_limit
-    flow, port = delivery.flow, packet.flow.source_port
-    if delivery.ports is not None:  # the gateway chooses one
-        flow = replace(flow, source_port=port)
-        wrong += [] if delivery.ports.index_of(port) is not None else [f"port {port} is not in the port set"]
-    wrong += differences(packet, flow, hop_limit=due, data=item.data(turn))
+    flow = delivery.flow
+    if delivery.source_fault is not None:  # the gateway chooses one
+        source = Endpoint(address=packet.flow.source, port=packet.flow.source_port)
+        flow = replace(flow, source=source.address, source_port=source.port)
+        fault = delivery.source_fault(source)
+        wrong += [] if fault is None else [fault]
+    due = hop_limits_due(campaign, item.sending, delivery)
+    wrong += differences(packet, flow, hop_limits=due, data=item.data(turn))
     if turn in tally.turns:
         wrong.append("arrived more than once")
     tally.turns.add(turn)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Literal, Protocol
 
+from gatemark.config import defaults
+from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
+from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
-from gatemark.map_domains.port_set import PortSet
-from gatemark.packets import Flow
+from gatemark.packets import Flow, IpAddress
 from gatemark.technology import SideName
 
 CLIENT_PORT = 40_000
-"""Source port of the client behind a gateway that is a customer edge."""
+"""Source port of the client behind a gateway; the next ports are those of its other clients."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An address with a port of it."""
+
+    address: IpAddress
+    port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +35,23 @@ class Delivery:
 
     side: SideName
     flow: Flow
-    keeps_hop_count: bool = True
-    """Whether its way through the gateway is as long as that of other packets, so that its hop limit is compared."""
-    ports: PortSet | None = None
-    """Any of these may be its source port; None: that of the flow."""
+    crossings: int = 1
+    """How often it may cross the gateway. Each crossing lowers its hop limit; if there may be several, the gateway may
+    also turn it round after a single hop."""
+    source_fault: Callable[[Endpoint], str | None] | None = None
+    """Returns what is wrong with a source that the gateway chose, None if nothing is. None: it is that of the flow."""
+
+    def hop_limits(self, sent: int, decrement: int) -> range:
+        """Return the hop limits that are due if a crossing takes off `decrement`."""
+        least = decrement if self.crossings == 1 else min(1, decrement)
+        return range(sent - self.crossings * decrement, sent - least + 1)
+
+    def __str__(self) -> str:
+        if self.source_fault is None:
+            return str(self.flow)
+        if self.flow.kind == "echo request":
+            return f"any public address to {self.flow.destination} with any identifier"
+        return f"any public address and port to {self.flow.destination} port {self.flow.destination_port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +63,23 @@ class Sending:
     delivery: Delivery | None = None
     """None: it is due nowhere."""
     in_fragments: bool = False
+    hop_limit: int | None = None
+    """None: that of the campaign's frames."""
+    opening: Flow | None = None
+    """What the receiver sends first, so that a gateway that filters lets the packet pass (RFC 4787 section 5)."""
 
 
 Packets = Literal["udp", "echo request"]
 
 
 class Scene(Protocol):
-    """Who sends to whom: what any gateway has to deliver both ways."""
+    """Who sends to whom."""
 
-    def upward(self, kind: Packets = "udp") -> Sending:
-        """Return a packet towards the server, and what arrives there."""
+    def clients(self) -> tuple[Sending, ...]:
+        """Return packets that show which public endpoint the gateway gives each client; none if it keeps no state."""
 
-    def downward(self) -> Sending:
-        """Return a packet of the server, and what arrives."""
+    def controls(self) -> tuple[Sending, ...]:
+        """Return what any gateway has to deliver: packets of the hosts of a case to the server and back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +98,14 @@ class RelayScene:
     def inside(self, address: IPv4Address) -> IPv6Address:
         """Return how an address outside is seen from inside (RFC 7599 section 5.1)."""
         return embed_ipv4(address, self.domain.dmr)
+
+    def clients(self) -> tuple[Sending, ...]:
+        """Return nothing: the ports of an edge follow from its rule."""
+        return ()
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return a packet of the edge, and one of the server."""
+        return self.upward(), self.downward()
 
     def port_of(self, edge: Edge) -> int:
         """Return a port of an edge: one in the middle of its set."""
@@ -114,6 +149,14 @@ class EdgeScene:
     public_port: int
     """What the gateway made of `CLIENT_PORT`."""
 
+    def clients(self) -> tuple[Sending, ...]:
+        """Return a packet of the client."""
+        return (self.upward(),)
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return a packet of the client, and one of the server."""
+        return self.upward(), self.downward()
+
     @property
     def server_outside(self) -> IPv6Address:
         """Return the server as it is outside (RFC 7599 section 5.1)."""
@@ -129,8 +172,13 @@ class EdgeScene:
             destination_port=self.server_port,
         )
         arrives = replace(sent, source=self.edge.address, destination=self.server_outside)
-        delivery = Delivery(side=self.outside, flow=arrives, ports=self.edge.ports)
+        delivery = Delivery(side=self.outside, flow=arrives, source_fault=self._source_fault)
         return Sending(side=self.inside, flow=sent, delivery=delivery)
+
+    def _source_fault(self, source: Endpoint) -> str | None:
+        if source.address != self.edge.address:
+            return f"source {source.address} instead of {self.edge.address}"
+        return None if source.port in self.edge.ports else f"port {source.port} is not in the port set"
 
     def downward(self) -> Sending:
         """Return the server's answer, and what arrives at the client."""
@@ -145,49 +193,293 @@ class EdgeScene:
         return Sending(side=self.outside, flow=sent, delivery=Delivery(side=self.inside, flow=arrives))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A host of either family, as it is known in both, with the port that it uses."""
+
+    ipv6: IPv6Address
+    ipv4: IPv4Address
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatorScene:
+    """A stateless translator with two IPv6 hosts on one side and an IPv4 server on the other."""
+
+    ipv6_side: SideName
+    ipv4_side: SideName
+    prefix: IPv6Network | None
+    host: Host
+    other: Host
+    """Another port of the same host, if there is only one."""
+    server: Host
+    decrement: int
+    """What a crossing takes off the hop limit."""
+
+    def clients(self) -> tuple[Sending, ...]:
+        """Return nothing: what becomes of an address follows from prefix and mappings."""
+        return ()
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return packets of both hosts to the server and back."""
+        return tuple(way(host=host) for host in (self.host, self.other) for way in (self.upward, self.downward))
+
+    def upward(self, kind: Packets = "udp", host: Host | None = None) -> Sending:
+        """Return a packet of a host to the server, and what arrives there."""
+        by = host or self.host
+        ports = (by.port, self.server.port)
+        sent = _flow(kind, by.ipv6, self.server.ipv6, ports)
+        arrives = _flow(kind, by.ipv4, self.server.ipv4, ports)
+        return Sending(side=self.ipv6_side, flow=sent, delivery=Delivery(side=self.ipv4_side, flow=arrives))
+
+    def downward(self, kind: Packets = "udp", host: Host | None = None) -> Sending:
+        """Return a packet of the server to a host, and what arrives there."""
+        to = host or self.host
+        ports = (self.server.port, to.port)
+        sent = _flow(kind, self.server.ipv4, to.ipv4, ports)
+        arrives = _flow(kind, self.server.ipv6, to.ipv6, ports)
+        return Sending(side=self.ipv4_side, flow=sent, delivery=Delivery(side=self.ipv6_side, flow=arrives))
+
+    def hairpin(self) -> Sending | None:
+        """Return a packet to what the other host is called under the prefix; its answer must go the same way.
+
+        So the sender's address has to be one under the prefix as well, whatever mapping it has (RFC 7757 section 4).
+        """
+        if self.prefix is None or embed_ipv4(self.other.ipv4, self.prefix) == self.other.ipv6:
+            return None
+        ports = (self.host.port, self.other.port)
+        sent = _flow("udp", self.host.ipv6, embed_ipv4(self.other.ipv4, self.prefix), ports)
+        arrives = _flow("udp", embed_ipv4(self.host.ipv4, self.prefix), self.other.ipv6, ports)
+        delivery = Delivery(side=self.ipv6_side, flow=arrives, crossings=2)
+        return Sending(side=self.ipv6_side, flow=sent, delivery=delivery)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A port of a host inside, and the public endpoint that the gateway gave it."""
+
+    inside: Endpoint
+    public: Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatScene:
+    """A stateful gateway with two clients inside and a server outside."""
+
+    inside: SideName
+    outside: SideName
+    client: Client
+    other: Client
+    """Another port of the same host, if there is only one."""
+    server: Endpoint
+    server_inside: IpAddress
+    """The server's address as it is known inside."""
+    prefix: IPv6Network | None
+    """Under which any address outside is known inside; None without a translation between families."""
+    is_translation: bool
+    pool: tuple[IPv4Network | IPv6Network, ...]
+    pool_ports: range
+    keeps_mapping: bool
+    """Whether a client has the same public endpoint whoever it sends to (RFC 4787 section 4.1)."""
+    decrement: int
+    """What a crossing takes off the hop limit."""
+
+    def clients(self) -> tuple[Sending, ...]:
+        """Return a packet of each client."""
+        return self.upward(), self.upward(client=self.other)
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return packets of both clients to the server and back."""
+        return tuple(way(client=client) for client in (self.client, self.other) for way in (self.upward, self.downward))
+
+    def upward(self, kind: Packets = "udp", client: Client | None = None) -> Sending:
+        """Return a packet of a client, and what arrives at the server: from any public endpoint."""
+        by = client or self.client
+        sent = _flow(kind, by.inside.address, self.server_inside, (by.inside.port, self.server.port))
+        arrives = _flow(kind, by.public.address, self.server.address, (by.public.port, self.server.port))
+        fault = self._source_fault if kind == "udp" else self._address_fault
+        return Sending(
+            side=self.inside, flow=sent, delivery=Delivery(side=self.outside, flow=arrives, source_fault=fault)
+        )
+
+    def downward(self, client: Client | None = None) -> Sending:
+        """Return the server's answer, and what arrives at the client."""
+        to = client or self.client
+        sent = _flow("udp", self.server.address, to.public.address, (self.server.port, to.public.port))
+        arrives = _flow("udp", self.server_inside, to.inside.address, (self.server.port, to.inside.port))
+        return Sending(side=self.outside, flow=sent, delivery=Delivery(side=self.inside, flow=arrives))
+
+    def hairpin(self) -> Sending | None:
+        """Return a packet to the public endpoint of the other client, which gets it from a public endpoint as well."""
+        to, by = self._known_inside(self.other.public.address), self._known_inside(self.client.public.address)
+        if to is None or by is None:
+            return None
+        sent = _flow("udp", self.client.inside.address, to, (self.client.inside.port, self.other.public.port))
+        arrives = _flow("udp", by, self.other.inside.address, (self.client.public.port, self.other.inside.port))
+        opening = _flow("udp", self.other.inside.address, by, (self.other.inside.port, self.client.public.port))
+        delivery = Delivery(
+            side=self.inside,
+            flow=arrives,
+            crossings=2,
+            source_fault=None if self.keeps_mapping else self._hairpin_fault,
+        )
+        return Sending(side=self.inside, flow=sent, delivery=delivery, opening=opening)
+
+    def _known_inside(self, address: IpAddress) -> IpAddress | None:
+        """Return what an address outside is called inside; None where it has no name there."""
+        if not self.is_translation:
+            return address
+        return represented(address, self.prefix, ()) if isinstance(address, IPv4Address) else None
+
+    def _source_fault(self, source: Endpoint) -> str | None:
+        wrong = self._address_fault(source)
+        if wrong is None and source.port not in self.pool_ports:
+            return f"source port {source.port} is none of the gateway's public ports"
+        return wrong
+
+    def _address_fault(self, source: Endpoint) -> str | None:
+        if any(source.address in network for network in self.pool):
+            return None
+        return f"source {source.address} is no public address of the gateway"
+
+    def _hairpin_fault(self, source: Endpoint) -> str | None:
+        if not self.is_translation:
+            return self._source_fault(source)
+        public = represented(source.address, self.prefix, ())
+        if public is None:
+            return f"source {source.address} is no public address of the gateway"
+        return self._source_fault(Endpoint(address=public, port=source.port))
+
+
+def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple[int, int]) -> Flow:
+    return Flow(kind=kind, source=source, destination=destination, source_port=ports[0], destination_port=ports[1])
+
+
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
+    if campaign.technology.has_edges:
+        return campaign.side("right").family("ipv4") is not None
+    return _lone_scene(campaign, ()) is not None
+
+
+def scenes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterator[tuple[int, Scene]]:
+    """Yield each domain that has customer edges, with its number from 0; the only scene of any other gateway.
+
+    `public` are the public endpoints of the clients, as far as they are known.
+    """
+    if campaign.technology.has_edges:
+        yield from _relay_scenes(campaign)
+        return
+    scene = _lone_scene(campaign, public)
+    assert scene is not None, "the campaign is complete"
+    yield 0, scene
+
+
+def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene | None:
+    """Return the scene of a gateway that has only one; None if a host of it is not known."""
     if campaign.technology.is_edge:
-        return campaign.edges.gateway is not None and None not in _edge_hosts(campaign)
-    return campaign.side("right").family("ipv4") is not None
-
-
-def _edge_hosts(campaign: Campaign) -> tuple[IPv4Address | None, IPv4Address | None]:
-    """Return the client inside and the server outside of a gateway that is a customer edge."""
-    edge, inside = campaign.edges.gateway, campaign.roles.inside
-    client, server = campaign.side(inside).family("ipv4"), campaign.side(_other(inside)).family("ipv6")
-    if edge is None or client is None or server is None:
-        return None, None
-    return IPv4Address(str(client.address)), embedded_ipv4(IPv6Address(str(server.address)), edge.domain.dmr)
+        return _edge_scene(campaign, public)
+    return _nat_scene(campaign, public) if campaign.technology.is_stateful else _translator_scene(campaign)
 
 
 def _other(side: SideName) -> SideName:
     return "right" if side == "left" else "left"
 
 
-def scenes(campaign: Campaign, public_port: int | None = None) -> Iterator[tuple[int, Scene]]:
-    """Yield each domain that has customer edges, with its number from 0; the only one of a gateway that is one itself.
-
-    `public_port` is the port that this gateway gave to a client; None before it is known.
-    """
-    if campaign.technology.is_edge:
-        yield 0, edge_scene(campaign, public_port)
-    else:
-        yield from _relay_scenes(campaign)
-
-
-def edge_scene(campaign: Campaign, public_port: int | None = None) -> EdgeScene:
+def _edge_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> EdgeScene | None:
     """Return the scene of a gateway that is a customer edge itself; its port is any of the set before it is known."""
-    edge, (client, server) = campaign.edges.gateway, _edge_hosts(campaign)
-    assert edge is not None and client is not None and server is not None, "the campaign is complete"
+    edge, inside = campaign.edges.gateway, campaign.roles.inside
+    client, server = _hosts(campaign, inside), _hosts(campaign, _other(inside))
+    if edge is None or not client or not server:
+        return None
+    outside = embedded_ipv4(IPv6Address(str(server[0])), edge.domain.dmr)
+    if outside is None:
+        return None
+    known = public[0] if public else None
     return EdgeScene(
-        inside=campaign.roles.inside,
-        outside=_other(campaign.roles.inside),
+        inside=inside,
+        outside=_other(inside),
         edge=edge,
-        client=client,
+        client=IPv4Address(str(client[0])),
+        server=outside,
+        server_port=_server_port(campaign),
+        public_port=edge.ports.port(edge.ports.count // 2) if known is None else known.port,
+    )
+
+
+def _server_port(campaign: Campaign) -> int:
+    return campaign.directions.traffic_of("forward").destination_ports.range.maximum
+
+
+def _hosts(campaign: Campaign, side: SideName) -> tuple[IpAddress, ...]:
+    """Return the Tester's own host of a side in the family of its foreground, and another one or the same again."""
+    family = campaign.roles.family(side)
+    model = campaign.side(side).family(family)
+    if model is None:
+        return ()
+    address, hosts = ip_address(str(model.address)), HostSet.of(family, model)
+    others = (ip_address(end.to_bytes(hosts.octets, "big")) for end in (hosts.highest, hosts.lowest))
+    return address, next((other for other in others if other != address), address)
+
+
+def _translator_scene(campaign: Campaign) -> TranslatorScene | None:
+    side: SideName = "left" if campaign.roles.family("left") == "ipv6" else "right"
+    hosts = [_host(campaign, address, CLIENT_PORT + i) for i, address in enumerate(_hosts(campaign, side))]
+    servers = [_host(campaign, address, _server_port(campaign)) for address in _hosts(campaign, _other(side))]
+    if not hosts or not servers or None in (*hosts, *servers):
+        return None
+    host, other, server = hosts[0], hosts[1], servers[0]
+    assert host is not None and other is not None and server is not None
+    return TranslatorScene(
+        ipv6_side=side,
+        ipv4_side=_other(side),
+        prefix=campaign.forwarding.prefix,
+        host=host,
+        other=other,
         server=server,
-        server_port=campaign.directions.traffic_of("forward").destination_ports.range.maximum,
-        public_port=edge.ports.port(edge.ports.count // 2) if public_port is None else public_port,
+        decrement=campaign.forwarding.hop_limit_decrement,
+    )
+
+
+def _host(campaign: Campaign, address: IpAddress, port: int) -> Host | None:
+    both = (address, represented(address, campaign.forwarding.prefix, campaign.gateway.eam))
+    ipv6 = next((each for each in both if isinstance(each, IPv6Address)), None)
+    ipv4 = next((each for each in both if isinstance(each, IPv4Address)), None)
+    return None if ipv6 is None or ipv4 is None else Host(ipv6=ipv6, ipv4=ipv4, port=port)
+
+
+def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScene | None:
+    """Return the scene of a stateful gateway; before they are known, public endpoints are any of the pool."""
+    gateway, forwarding, inside = campaign.gateway, campaign.forwarding, campaign.roles.inside
+    clients, servers = _hosts(campaign, inside), _hosts(campaign, _other(inside))
+    if not clients or not servers or not forwarding.pool:
+        return None
+    is_translation = campaign.technology.is_translation
+    known = represented(servers[0], forwarding.prefix, gateway.eam) if is_translation else servers[0]
+    if known is None:
+        return None
+    ports = gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    both = [
+        Client(
+            inside=Endpoint(address=address, port=CLIENT_PORT + i),
+            public=(public[i] if public else None)
+            or Endpoint(address=forwarding.pool[0].network_address, port=ports.minimum + i),
+        )
+        for i, address in enumerate(clients)
+    ]
+    return NatScene(
+        inside=inside,
+        outside=_other(inside),
+        client=both[0],
+        other=both[1],
+        server=Endpoint(address=servers[0], port=_server_port(campaign)),
+        server_inside=known,
+        prefix=forwarding.prefix,
+        is_translation=is_translation,
+        pool=forwarding.pool,
+        pool_ports=range(ports.minimum, ports.maximum + 1),
+        keeps_mapping=gateway.mapping == "endpoint_independent",
+        decrement=forwarding.hop_limit_decrement,
     )
 
 

@@ -1,4 +1,4 @@
-"""The table [conformity] of the campaign file (RFC 7599)."""
+"""The table [conformity] of the campaign file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gatemark.config.only import WITH_GATEWAY
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
-from gatemark.procedures.conformity.cases import cases_of, probes
+from gatemark.procedures.conformity.cases import WITH_CASES, cases_of, probes
 from gatemark.procedures.conformity.result import CaseName
 from gatemark.procedures.conformity.scenes import has_hosts
 
@@ -22,7 +22,7 @@ FEW_CONNECTIONS = 10
 
 
 class ConformityTable(ProcedureTable):
-    """What a MAP-T gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 7599)."""
+    """What a gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 7599, RFC 7757)."""
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
@@ -31,8 +31,10 @@ class ConformityTable(ProcedureTable):
     sends_echo = True
 
     cases: Annotated[tuple[CaseName, ...], AsList] = ()
-    """Which cases are tried. A border relay has the first eight, a customer edge `echo_from_inside` and the last five.
-    Default: all that the rules have."""
+    """Which cases are tried. A border relay has the first eight, a customer edge `echo_from_inside` and those from
+    `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
+    `echo_from_inside` and the last two, a stateless one `echo_from_outside` as well. Default: all that the gateway
+    has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control beside it."""
     interval_ns: PositiveDuration = Field(20 * defaults.MILLISECOND_NS, alias="interval")
@@ -51,15 +53,15 @@ class ConformityTable(ProcedureTable):
         return 1
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Check that there are rules to conform to, and that each case makes sense with one of them."""
-        known, table = cases_of(campaign), campaign.map
-        if not known or table is None:
-            what = f"is for gateways with MAP rules, {campaign.technology.name} has none"
+        """Check that there are cases of this gateway, and that each one makes sense with its hosts or rules."""
+        known, table = cases_of(campaign.technology), campaign.map
+        if not known:
+            what = f"has no cases for {campaign.technology.name}, only for {WITH_CASES}"
             yield problem(campaign, self.key, what, "leave the table out")
             return
         if not campaign.bed.has_gateway or not has_hosts(campaign):
             return  # it has a problem of its own
-        if table.onlink and table.order == "pseudorandom" and table.edges is not None:
+        if table is not None and table.onlink and table.order == "pseudorandom" and table.edges is not None:
             yield problem(
                 campaign,
                 "map.order",
