@@ -23,15 +23,16 @@ constexpr std::uint64_t frame_count = 64, timeout = 5000, now = 10'000;
 constexpr std::size_t frames_max = 6, raw_bytes_max = 300;
 const net::MacAddress gateway_mac = *net::parse_mac("02:00:00:00:00:99");
 
-constexpr std::array<std::string_view, 11> outcome_names{"received",      "late",        "faulty",     "duplicate",
-                                                         "zero_checksum", "other_trial", "neighbour",  "later_fragment",
-                                                         "foreign",       "icmp_error",  "not_arrived"};
+constexpr std::array<std::string_view, 12> outcome_names{"received",       "late",         "faulty",      "duplicate",
+                                                         "zero_checksum",  "with_trailer", "other_trial", "neighbour",
+                                                         "later_fragment", "foreign",      "icmp_error",  "not_arrived"};
 enum class Outcome : std::uint8_t {
     received,
     late,
     faulty,
     duplicate,
     zero_checksum,
+    with_trailer,
     other_trial,
     neighbour,
     later_fragment,
@@ -140,6 +141,7 @@ public:
                 add(Outcome::faulty, counts.faulty);
                 add(Outcome::duplicate, counts.duplicate);
                 add(Outcome::zero_checksum, counts.zero_checksum);
+                add(Outcome::with_trailer, counts.with_trailer);
                 std::transform(counts.faults.begin(), counts.faults.end(), step.faults.begin(), step.faults.begin(), std::plus<>{});
             }
         }
@@ -368,7 +370,7 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
     holds(stream && stream->id() == id && place.foreground == ((id & 1U) == 0) && index < frame_count, "the mark is that of a frame");
     holds(scenario.arrives_here[(id >> 1) & 1U], "what was not forwarded is not received");
     Bytes expected = test::frame_in(stream->expected(), *stream, place.number_in_class, index, frame::signature::timestamp(mark));
-    holds(frame.size() >= expected.size() && (frame.size() == expected.size() || frame.size() <= 64), "a correct frame has its length");
+    holds(frame.size() >= expected.size(), "a correct frame is whole");
     const frame::Layout& layout = stream->expected().layout;
     expect_mark(frame, expected, layout, *stream, stream->values(place.number_in_class));
     std::vector<bool> free(expected.size());
@@ -398,6 +400,15 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
         const std::byte mask = i == net::ethernet::header_bytes && stream->expected_vlan() ? std::byte{0x0f} : std::byte{0xff};
         holds(free[i] || (frame[i] & mask) == (expected[i] & mask), "a correct frame is as expected in every octet");
     }
+}
+
+/// Octets behind the packet are counted.
+void expect_trailer(std::span<const std::byte> frame, std::uint64_t counted) {
+    const frame::Arrival arrival = frame::classify(frame, test::trial_id());
+    const auto word_at = [&](std::size_t at) -> std::size_t { return load_big_endian<std::uint16_t>(frame.data() + arrival.ip + at); };
+    const std::size_t packet = arrival.family == net::Family::ipv4 ? word_at(net::ipv4::total_length)
+                                                                   : net::ipv6::header_bytes + word_at(net::ipv6::payload_length);
+    holds(counted == (frame.size() > arrival.ip + packet ? 1U : 0U), "octets behind a packet are counted");
 }
 
 /// What the recognizer accepts, `verify` accepts.
@@ -500,6 +511,10 @@ void receive_alone(World& world, const Made& made) {
     if (step.of(Outcome::received) + step.of(Outcome::late) != 0) {
         expect_correct(made.bytes, world.scenario);
     }
+    if (step.of(Outcome::received) != 0) {
+        expect_trailer(made.bytes, step.of(Outcome::with_trailer));
+    }
+    holds(step.of(Outcome::with_trailer) <= step.of(Outcome::received), "a trailer is one of a frame received");
     holds(!made.correct || step.of(is_new ? Outcome::received : Outcome::duplicate) == 1, "a correct frame is received, and once");
 }
 

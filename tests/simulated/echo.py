@@ -165,6 +165,7 @@ def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0
         "zero_checksum": 0,
         "congestion_experienced": 0,
         "flow_label_set": 0,
+        "with_trailer": 0,
         "identifications": 0,
         "distinct_identifications": 0,
         "reordered": 0,

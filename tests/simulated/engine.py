@@ -394,6 +394,7 @@ class SimulatedEngine:
             "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
             "congestion_experienced": 0,
             "flow_label_set": 0,
+            "with_trailer": 0,
             "identifications": 0,
             "distinct_identifications": 0,
             "reordered": 0,

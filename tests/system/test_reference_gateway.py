@@ -51,9 +51,9 @@ FIELDS = (
     "destination_address", "source_port", "destination_port", "hop_limit", "traffic_class", "dont_fragment",
     "flow_label", "udp_length", "udp_checksum", "payload", "index", "wrong_port", "untranslated_source",
     "mapping_changed", "wrong_owner", "unknown_connection", "other_edge_port", "other_edge_address",
-    "interface_identifier", "outside_rule",
+    "interface_identifier", "outside_rule", "trailer",
 )  # fmt: skip
-"""Every reason under which the Tester counts a faulty frame."""
+"""Every reason under which the Tester counts a faulty frame, and octets behind the packet, which are no fault."""
 
 SELECTORS = st.one_of(
     st.integers(2, 60).map(lambda every: Selector(every=every)),
@@ -174,11 +174,12 @@ def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
     """Both sides counted the same frames of one direction."""
     dropped = sum(told["dropped"].values())
     sent_back = told["reasons"].get("wrong_port", 0)
+    reasons = {**counts.faults, "trailer": counts.with_trailer or 0}
     counted = {
         "offered": counts.offered,
         "lost": counts.lost,
         "duplicate": counts.duplicate,
-        "faults": {name: count for name, count in counts.faults.items() if count},
+        "faults": {name: count for name, count in reasons.items() if count},
     }
     planted = {
         "offered": told["test_frames"],

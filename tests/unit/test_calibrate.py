@@ -252,7 +252,9 @@ def test_a_damage_that_met_no_frame_proves_nothing() -> None:
     """The Tester was held up while it lasted: that is no wrong count."""
     check = next(check for check in all_checks() if check.name == "faults-router44")
     planted = dict.fromkeys((reason for reason, _ in check.forward.corrupt), 100)
-    way = SimpleNamespace(direction="forward", foreground=SimpleNamespace(faults=dict(planted)))
+    faults = {reason: count for reason, count in planted.items() if reason != "trailer"}
+    counts = SimpleNamespace(faults=faults, with_trailer=planted["trailer"])
+    way = SimpleNamespace(direction="forward", foreground=counts)
     record: Any = SimpleNamespace(report=SimpleNamespace(directions=(way,)))
 
     def compared() -> tuple[Comparison, ...]:
@@ -260,9 +262,12 @@ def test_a_damage_that_met_no_frame_proves_nothing() -> None:
         return check.compare(Evidence(results=(), trials=(trial,), reference=Reference()))
 
     assert all(comparison.passed for comparison in compared())
-    way.foreground.faults["payload"] += 1
+    counts.faults["payload"] += 1
     assert [comparison.quantity for comparison in compared() if not comparison.passed] == ["payload, forward"]
-    del planted["payload"], way.foreground.faults["payload"]
+    counts.faults["payload"] -= 1
+    counts.with_trailer -= 1
+    assert [comparison.quantity for comparison in compared() if not comparison.passed] == ["trailer, forward"]
+    del planted["payload"], counts.faults["payload"]
     with pytest.raises(NothingProven, match=r"no frame came while payload was damaged \(forward\)"):
         compared()
 

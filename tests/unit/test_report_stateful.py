@@ -331,6 +331,10 @@ def test_what_a_gateway_wrote_into_headers_is_told() -> None:
     assert said(flow_label_set=2000) == [
         "Run 1: the gateway gave 2,000 frames without flow label one (RFC 6437 section 3), which counts as delivered."
     ]
+    assert said(with_trailer=2000) == [
+        "Run 1: 2,000 frames had octets behind the IP packet, which are no part of it (RFC 894, RFC 2464 section 3),"
+        " and count as delivered."
+    ]
     assert said(identifications=256, distinct_identifications=1) == [
         "Run 1: 255 of 256 frames that others may fragment have the same IPv4 identification as an earlier one between"
         " the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section"

@@ -11,6 +11,11 @@ namespace gatemark::frame {
 /// Which of the two messages a receiver waits for: requests on the right, replies on the left.
 enum class EchoKind : std::uint8_t { request, reply };
 
+/// What a correct gateway makes of a message of this kind.
+[[nodiscard]] inline const EchoFrame& expected_of(const Echo& echo, EchoKind kind) noexcept {
+    return kind == EchoKind::request ? echo.expected_request() : echo.expected_reply();
+}
+
 /// Compares every field of an echo message with what a correct gateway makes of request `place` or
 /// of its reply. `arrival` is what `classify_echo` says of the frame, which may be anything. With a
 /// pool, the source of a request and its identifier are the gateway's choice: see `public_source`.

@@ -28,11 +28,21 @@ struct ExpectedIp {
     return (field == 1 || field == 2) && arrived == (sent | congestion_experienced);
 }
 
+/// Whether octets are behind a frame that should be `expected`. None of them pads it to the
+/// Ethernet minimum, which the smallest test frame has.
+[[nodiscard]] inline bool has_trailer(std::span<const std::byte> frame, const FrameTemplate& expected) noexcept {
+    static_assert(net::ethernet::header_bytes + net::ipv4::header_bytes + net::udp::header_bytes + signature::bytes ==
+                  net::ethernet::frame_bytes_min - net::ethernet::fcs_bytes);
+    return frame.size() > expected.frame.size();
+}
+
 /// Of a packet without a fault.
-[[nodiscard]] inline Remarks remarks_of(std::span<const std::byte> frame, const Arrival& arrival, const Mark& expected) noexcept {
+[[nodiscard]] inline Remarks remarks_of(std::span<const std::byte> frame, const Arrival& arrival, const FrameTemplate& expected,
+                                        const Mark& mark) noexcept {
     const Mark arrived = mark_of(frame.data() + arrival.ip, arrival.family);
-    return {.congestion_experienced = reports_congestion(expected.traffic_class, arrived.traffic_class),
-            .flow_label_set = arrived.flow_label != expected.flow_label};
+    return {.congestion_experienced = reports_congestion(mark.traffic_class, arrived.traffic_class),
+            .flow_label_set = arrived.flow_label != mark.flow_label,
+            .with_trailer = has_trailer(frame, expected)};
 }
 
 inline void check_mark(const Mark& arrived, const ExpectedIp& expected, Faults& faults) noexcept {
@@ -96,13 +106,6 @@ inline void check_ip(const std::byte* ip, const Arrival& arrival, const Expected
     } else {
         check_ipv6(ip, arrival, expected, faults);
     }
-}
-
-/// Whether a packet that ends at `end` is all of the frame. Frames shorter than the Ethernet
-/// minimum arrive padded; any other bytes after the packet are not ours.
-[[nodiscard]] inline bool ends_at(std::span<const std::byte> frame, std::size_t end) noexcept {
-    constexpr std::size_t padded_bytes = net::ethernet::frame_bytes_min;
-    return end == frame.size() || (end < frame.size() && frame.size() <= padded_bytes);
 }
 
 }  // namespace gatemark::frame

@@ -42,9 +42,10 @@ inline void write_mark(std::byte* ip, net::Family family, const Mark& mark) noex
                : Mark{.traffic_class = static_cast<std::uint8_t>(word >> 20), .flow_label = word & net::ipv6::flow_label_max};
 }
 
-/// How a gateway has written what it may write in a mark (RFC 3168 section 5, RFC 6437 section 3).
+/// What a gateway has written that it may write: in a mark (RFC 3168 section 5, RFC 6437 section
+/// 3), and behind the packet.
 struct Remarks {
-    bool congestion_experienced = false, flow_label_set = false;
+    bool congestion_experienced = false, flow_label_set = false, with_trailer = false;
 };
 
 /// The marks of a stream as requested.

@@ -158,7 +158,8 @@ private:
         if (has_arrived) {
             const EchoOutcome outcome = record(index, place, faults, sent, now);
             if (outcome == EchoOutcome::received) {
-                counts_[own()].add(frame::remarks_of(bytes, arrival, plan_.echo->stream().expected_mark({})));
+                counts_[own()].add(frame::remarks_of(bytes, arrival, frame::expected_of(*plan_.echo, plan_.kind).frame_template,
+                                                     plan_.echo->stream().expected_mark({})));
             }
             handler_.record(index, place, sent, now, outcome);
         }

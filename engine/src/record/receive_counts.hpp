@@ -40,13 +40,14 @@ struct ClassCounts {
     std::uint64_t zero_checksum = 0;           ///< the received ones with the zero checksum that their translator is known for
     std::uint64_t congestion_experienced = 0;  ///< the received ones that the gateway has marked so
     std::uint64_t flow_label_set = 0;          ///< the received ones that a router has given a flow label
+    std::uint64_t with_trailer = 0;            ///< the received ones with octets behind the packet
     std::uint64_t identifications = 0, distinct_identifications = 0;  ///< see record/identifications.hpp
     /// Arrivals with an index below an earlier arrival from the same sender at this receiver (RFC
     /// 4737 section 3.3). The order in which frames of two senders leave the two queues of a port
     /// is unknown, so reordering between them says nothing about the gateway.
     std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
-    static const std::array<Counter<ClassCounts>, 11> counters;
+    static const std::array<Counter<ClassCounts>, 12> counters;
 
     std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
     std::array<std::uint64_t, frame::fault_count> faults{};
@@ -63,13 +64,14 @@ struct ClassCounts {
     void add(const frame::Remarks& remarks) noexcept {
         congestion_experienced += remarks.congestion_experienced ? 1 : 0;
         flow_label_set += remarks.flow_label_set ? 1 : 0;
+        with_trailer += remarks.with_trailer ? 1 : 0;
     }
     void add(const ClassCounts& other) noexcept {
         add_counters(*this, other);
         std::transform(faults.begin(), faults.end(), other.faults.begin(), faults.begin(), std::plus<>{});
     }
 };
-inline constexpr std::array<Counter<ClassCounts>, 11> ClassCounts::counters{{
+inline constexpr std::array<Counter<ClassCounts>, 12> ClassCounts::counters{{
     {"received", &ClassCounts::received},
     {"late", &ClassCounts::late},
     {"faulty", &ClassCounts::faulty},
@@ -77,6 +79,7 @@ inline constexpr std::array<Counter<ClassCounts>, 11> ClassCounts::counters{{
     {"zero_checksum", &ClassCounts::zero_checksum},
     {"congestion_experienced", &ClassCounts::congestion_experienced},
     {"flow_label_set", &ClassCounts::flow_label_set},
+    {"with_trailer", &ClassCounts::with_trailer},
     {"identifications", &ClassCounts::identifications},
     {"distinct_identifications", &ClassCounts::distinct_identifications},
     {"reordered", &ClassCounts::reordered},

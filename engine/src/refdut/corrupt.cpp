@@ -216,6 +216,17 @@ Fields corrupt_vlan(Packet& packet) noexcept {
     return set_vlan(packet, vlan_id) ? Fields{Field::vlan} : Fields{};
 }
 
+Fields add_trailer(Packet& packet) noexcept {
+    constexpr std::size_t trailer_bytes = 4;
+    if (packet.tailroom < trailer_bytes) {
+        return {};
+    }
+    std::memset(packet.at(packet.bytes), 0xa5, trailer_bytes);
+    packet.bytes += trailer_bytes;
+    packet.tailroom -= trailer_bytes;
+    return {Field::trailer};
+}
+
 Fields corrupt_ipv4(Field field, const Notes& notes, Editor& editor) noexcept {
     if (!editor.ipv4()) {
         return {};
@@ -601,6 +612,7 @@ Fields corrupt_echo(Field field, Packet& packet, const View& view, const Notes& 
         case Field::interface_identifier:
         case Field::outside_rule:
         case Field::outside_port_set: return corrupt_edge_of_echo(field, notes, packet, view);
+        case Field::trailer: return add_trailer(packet);
         default: return {};
     }
 }
@@ -659,6 +671,7 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::index:
         case Field::mark: return corrupt_mark(field, editor, choice_of(packet, view, editor));
         case Field::wrong_port: return {Field::wrong_port};
+        case Field::trailer: return add_trailer(packet);
         case Field::untranslated_source:
         case Field::mapping_changed: return table == nullptr ? Fields{} : corrupt_outward(field, packet, view, notes, *table);
         case Field::wrong_owner: return table == nullptr ? Fields{} : corrupt_owner(packet, view, notes, *table);

@@ -12,8 +12,8 @@
 
 namespace gatemark::refdut {
 
-/// The reasons that the Tester has, under the Tester's names, and two damages that it finds in one
-/// of these.
+/// The reasons that the Tester has, under the Tester's names, two damages that it finds in one of
+/// these, and one that it counts as no fault.
 enum class Field : std::uint8_t {
     destination_mac,
     source_mac,
@@ -52,6 +52,7 @@ enum class Field : std::uint8_t {
     embedding_suffix,
     outside_rule,
     outside_port_set,
+    trailer,
     icmp_type,
     identifier,
     sequence,
@@ -59,7 +60,7 @@ enum class Field : std::uint8_t {
     wrong_client,
     wrong_slot,
 };
-constexpr std::size_t field_count = 43;
+constexpr std::size_t field_count = 44;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -97,6 +98,7 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "embedding_suffix",
                                                                 "outside_rule",
                                                                 "outside_port_set",
+                                                                "trailer",
                                                                 "icmp_type",
                                                                 "identifier",
                                                                 "sequence",
@@ -151,6 +153,8 @@ private:
 ///   its mapping; frames in flight to the old one are dropped (no_state). It never applies to the
 ///   frame that establishes the connection, because the Tester could not detect it.
 /// - `no_udp_checksum` (0) is found as `udp_checksum`.
+/// - `trailer` adds four octets behind the packet, as if the frame had kept its FCS. The Tester
+///   counts such frames apart, and as delivered.
 /// - `other_edge_port`, `other_edge_address`, `interface_identifier` and `outside_rule` come with
 ///   the port or address of the customer edge that they change: a port of another customer of the
 ///   same address, the address of another customer, another interface identifier, nobody's address.
@@ -163,8 +167,8 @@ private:
 /// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
 ///   port of the same customer; `source_address` of a customer and `destination_address` to one
 ///   come with `outside_rule`.
-/// - Echo messages have the fields from `icmp_type` on, and those of MAP but `embedding_suffix`,
-///   with `identifier` in the place of a port. `identifier` is 0xffff in place of the right one,
+/// - Echo messages have the fields from `trailer` on, and those of MAP but `embedding_suffix`, with
+///   `identifier` in the place of a port. `identifier` is 0xffff in place of the right one,
 ///   behind a border relay 0, if nobody has it; `wrong_slot` that of the next or the previous
 ///   destination, with `identifier`; both and `wrong_client` are for replies. `wrong_client` is the
 ///   client whose address differs in the last bit, with `destination_address`; there is none behind
@@ -181,7 +185,7 @@ private:
 /// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
 /// 32 bits; the port of a customer who has one port; and what the buffer has no room for
-/// (`encapsulated`, `family`, `fragment`, `extension_headers`, `vlan`).
+/// (`encapsulated`, `family`, `fragment`, `extension_headers`, `vlan`, `trailer`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;
 
 }  // namespace gatemark::refdut

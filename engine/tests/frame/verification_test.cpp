@@ -29,6 +29,11 @@ std::string faults_of(const Stream& stream, const Bytes& frame) {
     return arrival.kind == ArrivalKind::ours ? names_of(verify(frame, arrival, stream, stream.values(5))) : "not ours";
 }
 
+/// What is told of `frame`, which has no fault.
+Remarks remarks_on(const Stream& stream, const Bytes& frame) {
+    return remarks_of(frame, classify(frame, test::trial_id()), stream.expected(), stream.expected_mark(stream.values(5)));
+}
+
 SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {
     return test::forwarded(test::sent_frame(stream, 5, 50), gateway, vlan);
 }
@@ -174,8 +179,7 @@ TEST(Verification, CongestionExperiencedIsAFaultOnlyWhereItMayNotBeWritten) {
                 const Bytes frame = test::write_packet(packet);
                 const bool may_be_marked = (sent & 3U) == 1 || (sent & 3U) == 2, is_marked = may_be_marked && to == (sent | 3U);
                 EXPECT_EQ(faults_of(stream, frame), is_marked || to == sent ? "" : "traffic_class") << sent << " to " << to;
-                EXPECT_EQ(remarks_of(frame, classify(frame, test::trial_id()), stream.expected_mark({})).congestion_experienced, is_marked)
-                    << sent << " to " << to;
+                EXPECT_EQ(remarks_on(stream, frame).congestion_experienced, is_marked) << sent << " to " << to;
             }
         }
     }
@@ -196,7 +200,7 @@ TEST(Verification, AFlowMayBeLabelledOnlyByARouterAndOnlyIfItHasNoLabel) {
                 const Bytes frame = test::write_packet(packet);
                 const bool may_label = gateway == Gateway::router66 && due == 0;
                 EXPECT_EQ(faults_of(stream, frame), to == due || may_label ? "" : "flow_label") << due << " to " << to;
-                EXPECT_EQ(remarks_of(frame, classify(frame, test::trial_id()), stream.expected_mark({})).flow_label_set, to != due);
+                EXPECT_EQ(remarks_on(stream, frame).flow_label_set, to != due);
             }
         }
     }
@@ -243,20 +247,36 @@ TEST(Verification, VlanTagMustBeTheExpectedOne) {
     EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "vlan");
 }
 
-TEST(Verification, PaddingOfTheSmallestFramesIsNoFaultButBytesBehindLongerOnesAre) {
-    const Stream small = test::make_stream(test::request_for(Gateway::router44));
-    Bytes frame = test::write_packet(arrived(small, Gateway::router44));
-    ASSERT_EQ(frame.size(), 60U);
-    frame.resize(64);
-    EXPECT_EQ(faults_of(small, frame), "");
-    frame.resize(65);
-    EXPECT_EQ(faults_of(small, frame), "length");
-    const Stream larger = test::make_stream(test::request_for(Gateway::router44, 100));
-    frame = test::write_packet(arrived(larger, Gateway::router44));
-    frame.resize(frame.size() + 1);
-    EXPECT_EQ(faults_of(larger, frame), "length");
-    frame.resize(frame.size() - 2);
-    EXPECT_EQ(faults_of(larger, frame), "length");
+/// RFC 894, RFC 2464 section 3: octets behind the packet are no part of it.
+TEST(Verification, OctetsBehindThePacketAreNoFaultAndAreTold) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const bool is_tagged : {false, true}) {
+            for (const std::size_t larger_by : {0U, 1U, 36U, 1400U}) {
+                const auto vlan = is_tagged ? std::optional<std::uint16_t>{100} : std::nullopt;
+                const Stream stream = test::make_stream(test::request_for(gateway, test::smallest_frame(gateway) + larger_by), {{}, vlan});
+                const Bytes whole = test::write_packet(arrived(stream, gateway, vlan));
+                for (const std::size_t added : {0U, 1U, 4U, 5U, 64U}) {
+                    Bytes frame = whole;
+                    frame.resize(whole.size() + added, std::byte{0xa5});
+                    EXPECT_EQ(faults_of(stream, frame), "") << whole.size() << " + " << added;
+                    EXPECT_EQ(remarks_on(stream, frame).with_trailer, added != 0) << whole.size() << " + " << added;
+                }
+                Bytes cut = whole;
+                cut.resize(whole.size() - 1);
+                EXPECT_EQ(faults_of(stream, cut), larger_by == 0 ? "not ours" : "length");
+            }
+        }
+    }
+}
+
+/// The trailer became data: one of the known mistakes of translators.
+TEST(Verification, AFrameWhosePacketTookInWhatIsBehindItHasAFault) {
+    for (const Gateway gateway : test::all_gateways) {
+        const Stream stream = test::make_stream(test::request_for(gateway, 200));
+        SlowPacket packet = arrived(stream, gateway);
+        packet.payload.resize(packet.payload.size() + 4, std::byte{0xa5});
+        EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "length udp_length");
+    }
 }
 
 TEST(Verification, EverySingleFlippedBitIsNoticed) {

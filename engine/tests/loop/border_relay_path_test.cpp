@@ -131,8 +131,11 @@ public:
     }
     void receive(const std::vector<SlowPacket>& packets) {
         for (const SlowPacket& packet : packets) {
-            wire_.frames.push_back(test::write_packet(packet));
+            receive_frame(test::write_packet(packet));
         }
+    }
+    void receive_frame(Bytes frame) {
+        wire_.frames.push_back(std::move(frame));
         while (receiver_->poll()) {}
     }
     [[nodiscard]] const record::ClassCounts& counts(TrafficClass traffic_class = TrafficClass::foreground) const {
@@ -331,6 +334,21 @@ TEST(BorderRelayPath, TakesAnyZeroChecksumFromARelayThatIsKnownForIt) {
             EXPECT_EQ(path.counts().zero_checksum, passes ? 1U : 0U);
         }
     }
+}
+
+TEST(BorderRelayPath, CountsFramesWithOctetsBehindThePacket) {
+    Path path{{.edges = usual_edges(), .direction = Direction::forward}};
+    const std::vector<Bytes> sent = path.sent();
+    for (std::uint64_t index = 0; index < 8; ++index) {  // the last one of four is background
+        Bytes frame = test::write_packet(*path.delivered(sent[index], Path::mix.place_of(index).foreground));
+        frame.resize(frame.size() + (index < 5 ? 4 : 0));
+        path.receive_frame(std::move(frame));
+    }
+    EXPECT_EQ(path.counts().received, 6U);
+    EXPECT_EQ(path.counts().with_trailer, 4U);
+    EXPECT_EQ(path.counts(TrafficClass::background).received, 2U);
+    EXPECT_EQ(path.counts(TrafficClass::background).with_trailer, 1U);
+    EXPECT_EQ(path.faults(), Reasons{});
 }
 
 TEST(BorderRelayPath, CountsFramesThatWereMarkedAsCongestionExperienced) {

@@ -183,6 +183,20 @@ TEST(EchoPath, CountsMessagesThatWereMarkedAsCongestionExperienced) {
     EXPECT_EQ(path.replies().congestion_experienced, 0U);
 }
 
+TEST(EchoPath, CountsMessagesWithOctetsBehindThem) {
+    EchoPath path{true, std::nullopt, 1'000'000, path_shape, 1};
+    path.down = [](const Bytes& frame) {
+        Bytes longer = frame;
+        longer.resize(frame.size() + index_of(frame) % 4);
+        return Frames{longer};
+    };
+    path.run();
+    EXPECT_EQ(path.requests().with_trailer, 0U);
+    EXPECT_EQ(path.replies().received, 36U);
+    EXPECT_EQ(path.replies().with_trailer, 27U);
+    EXPECT_EQ(path.replies().faulty, 0U);
+}
+
 TEST(EchoPath, ASlotWithoutReplyGoesOnAfterThePace) {
     EchoPath path;
     path.up = [](const Bytes& frame) { return index_of(frame) == 0 ? Frames{} : Frames{frame}; };

@@ -158,7 +158,7 @@ TEST(RefdutEcho, EachDamageIsFoundUnderItsName) {
         for (const auto& [field, faults] :
              {std::pair{Field::icmp_type, "request: icmp_type"}, std::pair{Field::sequence, "request: sequence"},
               std::pair{Field::icmp_checksum, "request: icmp_checksum"}, std::pair{Field::identifier, ""},
-              std::pair{Field::wrong_client, ""}, std::pair{Field::udp_checksum, ""}}) {
+              std::pair{Field::wrong_client, ""}, std::pair{Field::udp_checksum, ""}, std::pair{Field::trailer, ""}}) {
             EchoThroughGateway gateway{echo_case};
             EXPECT_EQ(gateway.exchange(0, field), faults) << echo_case.name;
         }

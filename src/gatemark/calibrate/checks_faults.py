@@ -18,7 +18,7 @@ FIRST_NS, EACH_NS, PAUSE_NS = 300 * MS, 20 * MS, 10 * MS
 COMMON = (
     "destination_mac", "source_mac", "encapsulated", "headers", "family", "fragment", "length", "source_port",
     "destination_port", "hop_limit", "traffic_class", "udp_length", "udp_checksum", "payload", "index", "mark",
-    "wrong_port",
+    "wrong_port", "trailer",
 )  # fmt: skip
 IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
 IPV6 = ("flow_label", "extension_headers")
@@ -153,7 +153,8 @@ def _corruption(technology: Technology) -> Check:
             return (Comparison(quantity="frames", unit="frames", true="a trial", measured=None),)
         last = evidence.trials[-1]
         ways: dict[str, Mapping[str, int]] = {
-            way.direction: way.foreground.faults for way in last.record.report.directions
+            way.direction: {**way.foreground.faults, "trailer": way.foreground.with_trailer or 0}
+            for way in last.record.report.directions
         }
         comparisons = []
         for way, damaged in zip(("forward", "reverse"), fields, strict=True):

@@ -207,6 +207,11 @@ def _header_sentences(document: ResultDocument) -> Iterator[str]:
                 f"Run {run.number}: the gateway gave {_frames(changes.flow_label_set)} without flow label one"
                 " (RFC 6437 section 3), which counts as delivered."
             )
+        if changes.with_trailer:
+            yield (
+                f"Run {run.number}: {_frames(changes.with_trailer)} had octets behind the IP packet, which are no part"
+                " of it (RFC 894, RFC 2464 section 3), and count as delivered."
+            )
         if repeated := changes.repeated_identifications:
             yield (
                 f"Run {run.number}: {format_count(repeated)} of {_frames(changes.identifications)} that others may"

@@ -1,6 +1,8 @@
-"""What a gateway wrote into the headers of a run's frames that it may write, and what it should have written."""
+"""What a gateway wrote into the headers of a run's frames, and behind them, that it may or should have written."""
 
 from __future__ import annotations
+
+from pydantic import Field
 
 from gatemark.results.part import Part
 
@@ -12,13 +14,15 @@ eighth would not do so once in 10^10 runs."""
 
 
 class HeaderChanges(Part):
-    """Headers of correct frames that the gateway changed; a count of 0 if none."""
+    """Headers of correct frames that the gateway changed, and octets behind them; a count of 0 if none."""
 
     congestion_experienced: int
     """Frames that it marked *congestion experienced*, as it may (RFC 3168 section 5)."""
     flow_label_set: int
     """IPv6 frames that were sent with flow label 0 and that it gave another one, as a router may (RFC 6437 section 3).
     """
+    with_trailer: int = Field(default=0, exclude_if=lambda frames: frames == 0)
+    """Frames that had octets behind the IP packet, which are no part of it (RFC 894, RFC 2464 section 3)."""
     identifications: int
     """Frames whose IPv4 identification it chose, with DF clear, and which were compared with others of the same pair of
     hosts: in each trial at most the first 16,384 and 256 of a pair."""
@@ -38,4 +42,6 @@ class HeaderChanges(Part):
     @property
     def says_anything(self) -> bool:
         """Whether anything is to be told."""
-        return bool(self.congestion_experienced or self.flow_label_set or self.repeated_identifications)
+        return bool(
+            self.congestion_experienced or self.flow_label_set or self.with_trailer or self.repeated_identifications
+        )

@@ -23,7 +23,7 @@ FAULTS: Mapping[str, str] = {
     ),
     "family": "is of the other IP family",
     "fragment": "is the first fragment of something",
-    "length": "has another length in its IP header, or more or fewer octets than that",
+    "length": "has another length in its IP header, or fewer octets than that",
     "vlan": "has another VLAN tag, or one where none is due, or none where one is due",
     "ipv4_header": "has options or the reserved bit",
     "ipv4_header_checksum": "has a wrong header checksum",

@@ -60,6 +60,12 @@ class Counts(Facts):
     ] = None
     """IPv6 frames of `received` that were sent with flow label 0 and that a router gave another one (RFC 6437 section
     3). Any other change is the fault `flow_label`. Null in journals of before it was counted."""
+    with_trailer: Annotated[
+        Natural | None, Counter(words="frames with octets behind the IP packet", whose="gateway")
+    ] = None
+    """Frames of `received` that had octets behind the IP packet. These are no part of it (RFC 894, RFC 2464 section 3),
+    so the packet was delivered; in a translated frame the gateway, or what is behind it, put them there. Null in
+    journals of before they were counted."""
     identifications: Natural | None = None
     """Frames of `received`, among the first 16,384 at each queue and 256 of each pair of hosts, of which a translator
     chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in journals of before
