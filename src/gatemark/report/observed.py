@@ -183,7 +183,10 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
     if document.gateway.zero_udp_checksum:
         frames = sum(run.zero_checksum or 0 for run in document.runs)
         who = "Responder" if document.gateway.edge else "Initiator"  # a customer edge's NAT is before its translator
-        between = f" In the {who}'s direction it is due in a packet inside the gateway: there the Tester knows only how many are due."
+        between = (
+            f" In the {who}'s direction it is due in a packet inside the gateway: there the Tester knows only how many"
+            " are due."
+        )
         yield (
             f"{_frames(frames)} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
             " RFC 8200 section 8.1). The gateway is known to do this, so they count as correct."
