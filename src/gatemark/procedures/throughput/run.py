@@ -10,7 +10,7 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.procedures.assumed import AssumedGateway, below_maximum, buffered, ends_of, extremes
 from gatemark.procedures.loads import Interval, expected_words, interval
-from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.throughput.result import ThroughputResult
@@ -18,7 +18,7 @@ from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.results.document import Deviation
 from gatemark.results.search import SearchGoal, limited_by
 from gatemark.search import binary
-from gatemark.search.goal import Goal, SearchResult
+from gatemark.search.goal import Goal, Measure, Observation, SearchResult
 from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, format_duration_ns, format_ratio
@@ -88,12 +88,28 @@ def _search_ns(campaign: Campaign, table: ThroughputTable) -> int:
 
 
 def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
-    """Search once. The only effects are those of `measure_step`, which must judge with `goal.loss_tolerance`."""
+    """Search once. The only effects are those of `measure_step`, which must judge with `goal.loss_tolerance`.
+
+    Where the last trial lost everything, the load that was found is tried again: a gateway that has stopped for good
+    loses everything there too.
+    """
+    last: list[Measured] = []
+
+    def observe(step: Measure) -> Observation:
+        last[:] = [measure_step(step)]
+        return last[0].observation
+
     if search == "mlrsearch":
         from gatemark.search import multiple_loss_ratio  # slow to load: only a search that uses it pays for that
 
-        return multiple_loss_ratio.search(goal, lambda step: measure_step(step).observation)
-    return binary.search(goal, lambda step: measure_step(step).observation)
+        result = multiple_loss_ratio.search(goal, observe)
+    else:
+        result = binary.search(goal, observe)
+    report = last[0].report
+    if result.lower_bound is not None and report is not None and any(way.is_lost for way in report.directions):
+        duration_ns = last[0].observation.duration_ns
+        observe(Measure(frames_per_second=result.lower_bound, duration_ns=duration_ns, purpose="confirmation"))
+    return result
 
 
 def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
