@@ -126,12 +126,14 @@ def _shape(combination: Combination, frame: Decoded, family: Family, behind_gate
     yield from frame.complaints
     octets = combination.size
     if combination.technology == "router66":
-        octets = max(octets, SMALLEST_IPV6)
+        octets = max(octets, SMALLEST_IPV6 + combination.trailer)
     elif family == "ipv6":
         octets += TRANSLATION_OCTETS
+    behind_packet = 0 if behind_gateway else combination.trailer
     wanted = {
         "family": (frame.family, family),
-        "octets": (frame.octets, octets),
+        "octets": (frame.octets - behind_packet, octets - combination.trailer),
+        "octets behind the packet": (frame.behind_packet, behind_packet),
         "VLAN": (frame.vlan, combination.vlan),
         "hop limit": (frame.hop_limit, HOP_LIMIT - 1 if behind_gateway else HOP_LIMIT),
         "traffic class": (frame.traffic_class, TRAFFIC_CLASS),

@@ -6,7 +6,8 @@ networks) with the ways in which values vary; in it both ports of a frame vary a
 ways each) with kind of gateway and networks, at the smallest size without VLAN, half of the frames background. The
 split loses nothing: size and VLAN move and lengthen a frame, while the values of a frame are a function of seed, stream
 and its number within its class alone. `prefixes` is the full product of the translation prefix lengths of RFC 6052 with
-translators and the ways in which hosts vary. All send in both directions at once.
+translators and the ways in which hosts vary. `trailers` is that of octets behind the packet with kinds of gateway,
+sizes and VLAN. All send in both directions at once.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ WAYS: tuple[Variation, ...] = get_args(Variation)
 SIZES = (64, 1518, 9216)
 """Frame sizes in octets: the smallest, the largest of Ethernet, the largest of RFC 8219 section 5.1.1."""
 SMALLEST_IPV6 = 84
+TRAILERS = (1, 4, 46, 64)
 MTU = 9218
 """Carries the IPv6 frame of 9236 octets that an IPv4 frame of 9216 becomes."""
 MIXES = ("1/1", "9/10", "0/1")
@@ -75,6 +77,7 @@ class Combination:
     vlan: int | None = None
     mix: str = "1/1"
     networks: int = 1
+    trailer: int = 0
     source_ports: Variation = "fixed"
     destination_ports: Variation = "fixed"
     left_hosts: Variation
@@ -100,6 +103,7 @@ class Combination:
                 "destination_networks": self.networks,
                 "hop_limit": HOP_LIMIT,
                 "traffic_class": TRAFFIC_CLASS,
+                "trailer_octets": self.trailer,
                 "dont_fragment": self.technology != "router66" and kind != "loopback",
             },
             "trial": {"duration": "400us", "settle": "0s", "learn": "0s", "drain": "500us", "rest": "0s"},
@@ -115,7 +119,7 @@ class Combination:
     @property
     def octets(self) -> int:
         """The size in the family that names it."""
-        return max(self.size, SMALLEST_IPV6) if self.naming_family == "ipv6" else self.size
+        return max(self.size, SMALLEST_IPV6 + self.trailer) if self.naming_family == "ipv6" else self.size
 
     @property
     def prefix(self) -> str:
@@ -213,6 +217,21 @@ def prefixes() -> Iterator[Combination]:
     """Every length of a translation prefix, every way of varying hosts under it."""
     for technology, length, left_hosts, right_hosts in itertools.product(TRANSLATORS, PREFIXES, WAYS, WAYS):
         yield Combination(technology=technology, prefix_length=length, left_hosts=left_hosts, right_hosts=right_hosts)
+
+
+def trailers() -> Iterator[Combination]:
+    """Frames of every kind of gateway with octets behind the smallest packet and larger ones."""
+    product = itertools.product(VLANS, STATELESS, TRAILERS, (0, 1, 1518), ("1/1", "9/10"))
+    for vlan, technology, trailer, size, mix in product:
+        yield Combination(
+            technology=technology,
+            size=size if size > SIZES[0] else SIZES[0] + trailer + size,
+            vlan=vlan,
+            mix=mix,
+            trailer=trailer,
+            left_hosts="pseudorandom",
+            right_hosts="pseudorandom",
+        )
 
 
 STRIDE = 7

@@ -36,6 +36,7 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
     source_ports, destination_ports, sources, destinations = radix
     stream = {
         "frame_octets": 64,
+        "trailer_octets": 0,
         "hop_limit": 10,
         "traffic_classes": [0],
         "flow_label": 0,

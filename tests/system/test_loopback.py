@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.system.frame_expectation import complaints
 from tests.system.independent_decoder import Decoded, decode_capture, write_capture
-from tests.system.loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, values
+from tests.system.loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, trailers, values
 from tests.system.machine import missing, ordinary_engine
 from tests.trial_facts import blank
 
@@ -116,8 +116,13 @@ def shapes_with(vlan: int | None, *, all_of_them: bool) -> list[Combination]:
     return sample((combination for combination in shapes() if combination.vlan == vlan), all_of_them=all_of_them)
 
 
+def trailers_with(vlan: int | None) -> list[Combination]:
+    return [combination for combination in trailers() if combination.vlan == vlan]
+
+
 def test_a_sample_of_a_product_has_every_pair_of_values() -> None:
-    assert [len(list(product)) for product in (shapes(), values(), prefixes())] == [2 * 1152, 2048, 192]
+    lengths = [len(list(product)) for product in (shapes(), values(), prefixes(), trailers())]
+    assert lengths == [2 * 1152, 2048, 192, 2 * 96]
     for vlan in VLANS:
         whole_product = shapes_with(vlan, all_of_them=True)
         assert pairs(shapes_with(vlan, all_of_them=False)) == pairs(whole_product)
@@ -127,7 +132,7 @@ def test_a_sample_of_a_product_has_every_pair_of_values() -> None:
 @pytest.mark.endure
 @pytest.mark.parametrize("vlan", VLANS)
 def test_every_shape_of_frame_comes_back_whole(vlan: int | None, endures: bool) -> None:
-    check_all(shapes_with(vlan, all_of_them=endures))
+    check_all([*shapes_with(vlan, all_of_them=endures), *trailers_with(vlan)])
 
 
 @pytest.mark.endure
@@ -153,7 +158,7 @@ def wrong(iterable: Iterable[tuple[Combination, str]]) -> list[str]:
 @pytest.mark.endure
 @pytest.mark.parametrize("vlan", VLANS)
 def test_capture_of_every_shape_is_right_to_an_independent_decoder(vlan: int | None, endures: bool) -> None:
-    combinations = shapes_with(vlan, all_of_them=endures)
+    combinations = [*shapes_with(vlan, all_of_them=endures), *trailers_with(vlan)]
     with ordinary_engine() as (executable, folder):
         send_into_capture(executable, folder, combinations)
         for way, side in WAYS:
@@ -195,7 +200,7 @@ def take(frames: Iterator[Decoded], count: int) -> list[Decoded]:
 
 @pytest.mark.endure
 def test_previewed_frames_are_right_to_an_independent_decoder(tmp_path: Path, endures: bool) -> None:
-    combinations = [*sample(values(), all_of_them=endures), *prefixes()]
+    combinations = [*sample(values(), all_of_them=endures), *prefixes(), *trailers()]
     frames: dict[tuple[OneWay, str], list[bytes]] = {(way, key): [] for way, _ in WAYS for key in ("sent", "expected")}
     with start_engine() as engine:
         for combination in combinations:

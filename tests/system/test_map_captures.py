@@ -184,7 +184,7 @@ def test_each_vector_is_what_tshark_reads(number: int, tmp_path: Path) -> None:
     frames = frames_of({"map": table, "traffic": {"frame_sizes": {"family": "ipv6", "octets": 128}}}, index + 1)
     last = {}
     for frame, sent, due in decoded(frames, tmp_path):
-        assert (sent.complaints, due.complaints) == ((), ())
+        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
         if frame["index"] == index:
             last[frame["direction"]] = sent, due
     server, edge = IPv4Address(SERVER).packed, IPv4Address(vector.edge).packed
@@ -225,7 +225,10 @@ def test_no_checksum_is_wrong_in_any_form(group: int, tmp_path: Path) -> None:
         gateway = {"technology": "map_t_br", "dont_fragment_rule": ("rfc7915", "rfc6145")[number // 2 % 2]}
         frames = frames_of({"map": table, "traffic": traffic, "gateway": gateway}, 60)
         for frame, sent, due in decoded(frames, tmp_path):
-            assert (sent.complaints, due.complaints) == ((), ()), (number, frame["index"])
+            assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0), (
+                number,
+                frame["index"],
+            )
             assert sent.traffic_class == due.traffic_class == traffic_class
             is_foreground = frame["class"] == "foreground"
             assert (sent.octets - due.octets) == (0 if not is_foreground else 20 if sent.family == "ipv6" else -20)

@@ -128,7 +128,7 @@ def kept_up(counts: Mapping[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
+def opened(technology: TechnologyName, kind: Any = "memif", **traffic: Any) -> Iterator[Opened]:
     """Open Tester and reference gateway of one technology."""
     cores = plan_cores(usable_cpus())
     stateful = TECHNOLOGIES[technology].is_stateful
@@ -138,6 +138,7 @@ def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
         "traffic": {
             "direction": "bidirectional",
             "frame_sizes": {"family": TECHNOLOGIES[technology].families[0], "octets": 128},
+            **traffic,
         },
     }
     if stateful:
@@ -213,3 +214,24 @@ def test_both_sides_count_the_same_frames(technology: TechnologyName) -> None:
                 assert_same(direction.foreground, told[direction.direction], direction.direction)
 
         holds()
+
+
+@pytest.mark.parametrize(
+    ("technology", "octets", "keeps"), [("router44", 64, True), ("router66", 84, True), ("siit64", 84, False)]
+)
+@pytest.mark.parametrize("trailer", [1, 46, 64])
+def test_octets_behind_the_packet_are_counted_where_they_come_back(
+    technology: TechnologyName, octets: int, keeps: bool, trailer: int
+) -> None:
+    """The reference gateway hands on what it routes and makes new frames of what it translates."""
+    sizes = {"family": TECHNOLOGIES[technology].families[0], "octets": octets + trailer}
+    with opened(technology, frame_sizes=sizes, trailer_octets=trailer) as bed:
+        counted = bed.trial(Flow(), Flow())
+    if counted is None:
+        return
+    record, told = counted
+    for direction in record.report.directions:
+        counts = direction.foreground
+        assert_same(counts.model_copy(update={"with_trailer": 0}), told[direction.direction], direction.direction)
+        assert counts.with_trailer == (counts.received if keeps else 0)
+        assert counts.received == counts.offered > 0

@@ -192,6 +192,8 @@ def test_frames_are_decoded_and_their_checksums_verified() -> None:
     expected = decode(GOLDEN[0]["expected"])
     assert (expected["family"], expected["octets"], expected["hop_limit"]) == ("ipv4", 64, 7)
     assert in_words(expected).endswith("UDP 40000 > 7, checksums correct, 64 octets")
+    longer = in_words(decode(GOLDEN[0]["expected"] + "010203"))
+    assert longer.endswith("checksums correct, 67 octets, 3 of them behind the packet")
     broken = GOLDEN[0]["expected"][:-2] + "ff"
     assert "wrong udp_checksum" in in_words(decode(broken))
 

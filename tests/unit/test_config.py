@@ -12,13 +12,18 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.columns import load_series, varies
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
+from gatemark.campaign.plan import cells_of
 from gatemark.config.complete import complete
-from gatemark.config.model import CampaignFile
+from gatemark.config.model import Campaign, CampaignFile
+from gatemark.config.sizes import measured_octets
 from gatemark.dut.recipe import complete_campaign, recipe_from_dict
 from gatemark.errors import ConfigError
+from gatemark.procedures.loads import line_maximum, tagged_octets
 from gatemark.procedures.throughput.table import ThroughputTable
-from gatemark.units import LineShare
+from gatemark.trial.request import foreground_frames
+from gatemark.units import LineShare, theoretical_maximum
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,6 +144,8 @@ def test_the_base_is_accepted() -> None:
         ("traffic.flow_label", True, "traffic.flow_label: True is no flow label"),
         ("traffic.flow_label", "by_flow", "no problem"),
         ("traffic.extension_headers", ["routing"], "traffic.extension_headers: makes no sense for siit64"),
+        ("traffic.trailer_octets", 65, "traffic.trailer_octets: 65 should be less"),
+        ("traffic.trailer_octets", 1, "traffic.frame_sizes.octets: 64 octets leave no room for 1 octet behind"),
         ("traffic.extension_headers", "esp", "traffic.extension_headers[0]: 'esp' is not one of"),
         ("throughput.maximum", 0, "throughput.maximum: 0 is nothing"),
         ("throughput.maximum", "2G", "throughput.maximum: '2G' is above 1G frames/s"),
@@ -305,6 +312,49 @@ def test_extension_headers_of_a_router(octets: int, headers: list[str], expected
     problems = problems_of(change)
     assert len(problems) == len(expected)
     assert all(text in problem for text, problem in zip(expected, problems, strict=True)), problems
+
+
+def with_trailer(technology: str, octets: int, direction: str) -> Campaign:
+    document = copy.deepcopy(BASE)
+    document["traffic"] = {"frame_sizes": {"family": "ipv4", "octets": octets}, "direction": direction}
+    document["traffic"]["trailer_octets"] = 6
+    if technology == "router44":
+        router44(document)
+    return complete_campaign(campaign_from_dict(document))
+
+
+@pytest.mark.parametrize(
+    ("technology", "direction", "largest"),
+    [
+        ("router44", "forward", 70),
+        ("siit64", "forward", 90),  # IPv6 of 84 octets and what is behind it; 64 octets leave
+        ("siit64", "reverse", 84),  # IPv4 of 70 octets; the packet leaves without what was behind it
+        ("siit64", "bidirectional", 90),
+    ],
+)
+def test_a_line_carries_a_trailer_only_where_it_is_sent(technology: str, direction: str, largest: int) -> None:
+    campaign = with_trailer(technology, 70, direction)
+    (cell,) = cells_of(campaign)
+    assert tagged_octets(campaign, cell) == largest
+    assert line_maximum(campaign, cell, 10**10) == theoretical_maximum(10**10, largest)
+    for way in campaign.directions.in_use:
+        frames = foreground_frames(campaign, cell, way)
+        assert frames["trailer_octets"] == 6
+        sender = campaign.roles.family("left" if way == "forward" else "right")
+        assert frames["frame_octets"] == (70 if sender == "ipv4" else 90)
+
+
+def test_a_frame_needs_room_for_packet_and_trailer() -> None:
+    def small(document: dict[str, Any]) -> None:
+        document["traffic"] = {"trailer_octets": 6, "frame_sizes": {"family": "ipv4", "octets": [69, 70]}}
+
+    assert problems_of(small) == ["traffic.frame_sizes.octets: 69 octets leave no room for 6 octets behind the packet"]
+    document = copy.deepcopy(BASE)
+    document["traffic"] = {"trailer_octets": 6}
+    campaign = complete_campaign(campaign_from_dict(document))
+    assert measured_octets(campaign)[:2] == (128, 256), "of the standard sizes those that have room"
+    sentences = [deviation.sentence for deviation in deviations(campaign)]
+    assert sum("6 octets behind the IP packet" in sentence for sentence in sentences) == 1
 
 
 def test_a_flow_label_needs_ipv6() -> None:

@@ -308,6 +308,7 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     ObjectReader reader{*value, parent.path(key), errors};
     frame::StreamRequest stream;
     stream.frame_octets = reader.integer("frame_octets", 64, 9236);
+    stream.trailer_octets = reader.integer("trailer_octets", 0, 64);
     stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
     stream.marking = read_marking(reader);
     stream.extension_headers = read_extension_headers(reader);

@@ -122,7 +122,7 @@ Recognizer::Recognizer(const Stream& stream)
       is_ipv4_{arrival_.family == net::Family::ipv4},
       source_{stream.expected().layout.source_address()},
       destination_{stream.expected().layout.destination_address()},
-      bytes_{stream.expected().layout.end},
+      bytes_{stream.expected().frame.size()},
       head_bytes_{arrival_.payload + signature::bytes},
       rest_bytes_{bytes_ - head_bytes_},
       rest_{stream.expected().frame.data() + head_bytes_},

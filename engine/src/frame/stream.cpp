@@ -71,6 +71,13 @@ void write_payload(std::span<std::byte> payload, std::uint32_t trial_id, std::ui
     payload[signature::stream_offset] = static_cast<std::byte>(stream);
 }
 
+/// Octets behind the packet: numbers from 1, so that a sum over them is not that over nothing.
+void add_trailer(std::vector<std::byte>& frame, std::size_t octets) {
+    for (std::size_t number = 1; number <= octets; ++number) {
+        frame.push_back(static_cast<std::byte>(number));
+    }
+}
+
 void build(FrameTemplate& frame_template, const LinkAddresses& link, const HeaderFields& fields,
            std::span<const ExtensionHeader> extensions, std::uint32_t trial_id, std::uint8_t stream) {
     const Layout& layout = frame_template.layout;
@@ -94,10 +101,10 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
     const std::size_t extension_bytes = bytes_of(request.extension_headers);
-    const std::size_t bytes_min = request.source_family() == net::Family::ipv4 ? 64 : 84 + extension_bytes;
-    if (request.frame_octets < bytes_min || request.frame_octets > 9236) {
+    const std::size_t ipv4_min = 64 + request.trailer_octets, ipv6_min = 84 + extension_bytes + request.trailer_octets;
+    if (request.frame_octets < (request.source_family() == net::Family::ipv4 ? ipv4_min : ipv6_min) || request.frame_octets > 9236) {
         return Error{std::to_string(request.frame_octets) + " octets is not a frame size", where + ".frame_octets",
-                     "choose 64 to 9216 for IPv4 and " + std::to_string(84 + extension_bytes) +
+                     "choose " + std::to_string(ipv4_min) + " to 9216 for IPv4 and " + std::to_string(ipv6_min) +
                          " to 9236 for IPv6: the signature needs 18 octets of UDP data"};
     }
     if (extension_bytes != 0 &&
@@ -184,10 +191,10 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
 
     const std::size_t extension_bytes = bytes_of(request.extension_headers);
     stream.has_fragment_header_ = std::ranges::count(request.extension_headers, ExtensionHeader::fragment) != 0;
-    const std::size_t expected_bytes = bytes_when_translated(request.frame_octets, sent_family, expected_family);
-    if (auto error =
-            stream.lay_out(stream.sent_, Layout::make(sent_family, request.frame_octets, sent_link.vlan_id.has_value(), extension_bytes),
-                           request, where)) {
+    const std::size_t sent_bytes = request.frame_octets - request.trailer_octets;
+    const std::size_t expected_bytes = bytes_when_translated(sent_bytes, sent_family, expected_family);
+    if (auto error = stream.lay_out(stream.sent_, Layout::make(sent_family, sent_bytes, sent_link.vlan_id.has_value(), extension_bytes),
+                                    request, where)) {
         return *error;
     }
     if (auto error = stream.lay_out(stream.expected_,
@@ -202,6 +209,10 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     build(stream.sent_, sent_link, {request.hop_limit, sent_mark, asked}, request.extension_headers, trial_id, stream.id_);
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, expected_mark, stream.expected_dont_fragment_}, request.extension_headers, trial_id, stream.id_);
+    add_trailer(stream.sent_.frame, request.trailer_octets);
+    if (request.as_sent) {
+        add_trailer(stream.expected_.frame, request.trailer_octets);
+    }
     return stream;
 }
 

@@ -37,7 +37,8 @@ enum class DontFragmentRule : std::uint8_t { kept, rfc7915, rfc6145 };
 
 /// One stream as requested: what is sent, and what the gateway must make of it.
 struct StreamRequest {
-    std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
+    std::size_t frame_octets = 64;   ///< as sent, with FCS, without VLAN tag
+    std::size_t trailer_octets = 0;  ///< of these: behind the IP packet, and no part of it
     std::uint8_t hop_limit = 10;
     MarkingRequest marking{};
     std::vector<ExtensionHeader> extension_headers{};  ///< in turn, from IPv6 to IPv6
@@ -80,15 +81,14 @@ struct FrameValues {
     [[nodiscard]] constexpr Edge edge() const noexcept { return {connection}; }
 };
 
-/// The offsets of the headers in a frame, and its length in a buffer (without FCS, with VLAN tag).
+/// The offsets of the headers in a frame, and where its IP packet ends.
 struct Layout {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
 
+    /// `frame_octets`: with FCS, without VLAN tag and trailer.
     [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan,
                                      std::size_t extension_bytes = 0) noexcept;
-    /// With FCS, without VLAN tag.
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return end - ip + net::ethernet::header_bytes + net::ethernet::fcs_bytes; }
     [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
     [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
     /// Where the IP header ends, before any extension headers.
@@ -109,9 +109,14 @@ struct Layout {
 struct FrameTemplate {
     Layout layout;
     AddressField source, destination;
-    std::vector<std::byte> frame;  ///< the template: everything but what varies, checksum fields zero
+    std::vector<std::byte> frame;  ///< the template: everything but what varies, checksum fields zero; without FCS
     Sum header_sum = 0;            ///< of the template's IPv4 header
     Sum udp_sum = 0;               ///< of the template's pseudo-header and UDP datagram
+
+    /// With FCS, without VLAN tag.
+    [[nodiscard]] std::size_t frame_octets() const noexcept {
+        return frame.size() - layout.ip + net::ethernet::header_bytes + net::ethernet::fcs_bytes;
+    }
 };
 
 /// What a correct gateway does with the fragmentation fields.

@@ -77,6 +77,9 @@ void check_stream(const TrialRequest& request, const frame::StreamRequest& strea
     if (!stream.extension_headers.empty()) {
         errors.push_back({"echo requests have no extension headers", std::string{where_stream} + ".extension_headers", "send none"});
     }
+    if (stream.trailer_octets != 0) {
+        errors.push_back({"echo requests have nothing behind the packet", std::string{where_stream} + ".trailer_octets", "send 0"});
+    }
     if (!stream.as_sent && !stream.source_edges && stream.source_family() != stream.destination_family() && !stream.mapping) {
         errors.push_back({"source and destination are of different families, but there is no translation",
                           std::string{where_stream} + ".translation", "give a prefix or explicit address mappings"});

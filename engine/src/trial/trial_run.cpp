@@ -500,7 +500,7 @@ std::optional<record::LossTable::Ages> TrialRun::loss_ages(const DirectionPlan& 
 void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {
     const std::optional<frame::Stream>& stream = traffic_class == TrafficClass::foreground ? plan.foreground : plan.background;
     if (stream) {
-        report.frame_octets = stream->sent().layout.frame_octets();
+        report.frame_octets = stream->sent().frame_octets();
     }
     for (const PlacedReceiver& receiver : receivers_) {
         report.counts.add(receiver.receiver->counts(plan.direction, traffic_class));

@@ -75,6 +75,7 @@ protected:
                 {"traffic_classes", {0}},
                 {"flow_label", 0},
                 {"extension_headers", Json::array()},
+                {"trailer_octets", 0},
                 {"dont_fragment", false},
                 {"dont_fragment_rule", "kept"},
                 {"udp_checksum", "computed"},

@@ -122,6 +122,34 @@ TEST(Stream, WritesAChainOfExtensionHeaders) {
     EXPECT_EQ(problem_of(request), "stream.extension_headers");
 }
 
+/// What is behind the packet is in the frame's size, and in no length and checksum of the packet.
+TEST(Stream, PutsATrailerBehindThePacketAsSent) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const bool with_vlan : {false, true}) {
+            for (const std::size_t trailer : {1U, 4U, 64U}) {
+                for (const std::size_t larger_by : {0U, 1U, 1400U}) {
+                    const auto vlan = with_vlan ? std::optional<std::uint16_t>{100} : std::nullopt;
+                    StreamRequest request = test::request_for(gateway, test::smallest_frame(gateway) + larger_by);
+                    const Stream bare = test::make_stream(request, {vlan, vlan});
+                    request.frame_octets += trailer;
+                    request.trailer_octets = trailer;
+                    const Stream stream = test::make_stream(request, {vlan, vlan});
+                    EXPECT_EQ(stream.sent().frame_octets(), request.frame_octets);
+                    EXPECT_EQ(stream.expected().frame, bare.expected().frame) << "every receiver cuts it off";
+                    test::Bytes frame = test::sent_frame(stream, 5, 50);
+                    EXPECT_EQ(frame[frame.size() - trailer], std::byte{1});
+                    EXPECT_EQ(frame.back(), static_cast<std::byte>(trailer));
+                    frame.resize(frame.size() - trailer);
+                    EXPECT_EQ(test::to_hex(frame), test::to_hex(test::sent_frame(bare, 5, 50)));
+                }
+            }
+        }
+        StreamRequest request = test::request_for(gateway, test::smallest_frame(gateway) + 3);
+        request.trailer_octets = 4;
+        EXPECT_EQ(problem_of(request), "stream.frame_octets") << "the packet has no room for the signature";
+    }
+}
+
 /// Through its own number and through its address a host has one link-layer address, which
 /// neighbours are told and frames carry; and no other host has it.
 TEST(Stream, EachHostHasItsOwnLinkLayerAddress) {

@@ -1,6 +1,7 @@
 #include "frame/verification.hpp"
 
 #include "frame/header_checks.hpp"
+#include "frame/recognizer.hpp"
 #include "frame/streams.hpp"
 #include "net/headers.hpp"
 
@@ -266,6 +267,30 @@ TEST(Verification, OctetsBehindThePacketAreNoFaultAndAreTold) {
                 EXPECT_EQ(faults_of(stream, cut), larger_by == 0 ? "not ours" : "length");
             }
         }
+    }
+}
+
+/// A router that hands on the frame keeps what is behind the packet, one that makes a new frame
+/// does not; in loop-back it has to be there.
+TEST(Verification, ATrailerThatWasSentMayComeBack) {
+    for (const Gateway gateway : test::all_gateways) {
+        StreamRequest request = test::request_for(gateway, test::smallest_frame(gateway) + 4);
+        request.trailer_octets = 4;
+        const Stream stream = test::make_stream(request);
+        Bytes frame = test::write_packet(arrived(stream, gateway));
+        EXPECT_EQ(frame.size(), stream.expected().layout.end);
+        EXPECT_EQ(faults_of(stream, frame), "");
+        EXPECT_FALSE(remarks_on(stream, frame).with_trailer);
+        frame.resize(frame.size() + 4);
+        EXPECT_EQ(faults_of(stream, frame), "");
+        EXPECT_TRUE(remarks_on(stream, frame).with_trailer);
+        request.as_sent = true;
+        request.hop_limit_decrement = 0;
+        const Stream looped = test::make_stream(request);
+        frame = test::sent_frame(looped, 5, 50);
+        EXPECT_EQ(faults_of(looped, frame), "");
+        EXPECT_FALSE(remarks_on(looped, frame).with_trailer);
+        EXPECT_TRUE(Recognizer{looped}.matches(frame)) << "at once";
     }
 }
 

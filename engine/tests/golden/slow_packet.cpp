@@ -134,7 +134,8 @@ SlowPacket read_packet(std::span<const std::byte> frame) {
         at += 4;
     }
     const bool ipv4 = read_16(frame, at) == 0x0800;
-    const auto ip = frame.subspan(at + 2);
+    const std::size_t ip_bytes = ipv4 ? read_16(frame, at + 4) : 40U + read_16(frame, at + 6);
+    const auto ip = frame.subspan(at + 2, ip_bytes);  // whatever is behind it is no part of the packet
     if (ipv4) {
         packet.traffic_class = std::to_integer<std::uint8_t>(ip[1]);
         packet.identification = read_16(ip, 4);

@@ -106,6 +106,8 @@ TEST(EchoPlan, EachProblemIsNamed) {
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground->destination.part.mode = frame::ValueMode::pseudorandom; }),
               List{"directions[0].foreground.destination.mode"});
     EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground->mapping.reset(); }), List{"directions[0].foreground.translation"});
+    EXPECT_EQ(problems([](TrialRequest& r) { r.directions[0].foreground->trailer_octets = 4; }),
+              List{"directions[0].foreground.trailer_octets"});
     const auto change_pool = [](const char* prefix) {
         return [prefix](TrialRequest& request) { request.echo->pool.emplace(1, *net::parse_prefix(prefix)); };
     };

@@ -125,6 +125,11 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
     else:
         other = [str(mix) for mix in traffic.mix if mix not in STANDARD_MIXES]
         yield f"Shares of foreground that are not in the list: {', '.join(other)} (RFC 8219 section 5.3)."
+    if traffic.trailer_octets:
+        yield (
+            f"Frames have {traffic.trailer_octets} octets behind the IP packet, which is so much shorter (RFC 2544"
+            " appendix C.2.6.4 has none)."
+        )
     yield from _of_the_networks(campaign)
     for way in campaign.directions.in_use:
         settings = campaign.directions.traffic_of(way)

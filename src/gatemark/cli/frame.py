@@ -23,7 +23,7 @@ from gatemark.trial.messages import FramesRequest
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
 COUNT_MAX = 100_000
-FCS_OCTETS = 4
+LINK_OCTETS, TAG_OCTETS, FCS_OCTETS = 14, 4, 4
 IPV6_OCTETS = 40
 
 
@@ -147,7 +147,8 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
     else:
         return {**fields, "family": None}
     udp = packet.data
-    fields |= network
+    link_octets = LINK_OCTETS + TAG_OCTETS * len(getattr(ethernet, "vlan_tags", ()))
+    fields |= network | {"octets_behind_packet": len(data) - link_octets - network["length"]}
     fields["source"], fields["destination"] = (
         str(ipaddress.ip_address(address)) for address in (packet.src, packet.dst)
     )
@@ -162,8 +163,7 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or sums_to_zero(pseudo + bytes(udp))),
         }
     elif isinstance(udp, dpkt.icmp.ICMP | dpkt.icmp6.ICMP6):
-        begin = 14 + 4 * len(getattr(ethernet, "vlan_tags", ()))
-        fields |= _echo_fields(data[begin:], packet)
+        fields |= _echo_fields(data[link_octets:], packet)
     return fields
 
 
@@ -213,7 +213,10 @@ def in_words(fields: dict[str, Any]) -> str:
         parts.append("UDP checksum none (0)")
     correct = "header checksum correct" if has_none else "checksums correct"
     parts.append(f"wrong {', '.join(wrong)}" if wrong else correct)
-    return f"{', '.join(parts)}, {fields['octets']} octets"
+    behind = fields["octets_behind_packet"]
+    return f"{', '.join(parts)}, {fields['octets']} octets" + (
+        f", {behind} of them behind the packet" if behind else ""
+    )
 
 
 def write_pcap(path: Path, frames: Sequence[dict[str, Any]]) -> None:

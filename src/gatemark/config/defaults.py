@@ -69,6 +69,8 @@ FRAME_OCTETS_IPV6: Final = (84, 9236)
 """Smallest and largest IPv6 frame with FCS: 20 octets more than IPv4."""
 EXTENSION_OCTETS: Final = {"hop_by_hop": 8, "destination_options": 8, "routing": 24, "fragment": 8}
 """RFC 5180 section 5.3; a routing header holds one segment (RFC 8754 section 2)."""
+TRAILER_OCTETS_MAX: Final = 64
+"""Octets behind an IP packet: padding to 60 octets, an FCS, or what a switch adds are fewer."""
 TRANSLATION_OVERHEAD: Final = 20
 """Octets by which an IPv6 header is longer than an IPv4 header (RFC 7915)."""
 LINK_OVERHEAD: Final = 18

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.config.tables import OneWay
+from gatemark.config.tables import Direction, OneWay
 from gatemark.config.types import Mix
 from gatemark.technology import Family, SideName
 
@@ -84,15 +84,9 @@ def mtu_of(campaign: Campaign, side: SideName) -> int:
 
 def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
     """Yield why frames of this size cannot reach the other side whole, by MTU or by fragmentation."""
-    extensions = campaign.traffic.extension_headers
-    needed = sum(defaults.EXTENSION_OCTETS[header] for header in extensions)
-    smallest = defaults.FRAME_OCTETS_IPV6[0] + needed
-    if extensions and size_family(campaign) == "ipv6" and octets < smallest:
-        yield SizeProblem(
-            where="traffic.frame_sizes.octets",
-            what=f"{octets} octets leave no room for {needed} octets of extension headers",
-            fix=f"write {smallest} or more (RFC 5180 section 5.3)",
-        )
+    problem = _room_problem(campaign, octets)
+    if problem is not None:
+        yield problem
         return
     for mix in campaign.traffic.mix:
         sizes = sizes_for(campaign, octets, mix)
@@ -100,6 +94,39 @@ def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
         yield from too_large
         if not too_large and mix.has_foreground and campaign.technology.is_translation and campaign.bed.has_gateway:
             yield from _fragmentation_problems(campaign, sizes)
+
+
+def _room_problem(campaign: Campaign, octets: int) -> SizeProblem | None:
+    """Say what frames of this size have no room for beside the smallest packet."""
+    is_ipv4, trailer = size_family(campaign) == "ipv4", campaign.traffic.trailer_octets
+    headers = () if is_ipv4 else campaign.traffic.extension_headers
+    extensions = sum(defaults.EXTENSION_OCTETS[header] for header in headers)
+    smallest = (defaults.FRAME_OCTETS_IPV4 if is_ipv4 else defaults.FRAME_OCTETS_IPV6)[0] + extensions + trailer
+    if octets >= smallest:
+        return None
+    behind = f"{trailer} octet{'s' if trailer > 1 else ''} behind the packet"
+    parts = {f"{extensions} octets of extension headers": extensions, behind: trailer}
+    return SizeProblem(
+        where="traffic.frame_sizes.octets",
+        what=f"{octets} octets leave no room for {' and '.join(part for part, count in parts.items() if count)}",
+        fix=f"write {smallest} or more" + (" (RFC 5180 section 5.3)" if extensions else ""),
+    )
+
+
+def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, mix: Mix) -> int:
+    """Return the size of the largest frame of a trial on any link, which decides what the line can carry.
+
+    Frames are received without what was sent behind the packet (RFC 5180 appendix A.1).
+    """
+    ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
+    used = [ends for ends, way in zip(ways, ("forward", "reverse"), strict=True) if direction in (way, "bidirectional")]
+    background: set[Family] = {"ipv6"} if mix.has_background else set()
+    sent, received = set(background), set(background)
+    if mix.has_foreground:
+        sent |= {campaign.roles.family(sender) for sender, _ in used}
+        received |= {campaign.roles.family(receiver) for _, receiver in used}
+    trailer = campaign.traffic.trailer_octets
+    return max(*(sizes.of(family) for family in sent), *(sizes.of(family) - trailer for family in received))
 
 
 def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:
@@ -110,14 +137,15 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
             families.add(campaign.roles.family(side))
         mtu = mtu_of(campaign, side)
         for family in sorted(families):
-            packet = sizes.of(family) - defaults.LINK_OVERHEAD
-            if packet > mtu:
+            data = sizes.of(family) - defaults.LINK_OVERHEAD
+            if data > mtu:
                 name = "IPv4" if family == "ipv4" else "IPv6"
+                holds = f"{data} octets with what is behind it" if campaign.traffic.trailer_octets else f"{data}"
                 yield SizeProblem(
                     where="traffic.frame_sizes.octets",
-                    what=f"an {name} frame of {sizes.of(family)} octets holds a packet of {packet},"
+                    what=f"an {name} frame of {sizes.of(family)} octets holds a packet of {holds},"
                     f" more than the MTU of {mtu} on the {side} side",
-                    fix=f"set {side}.mtu to {packet} or more if gateway and port are configured for it,"
+                    fix=f"set {side}.mtu to {data} or more if gateway and port are configured for it,"
                     " or leave the size out",
                 )
 
@@ -128,7 +156,7 @@ def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[S
     if to_ipv6 not in campaign.directions.in_use or campaign.directions.traffic_of(to_ipv6).dont_fragment:
         return
     lowest = campaign.gateway.lowest_ipv6_mtu or defaults.LOWEST_IPV6_MTU
-    total = sizes.of("ipv4") - defaults.LINK_OVERHEAD
+    total = sizes.of("ipv4") - defaults.LINK_OVERHEAD - campaign.traffic.trailer_octets
     if total + defaults.TRANSLATION_OVERHEAD > lowest:
         yield SizeProblem(
             where="traffic.frame_sizes.octets",

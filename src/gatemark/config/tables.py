@@ -565,6 +565,8 @@ class TrafficModel(Table):
     """Flow label of IPv6 frames as sent. `by_flow` gives each flow one of its own, never 0 (RFC 6437 section 3)."""
     extension_headers: Annotated[tuple[ExtensionHeader, ...], AsList] = Field((), max_length=4)
     """Extension headers of all frames, in this order, through an IPv6 router (RFC 5180 section 5.3)."""
+    trailer_octets: Annotated[StrictInt, Field(ge=0, le=defaults.TRAILER_OCTETS_MAX)] = 0
+    """Octets at the end of all frames that are behind the IP packet and no part of it (RFC 894, RFC 2464 section 3)."""
     dont_fragment: StrictBool = False
     """DF of IPv4 frames as sent."""
     udp_checksum: UdpChecksum = "computed"

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
+from gatemark.config.sizes import largest_octets
 from gatemark.config.types import FRAMES_PER_SECOND_MAX
 from gatemark.errors import ConfigError
 from gatemark.trial.cell import Cell
@@ -24,7 +25,8 @@ def tagged_octets(campaign: Campaign, cell: Cell) -> int:
     carries.
     """
     tagged = any(side is not None and side.vlan is not None for side in (campaign.left, campaign.right))
-    return cell.frame_sizes.largest + (VLAN_TAG_OCTETS if tagged else 0)
+    octets = largest_octets(campaign, cell.frame_sizes, cell.direction, cell.mix)
+    return octets + (VLAN_TAG_OCTETS if tagged else 0)
 
 
 def line_maximum(campaign: Campaign, cell: Cell, line_bits_per_second: int | None) -> int | None:

@@ -167,6 +167,7 @@ class StreamFrames(TypedDict):
     """Frames of a stream without their hosts and ports."""
 
     frame_octets: Annotated[int, Field(ge=64, le=9236)]
+    trailer_octets: Annotated[int, Field(ge=0, le=64)]
     hop_limit: Annotated[int, Field(ge=1, le=255)]
     traffic_classes: list[Octet]
     flow_label: Annotated[int, Field(ge=0, le=0xFFFFF)] | None

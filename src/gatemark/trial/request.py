@@ -275,6 +275,7 @@ def _frames(
     traffic: DirectionTraffic = campaign.directions.traffic_of(way)
     return {
         "frame_octets": cell.frame_sizes.of(families[0]),
+        "trailer_octets": campaign.traffic.trailer_octets,
         "hop_limit": traffic.hop_limit,
         "traffic_classes": list(traffic.traffic_class),
         "flow_label": _flow_label(campaign, families[0]),

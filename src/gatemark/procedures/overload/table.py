@@ -235,6 +235,10 @@ class OverloadTable(ProcedureTable):
             what = "is for UDP, and echo requests have none of them"
             fix = "leave it out, or measure this in a campaign without overload"
             yield problem(campaign, "traffic.extension_headers", what, fix)
+        if campaign.traffic.trailer_octets:
+            what = "is for UDP, and echo requests have nothing behind the packet"
+            fix = "leave it out, or measure this in a campaign without overload"
+            yield problem(campaign, "traffic.trailer_octets", what, fix)
 
     def _size_problems(self, campaign: Campaign) -> Iterator[Problem]:
         for name in SIDES:
