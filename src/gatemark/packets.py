@@ -20,6 +20,8 @@ ETHERNET_OCTETS = 14
 TAG_OCTETS = 4
 VLAN_TYPE = 0x8100
 TYPES = {0x0800: 4, 0x86DD: 6}
+TOO_LARGE = frozenset(("icmpv4 3/4", "icmpv6 2/0"))
+"""Messages that a packet is too large for the next link, which state its MTU."""
 IPV4_ERRORS = frozenset((3, 4, 5, 11, 12))
 """Types of ICMPv4 messages that quote the packet that they are about; those of ICMPv6 are below 128."""
 
@@ -67,6 +69,8 @@ class IcmpError:
     """For example "icmpv6 1/5"."""
     quoted: Flow | None
     """None if it quotes too little."""
+    mtu: int | None = None
+    """Of the link that the packet was too large for (RFC 1191 section 4, RFC 4443 section 3.2); None if not stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +125,7 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
 
 def read_frame(frame: bytes) -> Packet | IcmpError | Fragment | None:
     """Read an Ethernet frame, with VLAN tag or without; None if it is none of these."""
-    begin = ETHERNET_OCTETS
-    if frame[12:14] == VLAN_TYPE.to_bytes(2, "big"):
-        begin += TAG_OCTETS
+    begin = _header_octets(frame)
     version = TYPES.get(int.from_bytes(frame[begin - 2 : begin], "big"))
     if version is None:
         return None
@@ -131,6 +133,15 @@ def read_frame(frame: bytes) -> Packet | IcmpError | Fragment | None:
         return _read_ipv4(frame[begin:]) if version == 4 else _read_ipv6(frame[begin:])
     except _UNREADABLE:
         return None
+
+
+def ip_packet(frame: bytes) -> bytes:
+    """Return what an Ethernet frame carries, with VLAN tag or without."""
+    return frame[_header_octets(frame) :]
+
+
+def _header_octets(frame: bytes) -> int:
+    return ETHERNET_OCTETS + TAG_OCTETS * (frame[12:14] == VLAN_TYPE.to_bytes(2, "big"))
 
 
 def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
@@ -144,7 +155,8 @@ def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
         return Fragment(source=source, destination=destination, data=payload)
     pseudo = packet.src + packet.dst + struct.pack("!HH", packet.p, len(payload))
     if packet.p == dpkt.ip.IP_PROTO_ICMP and payload[0] in IPV4_ERRORS:
-        return IcmpError(name=f"icmpv4 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 4))
+        name, mtu = f"icmpv4 {payload[0]}/{payload[1]}", int.from_bytes(payload[6:8], "big")
+        return IcmpError(name=name, quoted=_quoted(payload[8:], 4), mtu=mtu or None if name in TOO_LARGE else None)
     flow = _flow(source, destination, packet.p, payload)
     summed = b"" if packet.p == dpkt.ip.IP_PROTO_ICMP else pseudo
     return _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
@@ -160,7 +172,8 @@ def _read_ipv6(octets: bytes) -> Packet | IcmpError | Fragment | None:
         return Fragment(source=source, destination=destination, data=payload[8:])
     pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
     if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
-        return IcmpError(name=f"icmpv6 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 6))
+        name, mtu = f"icmpv6 {payload[0]}/{payload[1]}", int.from_bytes(payload[4:8], "big")
+        return IcmpError(name=name, quoted=_quoted(payload[8:], 6), mtu=mtu or None if name in TOO_LARGE else None)
     return _packet(_flow(source, destination, packet.nxt, payload), packet.hlim, pseudo, payload, header_correct=True)
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign, CampaignFile
+from gatemark.config.sizes import FrameSizes
 from gatemark.config.stateful import host_count
 from gatemark.config.tables import Direction, TrafficModel
 from gatemark.dut.recipe import complete_campaign
@@ -17,12 +18,16 @@ from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
 from gatemark.findings import Finding, failed
 from gatemark.map_preflight import map_findings
+from gatemark.packets import TOO_LARGE, IcmpError, ip_packet, read_frame
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
+from gatemark.trial.connection_request import frames_requests
 from gatemark.trial.echo import EchoForm
+from gatemark.trial.exchange import Exchange, read_exchange
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, TrialReport
+from gatemark.trial.verdict import kept_hop_limits
 
 FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
@@ -63,6 +68,9 @@ ICMP_MEANINGS = {
 """What an ICMP error says about the path, by family, type and code."""
 
 
+MTU_REMEDY = "raise the MTU of the gateway's interfaces, or leave frames of this size out of traffic.frame_sizes"
+
+
 def check_gateway_path(file: CampaignFile) -> list[Finding]:
     """Send a few frames each way of each cell's first size through the gateway and say what became of them.
 
@@ -89,6 +97,7 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
                     findings += [*path, *judge_domain(record.report)]
                     if all(finding.status == "ok" for finding in path):
                         findings += _probe_class(tester, framed)
+                        findings += _probe_largest(tester, framed, largest_sizes(plan_of(campaign).runs))
                 if echoed is not None:
                     record = _trial(tester, echoed, few_requests(tester.campaign))
                     findings += judge_path(campaign, record.report, ECHO_CHECKS)
@@ -112,6 +121,41 @@ def few_requests(campaign: Campaign) -> EchoForm:
     return EchoForm(
         clients=1, window=1, count=1, destinations=destinations, pace_without_reply_ns=None, timeout_ns=DRAIN_NS
     )
+
+
+def largest_sizes(runs: Sequence[Run]) -> FrameSizes:
+    """Return the largest frames that are measured."""
+    return max((run.cell.frame_sizes for run in runs), key=lambda sizes: sizes.largest)
+
+
+def _probe_largest(tester: Tester, cell: Cell, sizes: FrameSizes) -> Iterator[Finding]:
+    """Send a few of the largest frames, if those before were smaller: the gateway may have a smaller MTU."""
+    if sizes.largest <= cell.frame_sizes.largest:
+        return
+    cell, what = replace(cell, frame_sizes=sizes), f"frames of up to {sizes.largest} octets"
+    checks = {way: (f"largest frames, {way}", what) for way in ("forward", "reverse")}
+    report = _trial(tester, cell).report
+    is_too_large = any(TOO_LARGE & port.foreign.icmp.keys() for port in report.ports.values())
+    mtus = _stated_mtus(tester, cell) if is_too_large else ()
+    stated = f"; the gateway states an MTU of {' and '.join(map(str, mtus))} octets" if mtus else ""
+    for finding in judge_path(tester.campaign, report, checks):
+        if finding.status != "ok" and is_too_large:
+            finding = replace(finding, observed=finding.observed + stated, remedy=MTU_REMEDY)
+        yield finding
+
+
+def _stated_mtus(tester: Tester, cell: Cell) -> tuple[int, ...]:
+    """Return the MTUs that the gateway states in answer to the first packet of each direction."""
+    packets: dict[str, list[str]] = {"forward": [], "reverse": []}
+    for request in frames_requests(tester.campaign, cell, count=1):
+        for frame in tester.engine.frames(request)["frames"]:
+            packets[frame["direction"]].append(ip_packet(bytes.fromhex(frame["sent"])).hex())
+    exchange = Exchange(
+        left=tuple(packets["forward"]), right=tuple(packets["reverse"]), interval_ns=DURATION_NS, wait_ns=DRAIN_NS
+    )
+    arrived = read_exchange(tester.engine.exchange(exchange.body)).arrived
+    errors = (read_frame(bytes.fromhex(frame.octets)) for frame in arrived)
+    return tuple(sorted({error.mtu for error in errors if isinstance(error, IcmpError) and error.mtu is not None}))
 
 
 def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
@@ -221,6 +265,8 @@ def judge_path(
             continue
         faults = {reason: n for _, counts in direction.classes for reason, n in counts.faults.items() if n}
         said = [f"{count} x wrong {reason.replace('_', ' ')}" for reason, count in faults.items()]
+        if limits := kept_hop_limits(report, direction.direction):
+            said.append(f"hop limit {limits} where {_hop_limit_due(campaign, direction)} is due")
         if said:
             observed += f"; {', '.join(said)}"
         if icmp:
@@ -231,6 +277,15 @@ def judge_path(
             observed=observed,
             remedy=_remedy_here(report) or _remedy(campaign, direction, faults, what),
         )
+
+
+def _hop_limit_due(campaign: Campaign, direction: DirectionResult) -> int:
+    """Return the hop limit with which frames arrive, of the foreground if any of it have another one."""
+    foreground = direction.foreground
+    forwarding = campaign.forwarding
+    is_wrong = foreground is not None and foreground.faults.get("hop_limit", 0)
+    decrement = forwarding.hop_limit_decrement if is_wrong else forwarding.background_hop_limit_decrement
+    return campaign.directions.traffic_of(direction.direction).hop_limit - decrement
 
 
 def judge_domain(report: TrialReport) -> Iterator[Finding]:
@@ -276,6 +331,8 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
         return "the gateway translates to addresses that gateway.pool does not name: correct one of the two"
     if "hop_limit" in faults:
         return "set gateway.hop_limit_decrement to what the gateway takes off (a chain of hops takes several)"
+    if "fragment" in faults:
+        return MTU_REMEDY
     if faults:
         return (
             "the gateway does not do what the campaign expects: check gateway.technology, prefix and"

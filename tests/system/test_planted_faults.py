@@ -116,6 +116,7 @@ def test_a_changed_field_is_named(name: str, rule: str, reasons: set[str], reque
     assert {reason: count for reason, count in counts.faults.items() if count} == dict.fromkeys(reasons, FRAMES)
     words = refused_because(report)
     assert all(f"{reason} {FRAMES}" in words for reason in reasons)
+    assert (f"hop_limit {FRAMES}: the first have 7" in words) == ("hop_limit" in reasons)
     assert {(kept.side, kept.reason) for kept in report.kept_frames} == {("right", reason) for reason in reasons}
 
 
@@ -417,6 +418,28 @@ def test_doctor_says_what_becomes_of_another_traffic_class(tmp_path: Path, rule:
     probed = findings["traffic class 184, forward"]
     assert probed.status == "warning"
     assert ("10 with another class" if "set" in rule else "10 lost") in probed.observed
+
+
+@pytest.mark.parametrize(
+    ("dont_fragment", "told"),
+    [(False, "10 x wrong fragment"), (True, "the gateway states an MTU of 1000 octets")],
+)
+@pytest.mark.usefixtures("alone")
+def test_doctor_says_that_the_gateway_has_a_smaller_mtu(tmp_path: Path, dont_fragment: bool, told: str) -> None:
+    """Small frames pass; large ones are fragmented, or refused where they must not be."""
+    version = 'version = ["uname -sr"]'
+    setup = 'setup = ["ip link set {right} mtu 1000"]'
+    recipe = changed_recipe(tmp_path, "linux-router4", version, f"{setup}\n{version}")
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": [64, 1518]}, "dont_fragment": dont_fragment}
+    campaign = netns_campaign(recipe, traffic={**traffic, "direction": ["forward"]})
+    findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
+    assert "gateway path, forward" in findings, findings
+    assert findings["gateway path, forward"].status == "ok"
+    largest = findings["largest frames, forward"]
+    assert largest.status == "failed"
+    assert "0 of 10 frames of up to 1518 octets correct" in largest.observed
+    assert told in largest.observed
+    assert largest.remedy == preflight.MTU_REMEDY
 
 
 @pytest.mark.usefixtures("alone")

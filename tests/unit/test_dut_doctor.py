@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from fractions import Fraction
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from gatemark.config.model import Campaign
 from gatemark.config.tables import DirectionTrafficModel, TrafficModel
 from gatemark.config.views import ONE_WAYS
 from gatemark.findings import Finding
-from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.packets import Flow, build
+from gatemark.trial.report import Counts, DirectionResult, Foreign, KeptFrame, PortFacts, TrialReport
+from gatemark.trial.verdict import judge
 
 
 def campaign(prefix: str = "2001:2:0:6400::/96", kind: str = "ports", port: str | None = None) -> Campaign:
@@ -92,6 +96,12 @@ def test_whole_path_is_ok() -> None:
             "2001:2:0:6400::/96",
             "hop_limit_decrement",
         ),
+        (
+            blank(Counts, intended=10, offered=10, faulty=10, faults={"fragment": 10, "length": 10}),
+            {},
+            "2001:2:0:6400::/96",
+            "raise the MTU",
+        ),
     ],
 )
 def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], prefix: str, said: str) -> None:
@@ -99,6 +109,18 @@ def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], pref
     assert finding.status == "failed"
     assert finding.remedy
     assert said in finding.observed + finding.remedy
+
+
+def test_a_wrong_hop_limit_is_told_with_the_right_one() -> None:
+    counts = blank(Counts, intended=10, offered=10, faulty=10, faults={"hop_limit": 10})
+    addresses = {"source": IPv4Address("198.18.0.2"), "destination": IPv4Address("198.19.0.2")}
+    packet = build(Flow(kind="udp", **addresses, source_port=1, destination_port=2), bytes(8), hop_limit=7)
+    kept = KeptFrame(side="right", reason="hop_limit", octets=(bytes(12) + b"\x08\0" + packet).hex())
+    lowered = report(counts).model_copy(update={"kept_frames": (kept,)})
+    (finding,) = preflight.judge_path(campaign(), lowered)
+    assert "10 x wrong hop limit, hop limit 7 where 9 is due" in finding.observed
+    (reason,) = judge(lowered, Fraction(0)).reasons
+    assert reason == "forward foreground: 10 of 10 frames were faulty (hop_limit 10: the first have 7)"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.layers.inet import IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
+from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6
 from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
 from gatemark.packets import Flow, Fragment, IcmpError, Kind, Packet, build, differences, fragmented, read_frame
@@ -94,6 +95,21 @@ def test_an_error_message_names_the_packet_that_it_quotes() -> None:
     assert read_frame(bytes(Ether() / message)) == IcmpError(name="icmpv6 1/5", quoted=flow)
     short = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / Raw(bytes(quoted)[:44])
     assert read_frame(bytes(Ether() / short)) == IcmpError(name="icmpv6 1/5", quoted=None)
+
+
+def test_an_error_about_a_packet_that_is_too_large_states_the_mtu() -> None:
+    quoted = {version: build(flow_of("udp", version), DATA, hop_limit=10) for version in (4, 6)}
+    header4, header6 = IP(src="198.18.0.1", dst="198.18.0.2"), IPv6(src="2001:2::1", dst="2001:2::2")
+    messages: list[tuple[ScapyPacket, int | None]] = [
+        (header4 / ICMP(type=3, code=4, nexthopmtu=1000) / quoted[4], 1000),
+        (header4 / ICMP(type=3, code=4) / quoted[4], None),
+        (header4 / ICMP(type=3, code=3, nexthopmtu=1000) / quoted[4], None),
+        (header6 / ICMPv6PacketTooBig(mtu=1280) / quoted[6], 1280),
+    ]
+    for message, mtu in messages:
+        read = read_frame(bytes(Ether() / message))
+        assert isinstance(read, IcmpError)
+        assert (read.mtu, read.quoted) == (mtu, flow_of("udp", 4 if IP in message else 6))
 
 
 @given(st.binary(max_size=120))

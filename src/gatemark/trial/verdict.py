@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from gatemark.packets import Packet, read_frame
+from gatemark.packets import Fragment, IcmpError, Packet, read_frame
 from gatemark.trial.facts import Facts
 from gatemark.trial.report import ZERO_CHECKSUM_ONE_OF, Counts, TrialReport, arriving_at
 from gatemark.units import format_ratio
@@ -38,7 +38,10 @@ def judge(report: TrialReport, loss_tolerance: Fraction, *, establishes_all: boo
         if not direction.offered:
             reasons.append(f"{direction.direction}: nothing was offered")
             continue
-        remarks = {"udp_checksum": _checksum_remark(report, direction.direction)}
+        remarks = {
+            "udp_checksum": _checksum_remark(report, direction.direction),
+            "hop_limit": _hop_limit_remark(report, direction.direction),
+        }
         for class_name, counts in direction.classes:
             reasons += _problems(f"{direction.direction} {class_name}", counts, loss_tolerance, remarks)
     if establishes_all and report.connections is not None and report.connections.missing:
@@ -48,14 +51,31 @@ def judge(report: TrialReport, loss_tolerance: Fraction, *, establishes_all: boo
 
 def _checksum_remark(report: TrialReport, direction: str) -> str:
     """Say that wrong UDP checksums are what software leaves to a card that adds the rest; empty if they are not."""
-    kept = [
-        read_frame(bytes.fromhex(frame.octets))
-        for frame in report.kept_frames
-        if frame.reason == "udp_checksum" and arriving_at(frame.side) == direction
-    ]
+    kept = _kept(report, direction, "udp_checksum")
     if not kept or not all(isinstance(packet, Packet) and packet.checksum_left_to_hardware for packet in kept):
         return ""
     return f": the first {len(kept)} have the sum of the pseudo-header, so it was left to hardware"
+
+
+def _hop_limit_remark(report: TrialReport, direction: str) -> str:
+    """Say which hop limits the first frames with a wrong one have; empty if none was kept."""
+    limits = kept_hop_limits(report, direction)
+    return f": the first have {limits}" if limits else ""
+
+
+def kept_hop_limits(report: TrialReport, direction: str) -> str:
+    """Return the wrong hop limits of the frames that were kept, such as "62" or "61 and 62"; empty if none was."""
+    kept = _kept(report, direction, "hop_limit")
+    return " and ".join(map(str, sorted({packet.hop_limit for packet in kept if isinstance(packet, Packet)})))
+
+
+def _kept(report: TrialReport, direction: str, reason: str) -> list[Packet | IcmpError | Fragment | None]:
+    """Return the frames of a direction that were kept for a reason, as they are read."""
+    return [
+        read_frame(bytes.fromhex(frame.octets))
+        for frame in report.kept_frames
+        if frame.reason == reason and arriving_at(frame.side) == direction
+    ]
 
 
 def _problems(name: str, counts: Counts, loss_tolerance: Fraction, remarks: Mapping[str, str]) -> list[str]:
