@@ -251,15 +251,15 @@ def test_a_gateway_cuts_off_what_is_behind_the_packet(recipe: str, smallest: dic
 @pytest.mark.usefixtures("alone")
 def test_what_is_behind_the_packet_may_come_back(name: str) -> None:
     """The kernel hands on the frame where it arrives, before its router would cut it."""
-    family, octets = ("ipv4", 70) if name == "router4" else ("ipv6", 90)
+    family, octets, host = ("ipv4", 70, "198.19.0.2") if name == "router4" else ("ipv6", 90, "2001:2:0:8000::2")
     sizes, hop = {"family": family, "octets": octets}, "ip ttl" if family == "ipv4" else "ip6 hoplimit"
     with open_bed(router(name, frame_sizes=sizes, trailer_octets=6)) as bed:
         report_of(bed)  # so that the gateway knows its neighbour
         right = bed.interface("right")
         (link,) = json.loads(bed.in_gateway("ip", "-j", "link", "show", right))
-        (host, *_) = json.loads(bed.in_gateway("ip", "-j", "neighbour", "show", "dev", right, "nud", "all"))
+        (neighbour,) = json.loads(bed.in_gateway("ip", "-j", "neighbour", "show", "to", host, "dev", right))
         hand_on = (
-            f"meta l4proto udp {hop} set 9 ether saddr set {link['address']} ether daddr set {host['lladdr']}"
+            f"meta l4proto udp {hop} set 9 ether saddr set {link['address']} ether daddr set {neighbour['lladdr']}"
             f' fwd to "{right}"'
         )
         text = chain_of("netdev", f'type filter hook ingress device "{bed.interface("left")}" priority 0', hand_on)
