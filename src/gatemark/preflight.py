@@ -134,7 +134,7 @@ def _probe_largest(tester: Tester, cell: Cell, sizes: FrameSizes) -> Iterator[Fi
         return
     cell, what = replace(cell, frame_sizes=sizes), f"frames of up to {sizes.largest} octets"
     checks = {way: (f"largest frames, {way}", what) for way in ("forward", "reverse")}
-    report = _trial(tester, cell).report
+    report = _last_report(_trial(tester, cell))
     is_too_large = any(TOO_LARGE & port.foreign.icmp.keys() for port in report.ports.values())
     mtus = _stated_mtus(tester, cell) if is_too_large else ()
     stated = f"; the gateway states an MTU of {' and '.join(map(str, mtus))} octets" if mtus else ""
@@ -166,11 +166,7 @@ def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
         return
     probed = next(octet for octet in PROBED_CLASSES if octet not in sent)
     marked = tester.campaign.model_copy(update={"traffic": with_class(traffic, probed)})
-    record = _trial(replace(tester, campaign=marked), cell)
-    facts, report = record.connections, record.report
-    yield from judge_class(
-        facts.phase_one[-1].report if facts is not None and not report.directions else report, probed
-    )
+    yield from judge_class(_last_report(_trial(replace(tester, campaign=marked), cell)), probed)
 
 
 def with_class(traffic: TrafficModel, octet: int) -> TrafficModel:
@@ -200,6 +196,12 @@ def judge_class(report: TrialReport, probed: int) -> Iterator[Finding]:
             remedy="the campaign sends one class alone, so its figures say nothing of others: see whether the gateway"
             " is meant to do this, or write traffic.traffic_class = {by_flow = [0, 184]}",
         )
+
+
+def _last_report(record: TrialRecord) -> TrialReport:
+    """Return the report of a trial, or that of test phase 1 where phase 2 was not reached."""
+    facts, report = record.connections, record.report
+    return report if facts is None or report.directions else facts.phase_one[-1].report
 
 
 def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRecord:

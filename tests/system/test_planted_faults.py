@@ -443,6 +443,17 @@ def test_doctor_says_that_the_gateway_has_a_smaller_mtu(tmp_path: Path, dont_fra
 
 
 @pytest.mark.usefixtures("alone")
+def test_doctor_says_so_of_a_nat_too(tmp_path: Path) -> None:
+    """Its connections are not even established with large frames."""
+    setup = 'setup = ["nft -f {dir}/rules.nft"'
+    recipe = changed_recipe(tmp_path, "nft-nat44", setup, f'{setup}, "ip link set {{right}} mtu 1000"')
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": [64, 1518]}, "dont_fragment": True}
+    campaign = netns_campaign(recipe, traffic=traffic, connections={"count": 10, "rate": "1k"})
+    findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
+    assert "the gateway states an MTU of 1000 octets" in findings["largest frames, forward"].observed
+
+
+@pytest.mark.usefixtures("alone")
 def test_another_number_of_hops_is_named(tmp_path: Path) -> None:
     """The campaign expects another hop limit than the chain of hops leaves."""
     recipe = changed_recipe(tmp_path, "tayga-siit64", "hop_limit_decrement = 3 ", "hop_limit_decrement = 1 ")
