@@ -210,6 +210,7 @@ def is_overload(record: TrialRecord) -> bool:
     return all(cause.cause == "queue" for cause in record.causes)
 
 
+@pytest.mark.alone  # on one CPU no trial of them counts
 @pytest.mark.parametrize("overload", [WORK, "tbf, 4 frames"])
 def test_of_an_overloaded_gateway_nothing_else_is_said(overload: str, beds: KeptBed) -> None:
     name = "router of IPv4"

@@ -291,6 +291,7 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     assert "1719" in run.refused or "69" in run.refused
 
 
+@pytest.mark.alone  # invalid trials use up what the gateway forwards
 @pytest.mark.parametrize(
     ("repetitions", "rules"),
     [
