@@ -117,19 +117,17 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
         verify_edge(ip, udp, stream, values, faults);
     }
     const std::size_t udp_bytes = layout.udp_bytes();
-    const std::size_t end = arrival.udp + udp_bytes;
-    if (end > frame.size()) {
-        faults.add(Fault::length);
-    }
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;
     faults.add_if(!length_fits, Fault::udp_length);
-    if (end <= frame.size()) {
-        faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_bytes, stream), Fault::udp_checksum);
-        const std::size_t rest = layout.end - layout.payload - signature::bytes;
-        faults.add_if(std::memcmp(frame.data() + arrival.payload + signature::bytes,
-                                  frame_template.frame.data() + layout.payload + signature::bytes, rest) != 0,
-                      Fault::payload);
+    if (arrival.udp + udp_bytes > frame.size()) {
+        faults.add(Fault::length);
+        return faults;
     }
+    faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_bytes, stream), Fault::udp_checksum);
+    const std::size_t rest = layout.end - layout.payload - signature::bytes;
+    faults.add_if(std::memcmp(frame.data() + arrival.payload + signature::bytes,
+                              frame_template.frame.data() + layout.payload + signature::bytes, rest) != 0,
+                  Fault::payload);
     return faults;
 }
 
