@@ -29,6 +29,7 @@ from gatemark.procedures.conformity.scenes import (
 from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
+T = TypeVar("T", TranslatorScene, NatScene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,12 +273,17 @@ EXPIRY_SECTIONS: Mapping[tuple[Family, Family], str] = {
 behind the gateway."""
 
 
-def _expired(sending: Sending, decrement: int) -> Sending | None:
-    """Return a packet with the highest hop limit that ends in the gateway; None if it leaves hop limits alone."""
-    return replace(sending, delivery=None, hop_limit=decrement) if decrement else None
+def _ping(words: str, section: str | None, sending: Callable[[S], Sending]) -> Case[S]:
+    assert section is not None, "a gateway with cases has a section about echo requests"
+    return Case(words=words, section=section, due="delivered", level="must", needs="", sending=sending)
 
 
-def _expiry(words: str, family: Family, behind: Family, sending: Callable[[S], Sending | None]) -> Case[S]:
+def _expiry(words: str, family: Family, behind: Family, way: Callable[[T], Sending]) -> Case[T]:
+    """Return the case of a packet with the highest hop limit that ends in the gateway."""
+
+    def sending(scene: T) -> Sending | None:
+        return replace(way(scene), delivery=None, hop_limit=scene.decrement) if scene.decrement else None
+
     return Case(
         words=words,
         section=EXPIRY_SECTIONS[family, behind],
@@ -291,23 +297,13 @@ def _expiry(words: str, family: Family, behind: Family, sending: Callable[[S], S
 
 def translator_cases(technology: Technology) -> Mapping[CaseName, Case[TranslatorScene]]:
     """Return the cases of a stateless translator: its inside is where IPv6 is."""
-    assert technology.hairpin_section is not None and technology.ping_section is not None
+    assert technology.hairpin_section is not None
     return {
-        "echo_from_outside": Case(
-            words="an IPv4 host sends echo requests",
-            section="RFC 7915 section 4.2",
-            due="delivered",
-            level="must",
-            needs="",
-            sending=lambda scene: scene.downward("echo request"),
+        "echo_from_outside": _ping(
+            "an IPv4 host sends echo requests", "RFC 7915 section 4.2", lambda scene: scene.downward("echo request")
         ),
-        "echo_from_inside": Case(
-            words="an IPv6 host sends echo requests",
-            section=technology.ping_section,
-            due="delivered",
-            level="must",
-            needs="",
-            sending=lambda scene: scene.upward("echo request"),
+        "echo_from_inside": _ping(
+            "an IPv6 host sends echo requests", technology.ping_section, lambda scene: scene.upward("echo request")
         ),
         "hairpin": Case(
             words="an IPv6 host sends to the IPv4 address of another one under the translation prefix",
@@ -321,29 +317,26 @@ def translator_cases(technology: Technology) -> Mapping[CaseName, Case[Translato
             "an IPv4 host sends with a hop limit that ends in the gateway",
             "ipv4",
             "ipv6",
-            lambda scene: _expired(scene.downward(), scene.decrement),
+            lambda scene: scene.downward(),
         ),
         "expired_from_inside": _expiry(
             "an IPv6 host sends with a hop limit that ends in the gateway",
             "ipv6",
             "ipv4",
-            lambda scene: _expired(scene.upward(), scene.decrement),
+            lambda scene: scene.upward(),
         ),
     }
 
 
 def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     """Return the cases of a stateful gateway."""
-    assert technology.hairpin_section is not None and technology.ping_section is not None
+    assert technology.hairpin_section is not None
     inside, outside = technology.families
     return {
-        "echo_from_inside": Case(
-            words="a client sends echo requests, whose identifier may change",
-            section=technology.ping_section,
-            due="delivered",
-            level="must",
-            needs="",
-            sending=lambda scene: scene.upward("echo request"),
+        "echo_from_inside": _ping(
+            "a client sends echo requests, whose identifier may change",
+            technology.ping_section,
+            lambda scene: scene.upward("echo request"),
         ),
         "hairpin": Case(
             words="a client sends to the public address and port of another one",
@@ -357,13 +350,13 @@ def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
             "a server answers with a hop limit that ends in the gateway",
             outside,
             inside,
-            lambda scene: _expired(scene.downward(), scene.decrement),
+            lambda scene: scene.downward(),
         ),
         "expired_from_inside": _expiry(
             "a client sends with a hop limit that ends in the gateway",
             inside,
             outside,
-            lambda scene: _expired(scene.upward(), scene.decrement),
+            lambda scene: scene.upward(),
         ),
     }
 

@@ -280,7 +280,7 @@ class NatScene:
     pool: tuple[IPv4Network | IPv6Network, ...]
     pool_ports: range
     keeps_mapping: bool
-    """Whether a client has the same public endpoint whoever it sends to (RFC 4787 section 4.1)."""
+    """Whether a client has the same public endpoint for all destinations (RFC 4787 section 4.1)."""
     decrement: int
     """What a crossing takes off the hop limit."""
 
@@ -510,6 +510,6 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
                 edge=edge,
                 other=next(others, None),
                 server=IPv4Address(str(server.address)),
-                server_port=campaign.directions.traffic_of("forward").destination_ports.range.maximum,
+                server_port=_server_port(campaign),
             ),
         )
