@@ -5,8 +5,8 @@ may not hold that.
 
 Rule: the trial had passed without the frames that were lost among those of catch-ups, or else before the queue that
 these filled is empty again; of each catch-up as many at most as it has. Error: runs of losses that lie anywhere in the
-trial lie so by chance in at most one of twenty trials (`trial.loss.chance_inside`, in the direction that says most).
-Such a trial is made again, so a gateway is excused by chance only if that befalls each attempt.
+trial lie so by chance in at most one of twenty trials (`loss_places.chance_of_places`, in the direction that says
+most). Such a trial is made again, so a gateway is excused by chance only if that befalls each attempt.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.trial.form import TrialForm
-from gatemark.trial.loss import chance_inside
-from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, with_delivered
+from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, chance_of_places, with_delivered
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import format_duration_ns, frames_in
@@ -68,16 +67,14 @@ def behind_late_bursts(report: TrialReport, loss_tolerance: Fraction, form: Tria
 
 
 def _behind(way: DirectionResult, width: int) -> _Behind:
-    places, runs = LossPlaces(way), way.longest_loss_runs
-    lost = bursts = lateness_ns = covered = inside = 0
-    for span in _spans(way, width):
-        covered += min(span.end, way.intended) - span.first
-        inside += sum(1 for run in runs if span.first <= run.index < span.end)
+    places, spans = LossPlaces(way), list(_spans(way, width))
+    lost = bursts = lateness_ns = 0
+    for span in spans:
         if there := min(places.take(span.first, span.end), span.frames):
             lost += there
             bursts += span.bursts
             lateness_ns = max(lateness_ns, span.lateness_ns)
-    chance = chance_inside(len(runs), inside, covered / way.intended)
+    chance = chance_of_places(way, ((span.first, span.end) for span in spans))
     return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gatemark.trial.loss import LOSS_SLICES
+from gatemark.trial.loss import LOSS_SLICES, chance_inside
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 DRAINS = 10
@@ -42,6 +42,18 @@ class LossPlaces:
 
     def _in_runs(self, first: int, end: int) -> int:
         return sum(max(0, min(end, run.index + run.length) - max(first, run.index)) for run in self._runs)
+
+
+def chance_of_places(direction: DirectionResult, spans: Iterable[tuple[int, int]]) -> float:
+    """Return the natural logarithm of the chance that as many runs of losses begin in spans of frames as do.
+
+    Spans are the first frame and that behind the last one, and share no frames. A run is one event, however long.
+    """
+    covered = inside = 0
+    for first, end in spans:
+        covered += max(0, min(end, direction.intended) - first)
+        inside += sum(1 for run in direction.longest_loss_runs if first <= run.index < end)
+    return chance_inside(len(direction.longest_loss_runs), inside, covered / direction.intended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

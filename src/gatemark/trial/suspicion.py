@@ -19,8 +19,7 @@ from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HoldUp, HostFacts
 from gatemark.trial.late_bursts import CHANCE_MAX, behind_late_bursts
-from gatemark.trial.loss import chance_inside
-from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, with_delivered
+from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, chance_of_places, with_delivered
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
@@ -104,18 +103,12 @@ def _of_short_ones(
     if not is_watched:
         return f"{held_up.words}, and no more frames were lost than were due meanwhile"
     losing = [way for way in report.directions if way.longest_loss_runs]
-    if min((_chance(way, held_up.moments) for way in losing), default=0.0) > math.log(CHANCE_MAX):
+    chances = (
+        chance_of_places(way, ((first, end) for first, end, _ in _spans(way, held_up.moments, 0))) for way in losing
+    )
+    if min(chances, default=0.0) > math.log(CHANCE_MAX):
         return None
     return f"{held_up.words}, and that was when frames were lost, no more of them than were due"
-
-
-def _chance(way: DirectionResult, moments: Sequence[HoldUp]) -> float:
-    """Return the natural logarithm of the chance that as many runs of losses lie in moments whatever others did."""
-    runs, covered, inside = way.longest_loss_runs, 0, 0
-    for first, end, _ in _spans(way, moments, 0):
-        covered += max(0, min(end, way.intended) - first)
-        inside += sum(1 for run in runs if first <= run.index < end)
-    return chance_inside(len(runs), inside, covered / way.intended)
 
 
 def suspect_echo(
