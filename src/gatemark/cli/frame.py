@@ -16,14 +16,14 @@ from gatemark.config.model import Campaign
 from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
-from gatemark.packets import sums_to_zero
+from gatemark.packets import ip_packet, sums_to_zero
 from gatemark.trial.cell import Cell
 from gatemark.trial.connection_request import frames_requests
 from gatemark.trial.messages import FramesRequest
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
 COUNT_MAX = 100_000
-LINK_OCTETS, TAG_OCTETS, FCS_OCTETS = 14, 4, 4
+FCS_OCTETS = 4
 IPV6_OCTETS = 40
 
 
@@ -147,8 +147,8 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
     else:
         return {**fields, "family": None}
     udp = packet.data
-    link_octets = LINK_OCTETS + TAG_OCTETS * len(getattr(ethernet, "vlan_tags", ()))
-    fields |= network | {"octets_behind_packet": len(data) - link_octets - network["length"]}
+    carried = ip_packet(data)
+    fields |= network | {"octets_behind_packet": len(carried) - network["length"]}
     fields["source"], fields["destination"] = (
         str(ipaddress.ip_address(address)) for address in (packet.src, packet.dst)
     )
@@ -163,7 +163,7 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or sums_to_zero(pseudo + bytes(udp))),
         }
     elif isinstance(udp, dpkt.icmp.ICMP | dpkt.icmp6.ICMP6):
-        fields |= _echo_fields(data[link_octets:], packet)
+        fields |= _echo_fields(carried, packet)
     return fields
 
 
