@@ -35,7 +35,7 @@ class TrialTally:
         self.largest = 1
         """Largest number of connections of a trial."""
         self.behaviour: Behaviour | None = None
-        """What the first trial that asked was told: a campaign that was resumed asked once more."""
+        """What the trial with the most connections was told."""
         self._phase_one = _PhaseOneTally()
         self._counts = _GatewayCountTally()
         self._open = _OpenLoads()

@@ -236,8 +236,9 @@ def _overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
     if not failed:
         return None
     last = overflow_of(failed[-1])
-    is_older = last == "unusable" and any(overflow_of(earlier) == "expired" for earlier in failed[:-1])
-    return "expired" if is_older else last
+    if last == "unusable" and any(overflow_of(earlier) == "expired" for earlier in failed[:-1]):
+        return "expired"
+    return last
 
 
 def overflow_of(failed: Measured) -> Overflow:
