@@ -6,6 +6,7 @@
 #include "refdut/map_vectors.hpp"
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
+#include "refdut/tunnel_packets.hpp"
 
 #include <algorithm>
 
@@ -39,6 +40,8 @@ Reached reached_fates{"fate", fate_names};
 constexpr std::array<std::string_view, 6> other_names{"neighbour_received", "neighbour_answered", "neighbour_asked",
                                                       "other_forwarded",    "other_dropped",      "errors_sent"};
 Reached reached_others{"other", other_names};
+
+constexpr const char* relay = "2001:2:ffff::1";
 
 SelectorSpec some_selector(Script& script) {
     switch (script.byte() % 4) {
@@ -100,19 +103,25 @@ Settings some_settings(Script& script) {
         settings.sides[i].peer_mac = (sides >> i & 4U) != 0 ? std::nullopt : std::optional{peers[i]};
         settings.sides[i].mtu = (sides >> i & 16U) != 0 ? 100 : 1500;
     }
-    settings.translation.mode = (sides & 192U) == 192U ? Mode::map_t_br : (sides & 64U) != 0 ? Mode::nat44 : Mode::router;
+    static constexpr std::array modes{Mode::router, Mode::nat44, Mode::map_e_br, Mode::map_t_br};
+    settings.translation.mode = modes[sides >> 6U];
     settings.translation.assigned_addresses = {*settings.sides[0].ipv4, *settings.sides[0].ipv6, *settings.sides[1].ipv4};
     settings.table.capacity = 2;
     if (settings.translation.mode == Mode::nat44) {
         settings.translation.pool = pool_of({"198.19.0.1/32"}, 5000, 5010);
-    } else if (settings.translation.mode == Mode::map_t_br) {
+    } else if (has_rules(settings.translation.mode)) {
         settings.translation.domains = {rule_of("2001:2:100::/56", "198.18.0.0/24", 8, 0)};
+        if (has_tunnels(settings.translation.mode)) {
+            settings.translation.domains[0].dmr.reset();
+            settings.translation.tunnel.relay = test::address_of(relay);
+        }
     }
     settings.directions = {some_direction(script), some_direction(script)};
     return settings;
 }
 
-Bytes some_frame(Script& script, std::size_t side, bool tagged, bool map) {
+Bytes some_frame(Script& script, std::size_t side, bool tagged, Mode mode) {
+    const bool map = mode == Mode::map_t_br, in_tunnel = mode == Mode::map_e_br && side == 0;
     const std::uint8_t kind = script.byte() % 8;
     if (kind == 7) {
         return raw_frame(script, raw_bytes_max);
@@ -136,6 +145,10 @@ Bytes some_frame(Script& script, std::size_t side, bool tagged, bool map) {
     packet.link_destination = own[side];
     packet.link_source = peers[side];
     packet.vlan = tagged ? std::optional<std::uint16_t>{100} : std::nullopt;
+    if (in_tunnel && ipv4) {
+        const SlowTunnel tunnel{.source = test::address_of(map_addresses6[0]), .destination = test::address_of(relay)};
+        return tunnel.around(test::write_packet(packet));
+    }
     return test::write_packet(packet);
 }
 
@@ -164,8 +177,7 @@ public:
         const std::uint8_t kind = script.byte() % 16;
         if (kind < 10) {
             const std::size_t side = kind % 2;
-            const bool map = settings_.translation.mode == Mode::map_t_br;
-            Bytes frame = some_frame(script, side, settings_.sides[side].vlan_id.has_value(), map);
+            Bytes frame = some_frame(script, side, settings_.sides[side].vlan_id.has_value(), settings_.translation.mode);
             damage(script, frame);
             ports_[side].arrive(frame);
         } else if (kind < 13) {

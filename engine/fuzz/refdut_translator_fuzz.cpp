@@ -7,6 +7,7 @@
 #include "refdut/icmp_error.hpp"
 #include "refdut/map_vectors.hpp"
 #include "refdut/packets.hpp"
+#include "refdut/tunnel_packets.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -29,7 +30,7 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 13> cases{{{Mode::router, Side::left, Overflow::refuse},
+constexpr std::array<Case, 15> cases{{{Mode::router, Side::left, Overflow::refuse},
                                       {Mode::siit, Side::left, Overflow::refuse},
                                       {Mode::nat44, Side::left, Overflow::evict_oldest},
                                       {Mode::nat44, Side::right, Overflow::refuse},
@@ -41,11 +42,17 @@ constexpr std::array<Case, 13> cases{{{Mode::router, Side::left, Overflow::refus
                                       {Mode::map_t_br, Side::left, Overflow::refuse},
                                       {Mode::map_t_br, Side::right, Overflow::refuse},
                                       {Mode::map_t_ce, Side::left, Overflow::evict_oldest},
-                                      {Mode::map_t_ce, Side::right, Overflow::refuse}}};
+                                      {Mode::map_t_ce, Side::right, Overflow::refuse},
+                                      {Mode::map_e_br, Side::left, Overflow::refuse},
+                                      {Mode::map_e_br, Side::right, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
 Reached reached_treatments{"treatment", treatment_names, cases.size()};
+constexpr std::array<std::string_view, 3> tunnel_names{"none", "entered", "left"};
+Reached reached_tunnels{"tunnel", tunnel_names, cases.size()};
+
+constexpr const char* relay = "2001:2:ffff::1";
 
 /// A translator with a table for few connections, and few ports.
 class Gateway {
@@ -60,11 +67,16 @@ public:
         if (has_pool(of.mode)) {
             config_.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5001);
         }
-        if (is_map(of.mode)) {  // of four ports each, and of a prefix for one customer, in another domain for the relay
+        if (has_rules(of.mode)) {  // of four ports each, and of a prefix for one customer, in another domain for the relay
             const bool edge = of.mode == Mode::map_t_ce;
             config_.domains = {rule_of("2001:2:100::/46", "198.19.0.0/24", 18, 4),
                                rule_of("2001:2:200::/56", "198.19.1.0/30", 0, 6, edge ? "64:ff9b::/96" : "64:ff9b:1::/48")};
             config_.domains[1].forwarding = edge;
+            if (has_tunnels(of.mode)) {
+                config_.domains[0].dmr.reset();
+                config_.domains[1].dmr.reset();
+                config_.tunnel.relay = test::address_of(relay);
+            }
             if (edge) {
                 config_.end_user_prefix = prefix_of("2001:2:100:8e2::/64");
             }
@@ -148,7 +160,20 @@ Bytes with_echo(Bytes frame, EchoMessage message) {
     return frame;
 }
 
-Bytes some_frame(Script& script, bool map) {
+/// A frame with an IPv4 packet in IPv6, most of them from a customer to the relay.
+Bytes in_tunnel(Script& script, const Bytes& frame) {
+    const std::uint8_t kind = script.byte();
+    SlowTunnel tunnel{.source = test::address_of(map_addresses6[kind % map_addresses6.size()]),
+                      .destination = test::address_of((kind & 0x30U) == 0x30U ? map_addresses6[1] : relay)};
+    tunnel.hop_limit = (kind & 0x40U) != 0 ? std::uint8_t{1} : std::uint8_t{64};
+    if ((kind & 0x88U) == 0x88U) {
+        tunnel.next_header = 60;
+        tunnel.extension = test::from_hex("0400040104010100");
+    }
+    return tunnel.around(frame);
+}
+
+Bytes plain_frame(Script& script, bool map) {
     if (script.one_in(8)) {
         return raw_frame(script, raw_bytes_max);
     }
@@ -173,19 +198,34 @@ Bytes some_frame(Script& script, bool map) {
     return test::write_packet(packet);
 }
 
+Bytes some_frame(Script& script, Mode mode) {
+    const Bytes frame = plain_frame(script, has_rules(mode));
+    const bool ipv4 = frame.size() > ethernet_bytes && (frame[12] == std::byte{8} || (frame.size() > 18 && frame[16] == std::byte{8}));
+    return has_tunnels(mode) && ipv4 && script.one_in(2) ? in_tunnel(script, frame) : frame;
+}
+
 /// The answer to a frame that has left, as the host that it went to sends it: addresses and ports
 /// are exchanged, so checksums stay as they were.
 Bytes reply_to(const Bytes& frame) {
     Bytes reply = frame;
     Buffer buffer{frame, 0, 0};
     View view;
-    if (read_headers(buffer.packet, view) != Drop::none || (!view.udp && view.echo == EchoMessage::none)) {
+    if (read_headers(buffer.packet, view) != Drop::none) {
         return reply;
     }
     const auto exchange = [&](std::size_t a, std::size_t b, std::size_t bytes) {
         std::swap_ranges(reply.begin() + static_cast<std::ptrdiff_t>(a), reply.begin() + static_cast<std::ptrdiff_t>(a + bytes),
                          reply.begin() + static_cast<std::ptrdiff_t>(b));
     };
+    if (const View outer = view; outer.carries_packet()) {
+        if (read_carried(buffer.packet, outer, view) != Drop::none) {
+            return reply;
+        }
+        exchange(outer.source(), outer.destination(), outer.address_bytes());
+    }
+    if (!view.udp && view.echo == EchoMessage::none) {
+        return reply;
+    }
     exchange(view.source(), view.destination(), view.address_bytes());
     if (view.udp) {
         exchange(view.upper + udp_at::source, view.upper + udp_at::destination, 2);
@@ -195,6 +235,22 @@ Bytes reply_to(const Bytes& frame) {
     return reply;
 }
 
+/// What left a tunnel or entered one: the packet as it was, but for its hop limit.
+void expect_carried(const Buffer& before, View was, const Buffer& after, View is, const Notes& notes) {
+    if (notes.tunnel == Tunnel::left || notes.hairpinned) {
+        const View outer = was;
+        holds(outer.carries_packet() && read_carried(before.packet, outer, was) == Drop::none, "what came in a tunnel was a packet");
+    }
+    if (notes.tunnel == Tunnel::entered) {
+        const View outer = is;
+        holds(outer.carries_packet() && read_carried(after.packet, outer, is) == Drop::none, "what leaves in a tunnel is a packet");
+    }
+    holds(was.family == net::Family::ipv4 && is.family == was.family, "tunnels carry IPv4");
+    holds(std::ranges::equal(before.frame().subspan(was.source(), was.end() - was.source()),
+                             after.frame().subspan(is.source(), is.end() - is.source())),
+          "a tunnel changes neither addresses nor datagram");
+}
+
 /// What leaves: sound headers, lengths that follow from what arrived, checksums as good as they
 /// were.
 void expect_sound(const Buffer& buffer, const Bytes& arrived, const Notes& notes) {
@@ -202,6 +258,10 @@ void expect_sound(const Buffer& buffer, const Bytes& arrived, const Notes& notes
     View before, after;
     holds(read_headers(copy.packet, before) == Drop::none && read_headers(buffer.packet, after) == Drop::none,
           "what leaves has sound headers");
+    if (notes.tunnel != Tunnel::none) {
+        expect_carried(copy, before, buffer, after, notes);
+        return;
+    }
     const std::size_t upper_bytes = before.end() - before.upper;
     if (notes.crossed) {
         holds(after.family != before.family && after.end() - after.upper == upper_bytes, "the other family takes the datagram along");
@@ -259,7 +319,7 @@ void run(Script& script) {
     for (std::size_t i = 0; i < frames_max && !script.at_end(); ++i) {
         const std::uint8_t choice = script.byte();
         const bool replies = (choice & 0x60U) == 0x60U && !left.empty();
-        Bytes bytes = replies ? reply_to(left) : some_frame(script, is_map(cases[gateway.number].mode));
+        Bytes bytes = replies ? reply_to(left) : some_frame(script, cases[gateway.number].mode);
         damage(script, bytes);
         Buffer buffer{bytes, rooms[choice & 3U], rooms[choice >> 2 & 3U]};
         now_ns += std::uint64_t{script.byte()} << 24;
@@ -273,6 +333,7 @@ void run(Script& script) {
             continue;
         }
         reached_treatments.note(notes.treatment, gateway.number);
+        reached_tunnels.note(notes.tunnel, gateway.number);
         expect_sound(buffer, bytes, notes);
         left.assign(buffer.frame().begin(), buffer.frame().end());
         left_from = notes.hairpinned ? other(from) : from;

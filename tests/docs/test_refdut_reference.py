@@ -65,4 +65,4 @@ def test_every_command_is_on_the_page() -> None:
 
 def test_the_examples_are_toml() -> None:
     blocks = re.findall(r"(?ms)^```toml\n(.*?)^```$", PAGE)
-    assert [tomllib.loads(block)["mode"] for block in blocks] == ["nat44", "map_t_br"]
+    assert [tomllib.loads(block)["mode"] for block in blocks] == ["nat44", "map_t_br", "map_e_br"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gatemark.errors import TestBedError
-from gatemark.refdut.document import Configuration, Delay, Flow, MapRule, Port, Selector, Table, Translation
+from gatemark.refdut.document import Configuration, Delay, Flow, MapRule, Port, Selector, Table, Translation, Tunnel
 from gatemark.refdut.process import RefDut, find_refdut
 
 SCRIPT = """\
@@ -182,6 +182,18 @@ def test_the_file_holds_the_rules_of_a_map_gateway(folder: Path) -> None:
         ],
         "end_user_prefix": "2001:db8:12:3400::/56",
     }  # fmt: skip
+
+
+def test_the_file_holds_the_tunnels_of_a_relay(folder: Path) -> None:
+    rule = MapRule(ipv6="2001:db8::/40", ipv4="192.0.2.0/24", ea_bits=16)
+    tunnel = Tunnel(relay="2001:db8:ffff::1", hop_limit=255, traffic_class=0)
+    relay = configuration(folder, mode="map_e_br", translation=Translation(domains=(rule,)), tunnel=tunnel)
+    written = tomllib.loads(relay.to_toml())
+    assert written["translation"] == {"domains": [{"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}]}
+    assert written["tunnel"] == {"relay": "2001:db8:ffff::1", "hop_limit": 255, "traffic_class": 0}
+    assert tomllib.loads(configuration(folder, tunnel=Tunnel(relay="2001:db8::1")).to_toml())["tunnel"] == {
+        "relay": "2001:db8::1"
+    }
 
 
 @pytest.mark.parametrize("ways", [{}, {"every": 2, "first": 1}])

@@ -26,6 +26,14 @@ void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept {
     store_big_endian(bytes + 8, static_cast<std::uint64_t>(number));
 }
 
+bool stays_on_link(const std::byte* address, net::Family family) noexcept {
+    const auto word = load_big_endian<std::uint32_t>(address);
+    if (family == net::Family::ipv4) {
+        return word >> 28 == 0xe || word == 0xffff'ffff || word >> 24 == 0 || word >> 24 == 127 || word >> 16 == 0xa9fe;
+    }
+    return word >> 24 == 0xff || word >> 22 == 0x3fa || load_ipv6(address) <= 1;
+}
+
 EmbeddingPrefix::EmbeddingPrefix(const net::Prefix& prefix) noexcept
     : prefix_{load_ipv6(prefix.address.bytes.data()) & top_ones(prefix.length)}, length_{prefix.length} {}
 

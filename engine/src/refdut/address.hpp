@@ -16,6 +16,10 @@ using Ipv4Number = std::uint32_t;
 [[nodiscard]] Ipv6Number load_ipv6(const std::byte* bytes) noexcept;
 void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept;
 
+/// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC
+/// 1812 section 5.3.7, RFC 4291 section 2.5.6).
+[[nodiscard]] bool stays_on_link(const std::byte* address, net::Family family) noexcept;
+
 /// One explicit address mapping (RFC 7757 section 3.1): the bits after both prefixes are the same.
 struct EamEntry {
     net::Prefix ipv4, ipv6;

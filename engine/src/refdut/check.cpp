@@ -93,10 +93,11 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
 }
 
 void check_map(const TranslationConfig& config, Errors& errors) {
-    const bool edge = config.mode == Mode::map_t_ce;
-    if (!is_map(config.mode)) {
+    const bool edge = config.mode == Mode::map_t_ce, translates = is_map_t(config.mode);
+    if (!has_rules(config.mode)) {
         if (!config.domains.empty()) {
-            errors.push_back({"this mode has no MAP rules", "translation.domains", "leave it out, or set mode to map_t_br or map_t_ce"});
+            errors.push_back(
+                {"this mode has no MAP rules", "translation.domains", "leave it out, or set mode to map_t_br, map_t_ce or map_e_br"});
         }
     } else if (config.domains.empty()) {
         errors.push_back({"is missing", "translation.domains", "give at least one rule"});
@@ -110,10 +111,41 @@ void check_map(const TranslationConfig& config, Errors& errors) {
                           edge ? "write the customer's IPv6 prefix" : "leave it out, or set mode to map_t_ce"});
     }
     for (const MapRuleSpec& rule : config.domains) {
+        if (has_rules(config.mode) && rule.dmr.has_value() != translates) {
+            errors.push_back({translates ? "is missing" : "MAP-E has no prefix for what is outside",
+                              "translation.domains[" + std::to_string(rule.number) + "].dmr",
+                              translates ? "write an IPv6 prefix such as 64:ff9b::/96" : "leave it out, or set mode to map_t_br"});
+        }
         if (rule.forwarding && !edge) {
             errors.push_back({"only a customer edge chooses rules to forward by",
                               "translation.domains[" + std::to_string(rule.number) + "].fmr", "leave it out, or set mode to map_t_ce"});
         }
+    }
+}
+
+void check_tunnel(const TranslationConfig& config, Errors& errors) {
+    const auto& relay = config.tunnel.relay;
+    if (!has_tunnels(config.mode)) {
+        if (relay) {
+            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br"});
+        }
+        return;
+    }
+    if (!relay) {
+        errors.push_back({"is missing", "tunnel.relay", "write the gateway's end of all tunnels, such as 2001:db8:ffff::1"});
+        return;
+    }
+    if (relay->family != net::Family::ipv6 || stays_on_link(relay->bytes.data(), relay->family)) {
+        errors.push_back({net::to_text(*relay) + " is no end of a tunnel", "tunnel.relay", "a global IPv6 address"});
+    }
+    for (const MapRuleSpec& rule : config.domains) {
+        if (rule.ipv6.contains(*relay)) {
+            errors.push_back({net::to_text(*relay) + " is within the rule " + text(rule.ipv6), "tunnel.relay",
+                              "choose an address that no customer has"});
+        }
+    }
+    if (config.tunnel.hop_limit == 0) {
+        errors.push_back({"0 is no hop", "tunnel.hop_limit", "1 to 255"});
     }
 }
 
@@ -122,6 +154,7 @@ void check_map(const TranslationConfig& config, Errors& errors) {
 Errors check(const TranslationConfig& config) {
     Errors errors;
     check_map(config, errors);
+    check_tunnel(config, errors);
     check_pref64(config, errors);
     check_eam(config, errors);
     check_pool(config, errors);

@@ -11,13 +11,14 @@
 
 namespace gatemark::refdut {
 
-/// Whether a frame is a test frame: UDP or an echo message over IPv4 or IPv6 whose destination is
-/// neither the gateway itself (the addresses of a NAT's pool are its users') nor multicast,
-/// broadcast or link-local.
-/// Reads only a few bytes; the translator checks whether the frame is valid.
+/// Whether a frame is a test frame: UDP or an echo message over IPv4 or IPv6, with `tunnels` also
+/// over IPv4 in IPv6, whose destination is neither the gateway itself (the addresses of a NAT's
+/// pool are its users') nor multicast, broadcast or link-local. Reads only a few bytes; the
+/// translator checks whether the frame is valid.
 class TestFrames {
 public:
-    TestFrames(std::vector<net::Address> assigned, const NatTable* table) : assigned_{std::move(assigned)}, table_{table} {}
+    TestFrames(std::vector<net::Address> assigned, const NatTable* table, bool tunnels)
+        : assigned_{std::move(assigned)}, table_{table}, tunnels_{tunnels} {}
 
     [[nodiscard]] bool has(const Packet& packet) const noexcept {
         std::size_t ip = ethernet_bytes;
@@ -29,24 +30,33 @@ public:
             type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_bytes));
             ip += vlan_bytes;
         }
-        if (type == type_ipv4 && packet.bytes >= ip + ipv4_bytes) {
-            const std::byte* const to = packet.at(ip + ipv4_at::destination);
-            const std::size_t header = std::size_t{4} * (std::to_integer<std::size_t>(packet.at(ip)[0]) & 0x0fU);
-            return (packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} ||
-                    is_echo(packet, packet.at(ip)[ipv4_at::protocol], ip + header, net::Family::ipv4)) &&
-                   to[0] < std::byte{224} && !is_gateway(to, net::Family::ipv4);
-        }
-        if (type == type_ipv6 && packet.bytes >= ip + ipv6_bytes) {
-            const std::byte* const to = packet.at(ip + ipv6_at::destination);
-            const bool local = to[0] == std::byte{0xff} || (to[0] == std::byte{0xfe} && (to[1] & std::byte{0xc0}) == std::byte{0x80});
-            return (packet.at(ip)[ipv6_at::next_header] == std::byte{protocol_udp} ||
-                    is_echo(packet, packet.at(ip)[ipv6_at::next_header], ip + ipv6_bytes, net::Family::ipv6)) &&
-                   !local && !is_gateway(to, net::Family::ipv6);
-        }
-        return false;
+        return type == type_ipv4 ? has_ipv4(packet, ip) : type == type_ipv6 && has_ipv6(packet, ip);
     }
 
 private:
+    [[nodiscard]] bool has_ipv4(const Packet& packet, std::size_t ip) const noexcept {
+        if (packet.bytes < ip + ipv4_bytes) {
+            return false;
+        }
+        const std::byte* const to = packet.at(ip + ipv4_at::destination);
+        const std::size_t header = std::size_t{4} * (std::to_integer<std::size_t>(packet.at(ip)[0]) & 0x0fU);
+        return (packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} ||
+                is_echo(packet, packet.at(ip)[ipv4_at::protocol], ip + header, net::Family::ipv4)) &&
+               to[0] < std::byte{224} && !is_gateway(to, net::Family::ipv4);
+    }
+    [[nodiscard]] bool has_ipv6(const Packet& packet, std::size_t ip) const noexcept {
+        if (packet.bytes < ip + ipv6_bytes) {
+            return false;
+        }
+        const std::byte next_header = packet.at(ip)[ipv6_at::next_header];
+        if (tunnels_ && next_header == std::byte{protocol_ipv4}) {
+            return has_ipv4(packet, ip + ipv6_bytes);
+        }
+        const std::byte* const to = packet.at(ip + ipv6_at::destination);
+        const bool local = to[0] == std::byte{0xff} || (to[0] == std::byte{0xfe} && (to[1] & std::byte{0xc0}) == std::byte{0x80});
+        return (next_header == std::byte{protocol_udp} || is_echo(packet, next_header, ip + ipv6_bytes, net::Family::ipv6)) && !local &&
+               !is_gateway(to, net::Family::ipv6);
+    }
     [[nodiscard]] static bool is_echo(const Packet& packet, std::byte protocol, std::size_t at, net::Family family) noexcept {
         return protocol == std::byte{family == net::Family::ipv4 ? protocol_icmp : protocol_icmpv6} && at < packet.bytes &&
                (*packet.at(at) == std::byte{type_of(EchoMessage::request, family)} ||
@@ -63,6 +73,7 @@ private:
 
     std::vector<net::Address> assigned_;
     const NatTable* table_;
+    bool tunnels_;
 };
 
 }  // namespace gatemark::refdut

@@ -80,14 +80,15 @@ void read_ports(TableReader& reader, NatPool& pool) {
 }
 
 /// One MAP rule, as far as it is complete.
-std::optional<MapRuleSpec> read_domain(TableReader& reader) {
+std::optional<MapRuleSpec> read_domain(TableReader& reader, Mode mode) {
     MapRuleSpec rule;
     const std::size_t errors_before = reader.errors().size();
-    const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4"), dmr = reader.prefix("dmr");
+    const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4");
+    rule.dmr = reader.prefix("dmr");
     const auto ea_bits = reader.integer("ea_bits", 0, 48);
     for (const std::string_view key : {"ipv6", "ipv4", "ea_bits", "dmr"}) {
-        if (!reader.has(key)) {
-            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\", ea_bits = BITS, dmr = \"PREFIX\"}");
+        if (!reader.has(key) && (key != "dmr" || is_map_t(mode))) {
+            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\", ea_bits = BITS, dmr = \"PREFIX\"}; dmr: MAP-T only");
         }
     }
     set_if(rule.psid_offset, reader.integer("psid_offset", 0, 15));
@@ -95,18 +96,17 @@ std::optional<MapRuleSpec> read_domain(TableReader& reader) {
     set_if(rule.psid, reader.integer("psid", 0, 65535));
     set_if(rule.forwarding, reader.boolean("fmr"));
     reader.finish();
-    if (reader.errors().size() != errors_before || !ipv6 || !ipv4 || !dmr || !ea_bits) {
+    if (reader.errors().size() != errors_before || !ipv6 || !ipv4 || !ea_bits) {
         return std::nullopt;
     }
     rule.ipv6 = *ipv6;
     rule.ipv4 = *ipv4;
-    rule.dmr = *dmr;
     rule.ea_bits = static_cast<unsigned>(*ea_bits);
     return rule;
 }
 
 /// False if a rule is not among `domains` for what is wrong with it.
-bool read_domains(TableReader& translation, std::vector<MapRuleSpec>& domains, Errors& errors) {
+bool read_domains(TableReader& translation, Mode mode, std::vector<MapRuleSpec>& domains, Errors& errors) {
     const toml::array* const list = translation.array("domains");
     const std::size_t count = list == nullptr ? 0 : list->size();
     for (std::size_t i = 0; i < count; ++i) {
@@ -117,7 +117,7 @@ bool read_domains(TableReader& translation, std::vector<MapRuleSpec>& domains, E
             continue;
         }
         TableReader reader{*entry, where, errors};
-        if (auto rule = read_domain(reader)) {
+        if (auto rule = read_domain(reader, mode)) {
             rule->number = i;
             domains.push_back(*rule);
         }
@@ -146,7 +146,7 @@ bool read_translation(TableReader& file, TranslationConfig& translation, Errors&
         }
         entry.finish();
     }
-    const bool all_domains = read_domains(reader, translation.domains, errors);
+    const bool all_domains = read_domains(reader, translation.mode, translation.domains, errors);
     translation.end_user_prefix = reader.prefix("end_user_prefix");
     const toml::array* const pool = reader.array("pool");
     for (std::size_t i = 0; pool != nullptr && i < pool->size(); ++i) {
@@ -180,6 +180,24 @@ bool read_translation(TableReader& file, TranslationConfig& translation, Errors&
     }
     reader.finish();
     return all_domains;
+}
+
+void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& errors) {
+    const toml::table* const table = file.table("tunnel");
+    if (table == nullptr) {
+        return;
+    }
+    if (!has_tunnels(mode)) {
+        file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
+                   "leave it out, or set mode to map_e_br");
+    }
+    TableReader reader{*table, "tunnel", errors};
+    tunnel.relay = reader.address("relay", net::Family::ipv6);
+    set_if(tunnel.hop_limit, reader.integer("hop_limit", 1, 255));
+    if (const auto traffic_class = reader.integer("traffic_class", 0, 255)) {
+        tunnel.traffic_class = static_cast<std::uint8_t>(*traffic_class);
+    }
+    reader.finish();
 }
 
 void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors) {
@@ -381,8 +399,7 @@ Settings read_file(const toml::table& file, Errors& errors) {
     if (const auto mode = reader.choice("mode", mode_names)) {
         settings.translation.mode = static_cast<Mode>(*mode);
     } else if (!reader.has("mode")) {
-        reader.missing("mode",
-                       "write mode = \"router\", \"siit\", \"nat44\", \"nat64\", \"nat66\", \"nat46\", \"map_t_br\" or \"map_t_ce\"");
+        reader.missing("mode", "write mode = \"router\", or another one of: " + list_of(mode_names));
     }
     set_if(settings.seed, reader.integer("seed", 0, count_max));
     settings.control = reader.text("control").value_or("");
@@ -393,7 +410,7 @@ Settings read_file(const toml::table& file, Errors& errors) {
     if (const auto inside = reader.choice("inside", side_names)) {
         settings.translation.inside = static_cast<Side>(*inside);
         if (!has_inside(settings.translation.mode)) {
-            reader.wrong("inside", "only a NAT and a MAP gateway have an inside", "leave it out, or set another mode than router and siit");
+            reader.wrong("inside", "this mode has no inside", "leave it out, or set another mode than router and siit");
         }
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -408,6 +425,7 @@ Settings read_file(const toml::table& file, Errors& errors) {
         reader.wrong("right.port", "is the left port as well", "name another port");
     }
     const bool all_domains = read_translation(reader, settings.translation, errors);
+    read_tunnel(reader, settings.translation.mode, settings.translation.tunnel, errors);
     read_table(reader, settings.translation.mode, settings.table, errors);
     settings.directions[0] = read_direction(reader, "forward", errors);
     settings.directions[1] = read_direction(reader, "reverse", errors);

@@ -37,6 +37,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+}  // namespace
+
 std::string list_of(std::span<const std::string_view> words) {
     std::string list;
     for (const std::string_view word : words) {
@@ -44,8 +46,6 @@ std::string list_of(std::span<const std::string_view> words) {
     }
     return list;
 }
-
-}  // namespace
 
 std::optional<std::uint64_t> parse_duration(std::string_view text) {
     if (text == "0") {

@@ -19,6 +19,9 @@ namespace gatemark::refdut {
 /// duration, too.
 [[nodiscard]] std::optional<std::uint64_t> parse_duration(std::string_view text);
 
+/// "a, b, c": for messages.
+[[nodiscard]] std::string list_of(std::span<const std::string_view> words);
+
 /// Reads the keys of one table of a TOML file. Problems go into a list, with the key as their
 /// place, and reading continues, so that all of them are reported at once. Unknown keys are errors
 /// (`finish`).

@@ -146,8 +146,8 @@ bool wrap_in_ip(Packet& packet, const View& view, Editor& editor) noexcept {
     return true;
 }
 
-/// Inserts an extension header of eight octets between the headers of IPv6 and UDP. `rest` is what
-/// follows the number of UDP in it.
+/// Inserts an extension header of eight octets between the header of IPv6 and what follows. `rest`
+/// is what is in it behind the number of that.
 bool insert_header(Packet& packet, const View& view, std::uint8_t protocol, std::uint64_t rest) noexcept {
     constexpr std::size_t header_bytes = 8;
     if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, header_bytes)) {
@@ -156,7 +156,7 @@ bool insert_header(Packet& packet, const View& view, std::uint8_t protocol, std:
     std::byte* const length = packet.at(view.ip + ipv6_at::payload_length);
     store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + header_bytes));
     *packet.at(view.ip + ipv6_at::next_header) = std::byte{protocol};
-    store_big_endian(packet.at(view.upper), std::uint64_t{protocol_udp} << 56 | rest);
+    store_big_endian(packet.at(view.upper), std::uint64_t{view.protocol} << 56 | rest);
     return true;
 }
 
@@ -307,7 +307,7 @@ bool is_outside(const MapRule& rule, const AddressBytes& address, const Editor& 
 }
 
 Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcept {
-    if (notes.treatment == Treatment::stateless && notes.map.rule != nullptr &&
+    if (notes.treatment != Treatment::outward && notes.map.rule != nullptr &&
         field == (notes.map.is_source ? Field::source_port : Field::destination_port)) {
         return corrupt_own_port(field, notes.map, editor);
     }
@@ -436,7 +436,7 @@ Fields corrupt_edge(Field field, const Notes& notes, Editor& editor, unsigned ch
 Fields corrupt_suffix(const MapNotes& map, Editor& editor, unsigned choice) noexcept {
     constexpr unsigned without_suffix = 96;
     constexpr std::size_t reserved_byte = 8;
-    if (map.rule == nullptr || !map.embedded || map.rule->spec().dmr.length == without_suffix) {
+    if (map.rule == nullptr || !map.embedded || map.rule->spec().dmr->length == without_suffix) {
         return {};
     }
     Endpoints to = editor.endpoints();
@@ -617,31 +617,56 @@ Fields corrupt_echo(Field field, Packet& packet, const View& view, const Notes& 
     }
 }
 
-}  // namespace
-
-std::optional<Field> field_of(std::string_view name) noexcept {
-    const auto match = std::find(field_names.begin(), field_names.end(), name);
-    return match == field_names.end() ? std::nullopt : std::optional{static_cast<Field>(match - field_names.begin())};
+/// Both headers of what leaves in a tunnel agree.
+Fields corrupt_both_lengths(Editor& outer, Editor& inner) noexcept {
+    (void)corrupt_ip(Field::length, outer);
+    return corrupt_ip(Field::length, inner);
 }
 
-Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept {
-    View view;
-    if (notes.treatment == Treatment::untranslated || read_headers(packet, view) != Drop::none) {
+/// What is before the packet in a tunnel, or whether anything is.
+Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View& inner, const Notes& notes) noexcept {
+    if (field == Field::tunnel_left) {
+        return notes.tunnel == Tunnel::left && encapsulate(packet, inner, notes.outer) ? Fields{field} : Fields{};
+    }
+    if (notes.tunnel != Tunnel::entered) {
         return {};
     }
-    if (view.echo != EchoMessage::none) {
-        return corrupt_echo(field, packet, view, notes);
+    OuterHeader header = notes.outer;
+    switch (field) {
+        case Field::tunnel_missing: decapsulate(packet, outer, inner); return {field};
+        case Field::tunnel_option: {
+            constexpr std::uint64_t limit_of_4 = 0x0004'0104'0101'00;  // and padding of three octets
+            return insert_header(packet, outer, protocol_destination_options, limit_of_4) ? Fields{field} : Fields{};
+        }
+        case Field::tunnel_length: {
+            std::byte* const length = packet.at(outer.ip + ipv6_at::payload_length);
+            store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + 8));
+            return {field};
+        }
+        case Field::tunnel_source: header.source = Editor{packet, outer}.nobody(header.source); break;
+        case Field::tunnel_traffic_class: header.traffic_class = header.traffic_class == 0 ? std::uint8_t{4} : std::uint8_t{0}; break;
+        default: {  // tunnel_other_subscriber
+            const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
+            if (!neighbour) {
+                return {};
+            }
+            header.destination = notes.map.rule->address_of(*neighbour);
+            break;
+        }
     }
-    if (!view.udp) {
-        return {};
-    }
-    Editor editor{packet, view};
+    write_outer_header(packet, outer, header);
+    return {field};
+}
+
+/// `outer` and `view` differ in a tunnel.
+Fields corrupt_datagram(Field field, Packet& packet, const View& outer, const View& view, const Notes& notes, NatTable* table) noexcept {
+    Editor editor{packet, view}, first{packet, outer};
     switch (field) {
         case Field::destination_mac:
         case Field::source_mac: return corrupt_link(field, packet, choice_of(packet, view, editor));
-        case Field::encapsulated: return corrupt_encapsulation(packet, view, editor, choice_of(packet, view, editor));
-        case Field::headers: return corrupt_headers(packet, view, editor, choice_of(packet, view, editor));
-        case Field::family: return corrupt_family(packet, view);
+        case Field::encapsulated: return corrupt_encapsulation(packet, outer, first, choice_of(packet, view, editor));
+        case Field::headers: return corrupt_headers(packet, outer, first, choice_of(packet, view, editor));
+        case Field::family: return notes.tunnel == Tunnel::entered ? Fields{} : corrupt_family(packet, view);
         case Field::fragment: return corrupt_fragment(packet, view, editor);
         case Field::extension_headers: return corrupt_extension_headers(packet, view, editor);
         case Field::vlan: return corrupt_vlan(packet);
@@ -649,7 +674,7 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::ipv4_header_checksum:
         case Field::dont_fragment:
         case Field::identification: return corrupt_ipv4(field, notes, editor);
-        case Field::length:
+        case Field::length: return notes.tunnel == Tunnel::entered ? corrupt_both_lengths(first, editor) : corrupt_ip(field, editor);
         case Field::hop_limit:
         case Field::traffic_class:
         case Field::flow_label: return corrupt_ip(field, editor);
@@ -680,9 +705,44 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::sequence:
         case Field::icmp_checksum:
         case Field::wrong_client:
-        case Field::wrong_slot: return {};
+        case Field::wrong_slot:
+        case Field::tunnel_missing:
+        case Field::tunnel_left:
+        case Field::tunnel_source:
+        case Field::tunnel_other_subscriber:
+        case Field::tunnel_traffic_class:
+        case Field::tunnel_option:
+        case Field::tunnel_length: return {};
     }
     return {};
+}
+
+}  // namespace
+
+std::optional<Field> field_of(std::string_view name) noexcept {
+    const auto match = std::find(field_names.begin(), field_names.end(), name);
+    return match == field_names.end() ? std::nullopt : std::optional{static_cast<Field>(match - field_names.begin())};
+}
+
+Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept {
+    View outer;
+    if (notes.treatment == Treatment::untranslated || read_headers(packet, outer) != Drop::none) {
+        return {};
+    }
+    View view = outer;
+    if (notes.tunnel == Tunnel::entered && read_carried(packet, outer, view) != Drop::none) {
+        return {};
+    }
+    if (field >= Field::tunnel_missing) {
+        return corrupt_tunnel(field, packet, outer, view, notes);
+    }
+    if (view.echo != EchoMessage::none) {
+        return corrupt_echo(field, packet, view, notes);
+    }
+    if (!view.udp) {
+        return {};
+    }
+    return corrupt_datagram(field, packet, outer, view, notes, table);
 }
 
 }  // namespace gatemark::refdut

@@ -12,12 +12,12 @@ namespace gatemark::refdut {
 
 namespace {
 
-std::uint64_t hash_of_flow(const Packet& packet, const View& view) noexcept {
+std::uint64_t hash_of_flow(const Packet& packet, const View& view, std::size_t udp) noexcept {
     std::array<std::byte, 16> source{}, destination{};
     std::memcpy(source.data(), packet.at(view.source()), view.address_bytes());
     std::memcpy(destination.data(), packet.at(view.destination()), view.address_bytes());
-    const std::uint64_t from = load_raw<std::uint16_t>(packet.at(view.upper + udp_at::source));
-    const std::uint64_t to = load_raw<std::uint16_t>(packet.at(view.upper + udp_at::destination));
+    const std::uint64_t from = load_raw<std::uint16_t>(packet.at(udp + udp_at::source));
+    const std::uint64_t to = load_raw<std::uint16_t>(packet.at(udp + udp_at::destination));
     const std::uint64_t hash = hash_of(source, from) + 0x9e3779b97f4a7c15 * hash_of(destination, to << 32);
     return folded_product(hash ^ 0x8ebc6af09c88c6e3, 0x589965cc75374cc3) | 1;
 }
@@ -26,10 +26,14 @@ std::uint64_t hash_of_flow(const Packet& packet, const View& view) noexcept {
 
 std::size_t FlowSet::add(const Packet& packet) noexcept {
     View view;
-    if (read_headers(packet, view) != Drop::none || !view.udp) {
+    if (read_headers(packet, view) != Drop::none) {
         return size_;
     }
-    const std::uint64_t hash = hash_of_flow(packet, view);
+    View inner = view;
+    if ((view.carries_packet() && read_carried(packet, view, inner) != Drop::none) || !inner.udp) {
+        return size_;
+    }
+    const std::uint64_t hash = hash_of_flow(packet, view, inner.upper);
     for (std::size_t at = hash >> 1;; ++at) {
         std::uint64_t& slot = slots_[at % slots_.size()];
         if (slot == hash) {

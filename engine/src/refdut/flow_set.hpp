@@ -8,7 +8,8 @@
 
 namespace gatemark::refdut {
 
-/// The network flows of one direction: the different pairs of endpoints that its frames had. A flow
+/// The network flows of one direction: the different pairs of endpoints that its frames had; in a
+/// tunnel, with the addresses of the tunnel's ends. A flow
 /// is kept as 63 bits of its hash, so among a million flows two are taken for one with a
 /// probability of 1 in 18 million.
 class FlowSet {

@@ -1,5 +1,6 @@
 #include "refdut/headers.hpp"
 
+#include "refdut/address.hpp"
 #include "refdut/checksum.hpp"
 
 namespace gatemark::refdut {
@@ -142,6 +143,18 @@ Drop read_headers(const Packet& packet, View& view) noexcept {
         return read_ipv6(packet, view);
     }
     return Drop::not_ip;
+}
+
+Drop read_carried(const Packet& packet, const View& outer, View& inner) noexcept {
+    Packet tunnel = packet;
+    tunnel.bytes = outer.end();
+    inner = {.family = net::Family::ipv4, .ip = outer.upper};
+    const Drop drop = read_ipv4(tunnel, inner);
+    return drop == Drop::none && inner.end() != outer.end() ? Drop::truncated : drop;
+}
+
+bool stays_on_link(const Packet& packet, const View& view) noexcept {
+    return stays_on_link(packet.at(view.destination()), view.family) || stays_on_link(packet.at(view.source()), view.family);
 }
 
 }  // namespace gatemark::refdut

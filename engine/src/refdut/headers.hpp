@@ -13,8 +13,8 @@ namespace gatemark::refdut {
 constexpr std::size_t mac_bytes = 6, ethernet_bytes = 14, vlan_bytes = 4, ethernet_type_at = 12;
 constexpr std::size_t frame_bytes_min = 60;  ///< without FCS
 constexpr std::uint16_t type_ipv4 = 0x0800, type_arp = 0x0806, type_vlan = 0x8100, type_ipv6 = 0x86dd;
-constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58,
-                       protocol_destination_options = 60;
+constexpr std::uint8_t protocol_icmp = 1, protocol_ipv4 = 4, protocol_udp = 17, protocol_ipv6 = 41, protocol_fragment = 44,
+                       protocol_icmpv6 = 58, protocol_destination_options = 60;
 
 namespace ipv4_at {
 constexpr std::size_t traffic_class = 1, total_length = 2, identification = 4, flags = 6, time_to_live = 8, protocol = 9, checksum = 10,
@@ -63,10 +63,19 @@ struct View {
         return ip + (family == net::Family::ipv4 ? ipv4_at::destination : ipv6_at::destination);
     }
     [[nodiscard]] std::size_t address_bytes() const noexcept { return net::address_bytes(family); }
+    /// Whether right behind its header it has a packet of the other family (RFC 2473 section 3).
+    [[nodiscard]] bool carries_packet() const noexcept {
+        return family == net::Family::ipv6 && protocol == protocol_ipv4 && upper == ip + ipv6_bytes;
+    }
 };
 
 /// Reads a frame of arbitrary bytes. Returns Drop::none, not_ip, truncated or bad_header_checksum;
 /// `view` is complete only with none.
 [[nodiscard]] Drop read_headers(const Packet& packet, View& view) noexcept;
+/// Reads the packet that `outer` carries, in the same way. It must be as long as `outer` says;
+/// Ethernet padding belongs to neither.
+[[nodiscard]] Drop read_carried(const Packet& packet, const View& outer, View& inner) noexcept;
+/// Whether source or destination stays on its link (address.hpp).
+[[nodiscard]] bool stays_on_link(const Packet& packet, const View& view) noexcept;
 
 }  // namespace gatemark::refdut

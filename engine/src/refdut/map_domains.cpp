@@ -65,7 +65,8 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
 
 /// Of a rule and one before it.
 void check_pair(const MapRuleSpec& first, const MapRuleSpec& second, Errors& errors) {
-    if (!same(first.ipv6, second.ipv6) && !same(first.ipv4, second.ipv4) && same(first.dmr, second.dmr)) {
+    const bool other_dmr = first.dmr && second.dmr && !same(*first.dmr, *second.dmr);
+    if (!same(first.ipv6, second.ipv6) && !same(first.ipv4, second.ipv4) && !other_dmr) {
         return;  // most pairs: a file may have thousands of rules
     }
     const std::string where = place(second), before = place(first);
@@ -80,17 +81,17 @@ void check_pair(const MapRuleSpec& first, const MapRuleSpec& second, Errors& err
                               "only rules without EA bits share an address, with the same psid_offset and psid_bits and another psid"});
         }
     }
-    if (!same(first.dmr, second.dmr) && overlap(first.dmr, second.dmr)) {
-        errors.push_back({text(second.dmr) + " and that of " + before + " overlap", where + ".dmr", "write the same prefix, or another"});
+    if (other_dmr && overlap(*first.dmr, *second.dmr)) {
+        errors.push_back({text(*second.dmr) + " and that of " + before + " overlap", where + ".dmr", "write the same prefix, or another"});
     }
 }
 
 /// The prefix of what is outside must be no customer's.
 void check_against_rules(const MapRuleSpec& rule, const std::vector<MapRuleSpec>& domains, Errors& errors) {
     for (const MapRuleSpec& other : domains) {
-        if (overlap(rule.dmr, other.ipv6)) {
+        if (overlap(*rule.dmr, other.ipv6)) {
             errors.push_back(
-                {text(rule.dmr) + " overlaps the rule " + text(other.ipv6), place(rule) + ".dmr", "choose a prefix that no customer has"});
+                {text(*rule.dmr) + " overlaps the rule " + text(other.ipv6), place(rule) + ".dmr", "choose a prefix that no customer has"});
         }
     }
 }
@@ -132,11 +133,13 @@ Errors check_domains(const std::vector<MapRuleSpec>& domains, const std::optiona
     Errors errors;
     for (std::size_t i = 0; i < domains.size(); ++i) {
         check_rule(domains[i], place(domains[i]), errors);
-        check_dmr(domains[i].dmr, place(domains[i]), errors);
-        bool first_with_dmr = true;
+        bool first_with_dmr = domains[i].dmr.has_value();
+        if (first_with_dmr) {
+            check_dmr(*domains[i].dmr, place(domains[i]), errors);
+        }
         for (std::size_t k = 0; k < i; ++k) {
             check_pair(domains[k], domains[i], errors);
-            first_with_dmr = first_with_dmr && !same(domains[k].dmr, domains[i].dmr);
+            first_with_dmr = first_with_dmr && !(domains[k].dmr && same(*domains[k].dmr, *domains[i].dmr));
         }
         if (first_with_dmr) {
             check_against_rules(domains[i], domains, errors);
@@ -152,9 +155,9 @@ MapDomains::MapDomains(const std::vector<MapRuleSpec>& domains) {
     std::vector<net::Prefix> dmrs;
     for (const MapRuleSpec& spec : domains) {
         by_ipv4_.emplace_back(spec);
-        if (std::ranges::none_of(dmrs, [&](const net::Prefix& dmr) { return same(dmr, spec.dmr); })) {
-            dmrs.push_back(spec.dmr);
-            outside_.emplace_back(spec.dmr);
+        if (spec.dmr && std::ranges::none_of(dmrs, [&](const net::Prefix& dmr) { return same(dmr, *spec.dmr); })) {
+            dmrs.push_back(*spec.dmr);
+            outside_.emplace_back(*spec.dmr);
         }
     }
     by_ipv6_ = by_ipv4_;

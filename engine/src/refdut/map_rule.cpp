@@ -45,7 +45,7 @@ MapRule::MapRule(const MapRuleSpec& spec) noexcept
     : spec_{spec},
       suffix_bits_{spec.suffix_bits()},
       psid_bits_{spec.ea_bits == 0 ? spec.psid_bits : spec.embedded_psid_bits()},
-      dmr_{spec.dmr} {}
+      dmr_{spec.dmr ? std::optional<EmbeddingPrefix>{*spec.dmr} : std::nullopt} {}
 
 bool MapRule::has_ipv6(const AddressBytes& address) const noexcept { return has_prefix(address, spec_.ipv6); }
 bool MapRule::has_ipv4(const AddressBytes& address) const noexcept { return has_prefix(address, spec_.ipv4); }
@@ -99,12 +99,12 @@ std::optional<MapCustomer> MapRule::neighbour_of(MapCustomer customer, bool othe
 
 AddressBytes MapRule::embedded(const AddressBytes& ipv4) const noexcept {
     AddressBytes address{};
-    store_ipv6(address.data(), dmr_.embed(load_big_endian<Ipv4Number>(ipv4.data())));
+    store_ipv6(address.data(), dmr_->embed(load_big_endian<Ipv4Number>(ipv4.data())));
     return address;
 }
 
 std::optional<AddressBytes> MapRule::extracted(const AddressBytes& ipv6) const noexcept {
-    const auto ipv4 = dmr_.extract(load_ipv6(ipv6.data()));
+    const auto ipv4 = dmr_->extract(load_ipv6(ipv6.data()));
     if (!ipv4) {
         return std::nullopt;
     }

@@ -10,10 +10,10 @@
 
 namespace gatemark::refdut {
 
-/// One rule of a MAP domain (RFC 7597 section 5) and the prefix that stands for what is outside the
-/// domain (Default Mapping Rule, RFC 7599 section 5.1).
+/// One rule of a MAP domain (RFC 7597 section 5).
 struct MapRuleSpec {
-    net::Prefix ipv6, ipv4, dmr;
+    net::Prefix ipv6, ipv4;
+    std::optional<net::Prefix> dmr;  ///< MAP-T: stands for what is outside the domain (Default Mapping Rule, RFC 7599 section 5.1)
     unsigned ea_bits = 0;
     unsigned psid_offset = 6;
     unsigned psid_bits = 0;   ///< of a rule without EA bits; else they follow from the prefixes
@@ -61,14 +61,14 @@ public:
     /// IPv4 address. None if there is none.
     [[nodiscard]] std::optional<MapCustomer> neighbour_of(MapCustomer customer, bool other_ipv4) const noexcept;
 
-    /// An IPv4 address outside the domain as the domain sees it, and back.
+    /// MAP-T: an IPv4 address outside the domain as the domain sees it, and back.
     [[nodiscard]] AddressBytes embedded(const AddressBytes& ipv4) const noexcept;
     [[nodiscard]] std::optional<AddressBytes> extracted(const AddressBytes& ipv6) const noexcept;
 
 private:
     MapRuleSpec spec_;
     unsigned suffix_bits_, psid_bits_;
-    EmbeddingPrefix dmr_;
+    std::optional<EmbeddingPrefix> dmr_;
 };
 
 }  // namespace gatemark::refdut

@@ -90,6 +90,15 @@ void pad_to_minimum(Packet& packet) noexcept {
     }
 }
 
+void write_outer_ipv6(std::byte* ip, std::size_t carried_bytes, const OuterHeader& header) noexcept {
+    store_big_endian(ip, std::uint32_t{6} << 28 | std::uint32_t{header.traffic_class} << 20);
+    store_big_endian(ip + ipv6_at::payload_length, static_cast<std::uint16_t>(carried_bytes));
+    ip[ipv6_at::next_header] = std::byte{protocol_ipv4};
+    ip[ipv6_at::hop_limit] = static_cast<std::byte>(header.hop_limit);
+    std::memcpy(ip + ipv6_at::source, header.source.data(), header.source.size());
+    std::memcpy(ip + ipv6_at::destination, header.destination.data(), header.destination.size());
+}
+
 }  // namespace
 
 AddressBytes address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept {
@@ -116,6 +125,11 @@ Endpoints endpoints_of(const Packet& packet, const View& view) noexcept {
 std::uint8_t hop_limit_of(const Packet& packet, const View& view) noexcept {
     const std::size_t at = view.ip + (view.family == net::Family::ipv4 ? ipv4_at::time_to_live : ipv6_at::hop_limit);
     return std::to_integer<std::uint8_t>(*packet.at(at));
+}
+
+std::uint8_t traffic_class_of(const Packet& packet, const View& view) noexcept {
+    const auto word = load_big_endian<std::uint16_t>(packet.at(view.ip));
+    return static_cast<std::uint8_t>(view.family == net::Family::ipv4 ? word : word >> 4);
 }
 
 void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept {
@@ -154,7 +168,7 @@ bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept {
 }
 
 void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8_t hop_limit) noexcept {
-    const auto traffic_class = std::to_integer<std::uint32_t>(*packet.at(view.ip + ipv4_at::traffic_class));
+    const std::uint32_t traffic_class = traffic_class_of(packet, view);
     const std::size_t header = view.upper - view.ip;
     write_upper(packet, view, net::Family::ipv6, to);
     cut_padding(packet, view);
@@ -174,7 +188,7 @@ void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8
 }
 
 void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept {
-    const auto traffic_class = static_cast<std::uint8_t>(load_big_endian<std::uint32_t>(packet.at(view.ip)) >> 20);
+    const std::uint8_t traffic_class = traffic_class_of(packet, view);
     write_upper(packet, view, net::Family::ipv4, to);
     cut_padding(packet, view);
     close_gap(packet, view.ip, view.upper - view.ip - ipv4_bytes);
@@ -194,6 +208,37 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
     sum.add(ip, ipv4_bytes);
     store_big_endian(ip + ipv4_at::checksum, checksum_of(sum));
     pad_to_minimum(packet);
+}
+
+bool encapsulate(Packet& packet, const View& inner, const OuterHeader& header) noexcept {
+    if (std::max(packet.headroom, packet.tailroom) < ipv6_bytes) {
+        return false;
+    }
+    cut_padding(packet, inner);
+    if (!open_gap(packet, inner.ip, ipv6_bytes)) {
+        return false;  // cannot happen: there is room
+    }
+    store_big_endian(packet.at(inner.ip - 2), type_ipv6);
+    write_outer_ipv6(packet.at(inner.ip), inner.ip_bytes, header);
+    return true;
+}
+
+void write_outer_header(Packet& packet, const View& outer, const OuterHeader& header) noexcept {
+    write_outer_ipv6(packet.at(outer.ip), outer.ip_bytes - ipv6_bytes, header);
+}
+
+void decapsulate(Packet& packet, const View& outer, const View& inner) noexcept {
+    cut_padding(packet, inner);
+    close_gap(packet, outer.ip, inner.ip - outer.ip);
+    store_big_endian(packet.at(outer.ip - 2), type_ipv4);
+    pad_to_minimum(packet);
+}
+
+OuterHeader outer_header_of(const Packet& packet, const View& outer) noexcept {
+    return {.source = address_at(packet, outer.source(), outer.family),
+            .destination = address_at(packet, outer.destination(), outer.family),
+            .hop_limit = hop_limit_of(packet, outer),
+            .traffic_class = traffic_class_of(packet, outer)};
 }
 
 }  // namespace gatemark::refdut

@@ -44,4 +44,19 @@ struct Ipv4Fields {
 /// Ethernet minimum.
 void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept;
 
+/// What is before a packet in a tunnel; the flow label is 0.
+struct OuterHeader {
+    AddressBytes source{}, destination{};
+    std::uint8_t hop_limit = 0, traffic_class = 0;
+};
+/// Puts the packet into one of the other family (RFC 2473 section 3.1), without Ethernet padding.
+/// Changes nothing and returns false if the buffer has no room.
+[[nodiscard]] bool encapsulate(Packet& packet, const View& inner, const OuterHeader& header) noexcept;
+/// Writes another header, of the same length, before the packet that `outer` carries.
+void write_outer_header(Packet& packet, const View& outer, const OuterHeader& header) noexcept;
+/// Takes off what is before the packet that `outer` carries, and pads to the Ethernet minimum.
+void decapsulate(Packet& packet, const View& outer, const View& inner) noexcept;
+[[nodiscard]] OuterHeader outer_header_of(const Packet& packet, const View& outer) noexcept;
+[[nodiscard]] std::uint8_t traffic_class_of(const Packet& packet, const View& view) noexcept;
+
 }  // namespace gatemark::refdut

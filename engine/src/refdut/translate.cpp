@@ -17,16 +17,6 @@ net::Family outside_family(Mode mode) noexcept {
     return mode == Mode::nat46 || mode == Mode::nat66 || mode == Mode::map_t_ce ? net::Family::ipv6 : net::Family::ipv4;
 }
 
-/// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC
-/// 1812 section 5.3.7, RFC 4291 section 2.5.6).
-bool stays_on_link(const std::byte* address, net::Family family) noexcept {
-    const auto word = load_big_endian<std::uint32_t>(address);
-    if (family == net::Family::ipv4) {
-        return word >> 28 == 0xe || word == 0xffff'ffff || word >> 24 == 0 || word >> 24 == 127 || word >> 16 == 0xa9fe;
-    }
-    return word >> 24 == 0xff || word >> 22 == 0x3fa || load_ipv6(address) <= 1;
-}
-
 Ipv4Number ipv4_at(const AddressBytes& address) noexcept { return load_big_endian<Ipv4Number>(address.data()); }
 
 AddressBytes bytes_of(Ipv6Number number) noexcept {
@@ -99,6 +89,9 @@ std::vector<net::Address> own_addresses(const TranslationConfig& config) {
     if (const auto edge = edge_in(config)) {  // what is sent to the MAP address is the customer's
         std::erase(addresses, net::Address{.family = net::Family::ipv6, .bytes = edge->address});
     }
+    if (config.tunnel.relay) {  // what comes in tunnels is the customers'
+        std::erase(addresses, *config.tunnel.relay);
+    }
     return addresses;
 }
 
@@ -110,8 +103,7 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
     }
     notes.udp = view.udp;
     notes.echo = view.echo;
-    const std::byte* const destination = packet.at(view.destination());
-    if (stays_on_link(destination, view.family) || stays_on_link(packet.at(view.source()), view.family)) {
+    if (stays_on_link(packet, view)) {
         return Drop::not_for_us;
     }
     const bool from_inside = from == config_.inside;
@@ -120,8 +112,14 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
     if (!to_pool && is_own(packet, view)) {
         return Drop::not_for_us;
     }
+    if (is_relay(packet, view)) {
+        return from_inside ? end_tunnel(packet, view, notes) : Drop::not_for_us;
+    }
     if (hop_limit_of(packet, view) <= config_.hop_limit_decrement) {
         return Drop::hop_limit;
+    }
+    if (has_tunnels(config_.mode)) {
+        return pass_tunnels(from, packet, view, notes);
     }
     if (config_.mode == Mode::siit) {
         return translate_stateless(packet, view, notes);

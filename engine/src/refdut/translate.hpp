@@ -19,28 +19,43 @@ namespace gatemark::refdut {
 /// `router` forwards both families. `siit` translates by the family of the arriving frame, both
 /// ways. The NAT modes name the inside's family, then the outside's. `map_t_br` is the border relay
 /// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
-/// the customer inside.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce };
-constexpr std::array<std::string_view, 8> mode_names{"router", "siit", "nat44", "nat64", "nat66", "nat46", "map_t_br", "map_t_ce"};
+/// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
+/// in IPv6.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br };
+constexpr std::array<std::string_view, 9> mode_names{"router", "siit",     "nat44",    "nat64",   "nat66",
+                                                     "nat46",  "map_t_br", "map_t_ce", "map_e_br"};
 
-[[nodiscard]] constexpr bool is_map(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
-[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return mode >= Mode::nat44 && mode != Mode::map_t_br; }
-[[nodiscard]] constexpr bool has_pool(Mode mode) noexcept { return is_stateful(mode) && !is_map(mode); }
-[[nodiscard]] constexpr bool has_inside(Mode mode) noexcept { return is_stateful(mode) || is_map(mode); }
+[[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
+/// Whether what the inside sends and gets is in tunnels.
+[[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept { return mode == Mode::map_e_br; }
+[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || mode == Mode::map_e_br; }
+[[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
+    return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46;
+}
+[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return has_pool(mode) || mode == Mode::map_t_ce; }
+[[nodiscard]] constexpr bool has_inside(Mode mode) noexcept { return mode != Mode::router && mode != Mode::siit; }
 [[nodiscard]] constexpr bool uses_address_map(Mode mode) noexcept {
     return mode == Mode::siit || mode == Mode::nat64 || mode == Mode::nat46;
 }
-[[nodiscard]] constexpr bool changes_family(Mode mode) noexcept { return uses_address_map(mode) || is_map(mode); }
+[[nodiscard]] constexpr bool changes_family(Mode mode) noexcept { return uses_address_map(mode) || is_map_t(mode); }
+
+/// The gateway's end of all tunnels, and what it writes before a packet that enters one.
+struct TunnelConfig {
+    std::optional<net::Address> relay;
+    std::uint8_t hop_limit = 64;
+    std::optional<std::uint8_t> traffic_class;  ///< none: that of the packet (RFC 2473 section 6.4)
+};
 
 struct TranslationConfig {
     Mode mode = Mode::router;
-    Side inside = Side::left;  ///< NAT and MAP modes
+    Side inside = Side::left;  ///< all modes but router and siit
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::Prefix> pref64;           ///< RFC 6052: 32, 40, 48, 56, 64 or 96 bits; siit, nat64, nat46
     std::vector<EamEntry> eam;                   ///< RFC 7757; siit, nat64, nat46
     NatPool pool;                                ///< of the outside's family; NAT modes but map_t_ce
     std::vector<MapRuleSpec> domains;            ///< MAP modes
     std::optional<net::Prefix> end_user_prefix;  ///< of the customer; map_t_ce
+    TunnelConfig tunnel;                         ///< modes that have tunnels
     bool dont_fragment_always = false;           ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
     /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC
     /// 7915 section 4). This gateway does not fragment: such a packet is dropped as unsupported, a
@@ -77,22 +92,33 @@ struct MapNotes {
     bool embedded = false;   ///< the other address is under the rule's DMR prefix
 };
 
+/// What was done to a frame beside its treatment.
+enum class Tunnel : std::uint8_t {
+    none,
+    entered,  ///< it leaves in a tunnel
+    left,     ///< it came in a tunnel
+};
+
 struct Notes {
     Treatment treatment = Treatment::routed;
     EchoMessage echo = EchoMessage::none;
-    bool udp = false;             ///< a complete UDP datagram (no fragment); also set for frames that are dropped after that is known
+    bool udp =
+        false;  ///< a complete UDP datagram (no fragment), also in a tunnel; also set for frames that are dropped after that is known
     bool new_connection = false;  ///< this frame established it
     bool error_wanted = false;    ///< dropped unchanged, and its sender must be told (icmp_error.hpp)
     bool crossed = false;         ///< the family was changed
     bool hairpinned = false;      ///< it leaves on the side that it came from
+    Tunnel tunnel = Tunnel::none;
+    OuterHeader outer{};  ///< of a frame that entered or left a tunnel: the header that it got or had
     MapNotes map{};
     NatTable::Connection connection = NatTable::none;  ///< outward and inward; valid until the next frame
 };
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
-/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP and echo messages,
-/// except for the router and for native IPv6 through a translator, where any protocol passes. No
-/// byte outside the packet is read or written, whatever its length fields say.
+/// 6146, 4787), a border relay or customer edge of MAP-T (RFC 7599), or a border relay of MAP-E
+/// (RFC 7597). Only UDP and echo messages, except for the router and for native IPv6 through a
+/// translator, where any protocol passes. No byte outside the packet is read or written, whatever
+/// its length fields say.
 class Translator {
 public:
     /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the
@@ -140,6 +166,20 @@ private:
     [[nodiscard]] Drop enter_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     /// The IPv4 address that the source of a packet to the customer stands for.
     [[nodiscard]] Drop source_at_edge(const View& view, const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
+    /// What comes from inside to the gateway's end of its tunnels.
+    [[nodiscard]] Drop end_tunnel(Packet& packet, const View& outer, Notes& notes) noexcept;
+    /// All else through a gateway that has tunnels.
+    [[nodiscard]] Drop pass_tunnels(Side from, Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] Drop enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] OuterHeader outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) const noexcept;
+    /// Whether a packet may come out of a tunnel with this source: that of its customer, who is
+    /// then in the notes.
+    [[nodiscard]] Drop check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends,
+                                      Notes& notes) const noexcept;
+    /// The other end of the tunnel that leads to a packet's destination, whose customer is then in
+    /// the notes.
+    [[nodiscard]] Drop find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
+    [[nodiscard]] bool is_relay(const Packet& packet, const View& view) const noexcept;
     /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
     /// dropped, or stays untranslated.
     [[nodiscard]] Drop connect(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns, Notes& notes) noexcept;

@@ -1,6 +1,6 @@
 #include "refdut/translate.hpp"
 
-/// MAP-T (RFC 7599): both gateways of a domain.
+/// MAP-T (RFC 7599): both gateways of a domain. MAP-E (RFC 7597): whose packet it is.
 namespace gatemark::refdut {
 
 namespace {
@@ -14,13 +14,21 @@ std::uint16_t port_of_destination(const View& view, const Endpoints& ends) noexc
     return view.echo == EchoMessage::request ? ends.source_port : ends.destination_port;
 }
 
-/// The address that the customer who has the port has inside the domain; `notes` say whose it is.
+/// The customer who has the port.
 Drop find_customer(const MapDomains& rules, const AddressBytes& ipv4, std::uint16_t port, MapNotes& notes) noexcept {
     notes.rule = rules.of_endpoint(ipv4, port);
     if (notes.rule == nullptr) {
         return Drop::outside_port_set;
     }
     notes.customer = notes.rule->customer_at(ipv4, port);
+    return Drop::none;
+}
+
+/// The same, if the IPv4 address has one inside the domain.
+Drop find_translated(const MapDomains& rules, const AddressBytes& ipv4, std::uint16_t port, MapNotes& notes) noexcept {
+    if (const Drop drop = find_customer(rules, ipv4, port, notes); drop != Drop::none) {
+        return drop;
+    }
     // Of an IPv4 prefix only the address without host bits has a MAP address (RFC 7597 section 6).
     return notes.customer.ipv4 == ipv4 ? Drop::none : Drop::no_mapping;
 }
@@ -87,7 +95,7 @@ Drop Translator::relay_to_ipv6(Packet& packet, const View& view, Notes& notes) n
     }
     Endpoints to = endpoints_of(packet, view);
     MapNotes map{.rule = nullptr, .customer = {}, .is_source = false, .embedded = true};
-    if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
+    if (const Drop drop = find_translated(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
         return drop;
     }
     to.source = map.rule->embedded(to.source);
@@ -101,7 +109,7 @@ Drop Translator::relay_to_ipv6(Packet& packet, const View& view, Notes& notes) n
 
 Drop Translator::hairpin(Packet& packet, const View& view, Endpoints to, Notes& notes) noexcept {
     MapNotes map{.rule = nullptr, .customer = {}, .is_source = false, .embedded = true};
-    if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
+    if (const Drop drop = find_translated(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
         return drop;
     }
     cross(packet, view, to);
@@ -135,7 +143,7 @@ Drop Translator::leave_edge(Packet& packet, const View& view, std::uint64_t now_
     const bool to_customer = rules_.of_ipv4(to.destination) != nullptr;
     if (to_customer) {
         MapNotes other;
-        if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), other); drop != Drop::none) {
+        if (const Drop drop = find_translated(rules_, to.destination, port_of_destination(view, to), other); drop != Drop::none) {
             return drop;
         }
         destination = other.rule->address_of(other.customer);
@@ -202,6 +210,32 @@ Drop Translator::enter_edge(Packet& packet, const View& view, std::uint64_t now_
     to.destination_port = inside.port;
     cross(packet, view, to);
     return Drop::none;
+}
+
+Drop Translator::check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends, Notes& notes) const noexcept {
+    const MapRule* const rule = rules_.of_ipv6(outer_source);
+    if (rule == nullptr) {
+        return Drop::no_rule;
+    }
+    const std::uint16_t port = port_of_source(inner, ends);
+    notes.map = {.rule = rule, .customer = {}, .is_source = true, .embedded = false};
+    if (const Drop drop = check_source(*rule, outer_source, port, notes.map.customer, notes.error_wanted); drop != Drop::none) {
+        return drop;
+    }
+    const bool is_his = rule->has_ipv4(ends.source) && rule->customer_at(ends.source, port) == notes.map.customer;
+    return is_his ? Drop::none : Drop::not_map_address;
+}
+
+Drop Translator::find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept {
+    if (rules_.of_ipv4(ends.destination) == nullptr) {
+        return Drop::no_rule;
+    }
+    notes.map = {};
+    const Drop drop = find_customer(rules_, ends.destination, port_of_destination(inner, ends), notes.map);
+    if (drop == Drop::none) {
+        end = notes.map.rule->address_of(notes.map.customer);
+    }
+    return drop;
 }
 
 }  // namespace gatemark::refdut

@@ -1,6 +1,7 @@
 #include "refdut/config.hpp"
 
 #include "refdut/config_reader.hpp"
+#include "refdut/packets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -223,12 +224,40 @@ TEST(RefdutConfig, RulesOfMapGateways) {
     ASSERT_EQ(relay.translation.domains.size(), 2U);
     const MapRuleSpec &of_many = relay.translation.domains[0], &alone = relay.translation.domains[1];
     EXPECT_TRUE(of_many.ea_bits == 16 && of_many.psid_offset == 6 && of_many.psid_bits == 0 && !of_many.forwarding);
-    EXPECT_TRUE(of_many.ipv6.length == 40 && of_many.ipv4.length == 24 && of_many.dmr.length == 96);
+    EXPECT_TRUE(of_many.ipv6.length == 40 && of_many.ipv4.length == 24 && of_many.dmr->length == 96);
     EXPECT_TRUE(alone.ea_bits == 0 && alone.psid_offset == 4 && alone.psid_bits == 8 && alone.psid == 52 && alone.number == 1);
     EXPECT_TRUE(relay.translation.inside == Side::right && relay.translation.dont_fragment_always);
     const Settings edge = settings_of("mode = \"map_t_ce\"\n" + sides + "[translation]\ndomains = [" + first + ", " + second +
                                       ", fmr = true}]\nend_user_prefix = \"2001:db8:12:3400::/56\"\n[table]\nsize = 100\n");
     EXPECT_TRUE(edge.translation.end_user_prefix && edge.translation.domains[1].forwarding && edge.table.capacity == 100);
+}
+
+TEST(RefdutConfig, TheRelayOfAMapEDomain) {
+    const std::string mode = "mode = \"map_e_br\"\n" + sides,
+                      domains = "[translation]\ndomains = [{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_bits = 16}]\n";
+    const TunnelConfig tunnel = settings_of(mode + domains + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n").translation.tunnel;
+    EXPECT_TRUE(tunnel.relay == test::address_of("2001:db8:ffff::1") && tunnel.hop_limit == 64 && !tunnel.traffic_class);
+    const TunnelConfig fixed =
+        settings_of(mode + domains + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\nhop_limit = 255\ntraffic_class = 184\n").translation.tunnel;
+    EXPECT_TRUE(fixed.hop_limit == 255 && fixed.traffic_class == 184);
+    EXPECT_EQ(places(mode + domains), (std::vector<std::string>{"tunnel.relay"}));
+    EXPECT_EQ(places(mode), (std::vector<std::string>{"translation.domains", "tunnel.relay"}));
+    EXPECT_EQ(places(mode + R"(
+[table]
+size = 5
+[tunnel]
+relay = "192.0.2.1"
+hop_limit = 0
+traffic_class = 256
+flow_label = 1
+[translation]
+dont_fragment_rule = "rfc6145"
+domains = [{ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_bits = 16, dmr = "64:ff9b::/96"}, {ipv6 = "2001:db9::/40"}]
+)"),
+              (std::vector<std::string>{"table", "translation.domains[0].dmr", "translation.domains[1].ea_bits",
+                                        "translation.domains[1].ipv4", "translation.dont_fragment_rule", "tunnel.flow_label",
+                                        "tunnel.hop_limit", "tunnel.relay", "tunnel.traffic_class"}));
+    EXPECT_EQ(places("mode = \"router\"\n" + sides + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n"), (std::vector<std::string>{"tunnel"}));
 }
 
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {

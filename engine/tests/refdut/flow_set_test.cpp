@@ -1,6 +1,6 @@
 #include "refdut/flow_set.hpp"
 
-#include "refdut/packets.hpp"
+#include "refdut/tunnel_packets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +24,19 @@ TEST(RefdutFlowSet, CountsEachPairOfEndpointsOnce) {
     }
     flows.clear();
     EXPECT_EQ(add(flows, udp_packet("198.18.0.2", "198.19.0.2", 1000, 2000)), 1U);
+}
+
+TEST(RefdutFlowSet, InATunnelTheEndsOfTheTunnelTellFlowsApart) {
+    FlowSet flows;
+    const auto add_in = [&](const char* source, std::uint16_t port) {
+        const SlowTunnel tunnel{.source = test::address_of(source), .destination = test::address_of("2001:db8:ffff::1")};
+        const Buffer buffer{tunnel.around(test::write_packet(udp_packet("10.0.0.1", "198.19.0.2", port, 80)))};
+        return flows.add(buffer.packet);
+    };
+    EXPECT_EQ(add_in("2001:db8::1", 1000), 1U);
+    EXPECT_EQ(add_in("2001:db8::2", 1000), 2U);
+    EXPECT_EQ(add_in("2001:db8::2", 1001), 3U);
+    EXPECT_EQ(add_in("2001:db8::1", 1000), 3U);
 }
 
 TEST(RefdutFlowSet, ManyFlowsAreCountedToTheLast) {

@@ -4,6 +4,7 @@
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
 #include "refdut/ticks.hpp"
+#include "refdut/tunnel_packets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -316,6 +317,53 @@ TEST_F(RefdutGateway, ARelayHairpinsToWhereAFrameCameFrom) {
     const Snapshot taken = counts();
     const DirectionCounts& forward = taken.counts.directions[0];
     EXPECT_TRUE(forward.forwarded == 3 && forward.hairpinned == 2 && forward.not_applicable == 1 && forward.balanced());
+}
+
+TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
+    const char* const relay = "2001:db8:ffff::1";
+    settings.translation.mode = Mode::map_e_br;
+    settings.translation.domains = {map_vectors[0].rule()};
+    settings.translation.domains[0].dmr.reset();
+    settings.translation.tunnel.relay = address_of(relay);
+    const auto every = [](std::uint64_t count, Field field) {
+        return CorruptSpec{.selector = {.kind = SelectorSpec::Kind::every, .count = count}, .field = field};
+    };
+    settings.directions[0].impairments.corrupt = {every(3, Field::tunnel_left), every(5, Field::tunnel_missing)};
+    settings.directions[1].impairments.corrupt = {every(4, Field::tunnel_other_subscriber), every(5, Field::tunnel_option)};
+    start();
+    constexpr std::uint16_t count = 60;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        SlowPacket up = udp_packet("192.0.2.18", "203.0.113.56", 1232, i), down = udp_packet("203.0.113.56", "192.0.2.18", i, 1232);
+        up.link_destination = left_mac;
+        down.link_destination = right_mac;
+        const SlowTunnel tunnel{.source = address_of(map_vectors[0].address), .destination = address_of(relay)};
+        left.arrive(tunnel.around(write_packet(up)));
+        right.arrive(write_packet(down));
+    }
+    SlowPacket elsewhere = udp_packet("192.0.2.18", "203.0.113.56", 1232, 80);
+    elsewhere.link_destination = left_mac;
+    const SlowTunnel wrong{.source = address_of(map_vectors[0].address), .destination = address_of("2001:db8:ffff::2")};
+    left.arrive(wrong.around(write_packet(elsewhere)));
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        poll_at(2 * second + i * ms);
+    }
+    const auto starts = [](const MemoryForwardingPort& port, std::byte type, std::byte next_header) {
+        return std::ranges::count_if(
+            port.sent, [&](const auto& frame) { return frame[12] == type && (type == std::byte{8} || frame[14 + 6] == next_header); });
+    };
+    EXPECT_EQ(starts(right, std::byte{0x86}, std::byte{4}), 20) << "still in the tunnel";
+    EXPECT_EQ(starts(right, std::byte{0x08}, std::byte{}), 40);
+    EXPECT_EQ(starts(left, std::byte{0x86}, std::byte{60}), 9) << "every fifth of those that are left";
+    EXPECT_EQ(starts(left, std::byte{0x86}, std::byte{4}), 51);
+    const Snapshot taken = counts();
+    const DirectionCounts &forward = taken.counts.directions[0], &reverse = taken.counts.directions[1];
+    const auto number = [](Field field) { return static_cast<std::size_t>(field); };
+    EXPECT_TRUE(forward.balanced() && forward.test_frames == count + 1U && forward.forwarded == count);
+    EXPECT_TRUE(forward.corrupted[number(Field::tunnel_left)] == 20 && forward.reasons[number(Field::tunnel_left)] == 20);
+    EXPECT_EQ(forward.not_applicable, 8U) << "tunnel_missing";
+    EXPECT_EQ(forward.translator_drops[static_cast<std::size_t>(Drop::no_mapping)], 1U) << "to another relay";
+    EXPECT_TRUE(reverse.balanced() && reverse.test_frames == count && reverse.forwarded == count && reverse.not_applicable == 0);
+    EXPECT_TRUE(reverse.corrupted[number(Field::tunnel_other_subscriber)] == 15 && reverse.corrupted[number(Field::tunnel_option)] == 9);
 }
 
 TEST_F(RefdutGateway, ARelayTellsACustomerThatThePortIsNotItsOwn) {

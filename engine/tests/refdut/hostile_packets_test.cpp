@@ -3,6 +3,7 @@
 #include "refdut/icmp_error.hpp"
 #include "refdut/map_vectors.hpp"
 #include "refdut/neighbours.hpp"
+#include "refdut/tunnel_packets.hpp"
 
 #include "loop/neighbor_messages.hpp"
 
@@ -26,8 +27,14 @@ protected:
         if (has_pool(config.mode)) {
             config.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5200);
         }
-        if (is_map(config.mode)) {
+        if (has_rules(config.mode)) {
             config.domains = {rule_of("2001:2:0:8000::/52", "198.19.0.0/24", 12, 4)};
+            if (!is_map_t(config.mode)) {
+                config.domains[0].dmr.reset();
+            }
+        }
+        if (has_tunnels(config.mode)) {
+            config.tunnel.relay = test::address_of(relay);
         }
         if (config.mode == Mode::map_t_ce) {
             config.end_user_prefix = prefix_of("2001:2:0:8023::/64");
@@ -48,9 +55,7 @@ protected:
     Bytes some_frame() {
         static constexpr std::array addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1"};
         static constexpr std::array addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2"};
-        // Of the customer with 198.19.0.2 and PSID 3, who has the ports 4864 to 5119.
-        static constexpr const char* customer = "2001:2:0:8023:0:c613:2:3";
-        const bool ipv4 = random(2) == 0, of_customer = !ipv4 && is_map(GetParam()) && random(2) == 0;
+        const bool ipv4 = random(2) == 0, of_customer = !ipv4 && has_rules(GetParam()) && random(2) == 0;
         const auto address = [&] {
             return ipv4 ? addresses4[random(5)] : of_customer && random(2) == 0 ? customer : addresses6[random(5)];
         };
@@ -67,6 +72,12 @@ protected:
             }
         }
         Bytes bytes = test::write_packet(packet);
+        if (ipv4 && has_tunnels(GetParam()) && random(2) == 0) {
+            SlowTunnel tunnel{.source = test::address_of(random(4) == 0 ? "2001:2::2" : customer),
+                              .destination = test::address_of(random(8) == 0 ? "2001:2::2" : relay)};
+            tunnel.longer_by = random(8) == 0 ? static_cast<int>(random(9)) - 4 : 0;
+            bytes = tunnel.around(bytes);
+        }
         if (!ipv4 && random(4) == 0) {  // an extension header, perhaps one too long
             const std::size_t ip = packet.vlan ? 18 : 14;
             static constexpr std::array<std::uint8_t, 4> kinds{0, 43, 60, 58};
@@ -102,6 +113,8 @@ protected:
         }
     }
 
+    /// The relay, and the customer with 198.19.0.2 and PSID 3, who has the ports 4864 to 5119.
+    static constexpr const char *relay = "2001:db8:ffff::1", *customer = "2001:2:0:8023:0:c613:2:3";
     std::mt19937 random_{17};
     std::unique_ptr<NatTable> table_;
     std::unique_ptr<Translator> translator_;
@@ -160,7 +173,7 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce));
+                                         Mode::map_t_ce, Mode::map_e_br));
 
 }  // namespace
 }  // namespace gatemark::refdut

@@ -1,6 +1,6 @@
 #include "refdut/icmp_error.hpp"
 #include "refdut/map_vectors.hpp"
-#include "refdut/translate.hpp"
+#include "refdut/packet_gateway.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,32 +10,8 @@ namespace {
 
 using test::Bytes, test::SlowPacket;
 
-struct Result {
-    Drop drop = Drop::none;
-    Notes notes;
-    Bytes frame;
-};
-
-class Gateway {
-public:
-    explicit Gateway(TranslationConfig config, NatLimits limits = {.capacity = 100000}) {
-        EXPECT_EQ(check(config), Errors{});
-        if (is_stateful(config.mode)) {
-            table = std::make_unique<NatTable>(public_endpoints(config), limits);
-        }
-        translator = std::make_unique<Translator>(std::move(config), table.get());
-    }
-    Result pass(Side from, const SlowPacket& packet) {
-        Buffer buffer{test::write_packet(packet)};
-        Result result;
-        result.drop = translator->translate(from, buffer.packet, 0, result.notes);
-        EXPECT_TRUE(buffer.is_sound());
-        result.frame.assign(buffer.frame().begin(), buffer.frame().end());
-        return result;
-    }
-    std::unique_ptr<NatTable> table;
-    std::unique_ptr<Translator> translator;
-};
+using Gateway = PacketGateway;
+using Result = PacketGateway::Result;
 
 TranslationConfig relay_of(std::vector<MapRuleSpec> domains) {
     TranslationConfig config;
@@ -60,8 +36,6 @@ std::string crossed(const SlowPacket& packet, const std::string& source, const s
     frame.resize(std::max<std::size_t>(frame.size(), expected.is_ipv4() ? 60 : 0));  // padded, as the slow writer does not
     return test::to_hex(frame);
 }
-
-std::string_view name_of(Drop drop) { return drop_names[static_cast<std::size_t>(drop)]; }
 
 constexpr const char *server = "203.0.113.56", *embedded_server = "64:ff9b::203.0.113.56";
 constexpr const char *dmr_64 = "2001:db8:ffff::/64", *embedded_64 = "2001:db8:ffff:0:cb:71:3800:0";  ///< of the server

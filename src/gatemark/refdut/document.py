@@ -41,8 +41,8 @@ class MapRule:
     ipv4: str
     """Prefixes of the rule."""
     ea_bits: int
-    dmr: str
-    """Prefix for all that is outside the domain (RFC 7599 section 5.1)."""
+    dmr: str | None = None
+    """MAP-T: prefix for all that is outside the domain (RFC 7599 section 5.1)."""
     psid_offset: int | None = None
     psid_bits: int | None = None
     psid: int | None = None
@@ -74,6 +74,17 @@ class Translation:
     """Of the customer of a customer edge."""
     hop_limit_decrement: int | None = None
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tunnel:
+    """The gateway's end of all tunnels, and the header of what leaves in one (RFC 2473)."""
+
+    relay: str
+    """Address of that end."""
+    hop_limit: int | None = None
+    traffic_class: int | None = None
+    """None: that of the packet in the tunnel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +197,8 @@ class Configuration:
     inside: Literal["left", "right"] | None = None
     """NAT and MAP modes: side of the Initiator, of the MAP domain, of the customer."""
     translation: Translation = field(default_factory=Translation)
+    tunnel: Tunnel | None = None
+    """Modes that have tunnels."""
     table: Table | None = None
     forward: Flow = field(default_factory=Flow)
     """Left to right."""
@@ -213,6 +226,7 @@ class Configuration:
             "left": _side(self.left),
             "right": _side(self.right),
             "translation": translation,
+            "tunnel": {} if self.tunnel is None else _tunnel(self.tunnel),
             "table": {} if self.table is None else _table(self.table),
             "forward": self.forward.to_document(),
             "reverse": self.reverse.to_document(),
@@ -234,6 +248,10 @@ def _side(port: Port) -> dict[str, Any]:
     return _without_none(
         {name: getattr(port, name) for name in ("port", "mtu", "vlan", "ipv4", "ipv6", "mac", "peer_mac")}
     )
+
+
+def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
+    return _without_none({name: getattr(tunnel, name) for name in ("relay", "hop_limit", "traffic_class")})
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "golden/bytes.hpp"
+
+/// Packets in tunnels, octet by octet, from a program that knows nothing of the engine: what comes
+/// and what leaves, from the first IP header on, with octets 00 to 11 (hexadecimal) as UDP data.
+namespace gatemark::test {
+
+struct TunnelVector {
+    const char *subscriber, *inside;  ///< the subscriber's end of the tunnel; what is on its side
+    const char* outside;              ///< what is on the other side
+};
+
+// A border relay of MAP-E (RFC 7597 section 8.1) at 2001:db8:ffff::1, both ways.
+inline constexpr TunnelVector map_e_up{"2001:db8:12:3400:0:c000:212:34",
+                                       "60000000002e0440 20010db8001234000000c00002120034 20010db8ffff00000000000000000001"
+                                       "4500002e000000000a11eaa7c000021201020304 04d00050001aec30 000102030405060708090a0b0c0d0e0f1011",
+                                       "4500002e000000000911eba7c000021201020304 04d00050001aec30 000102030405060708090a0b0c0d0e0f1011"};
+inline constexpr TunnelVector map_e_down{map_e_up.subscriber,
+                                         "60000000002e0440 20010db8ffff00000000000000000001 20010db8001234000000c00002120034"
+                                         "4500002e000000000911eba701020304c0000212 005004d0001aec30 000102030405060708090a0b0c0d0e0f1011",
+                                         "4500002e000000000a11eaa701020304c0000212 005004d0001aec30 000102030405060708090a0b0c0d0e0f1011"};
+
+/// As a whole frame without FCS.
+[[nodiscard]] inline Bytes frame_of_packet(const char* packet) {
+    Bytes frame = from_hex(packet[0] == '4' ? "020000000002 020000000001 0800" : "020000000002 020000000001 86dd");
+    append(frame, from_hex(packet));
+    return frame;
+}
+
+}  // namespace gatemark::test
