@@ -30,7 +30,7 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 15> cases{{{Mode::router, Side::left, Overflow::refuse},
+constexpr std::array<Case, 16> cases{{{Mode::router, Side::left, Overflow::refuse},
                                       {Mode::siit, Side::left, Overflow::refuse},
                                       {Mode::nat44, Side::left, Overflow::evict_oldest},
                                       {Mode::nat44, Side::right, Overflow::refuse},
@@ -44,7 +44,8 @@ constexpr std::array<Case, 15> cases{{{Mode::router, Side::left, Overflow::refus
                                       {Mode::map_t_ce, Side::left, Overflow::evict_oldest},
                                       {Mode::map_t_ce, Side::right, Overflow::refuse},
                                       {Mode::map_e_br, Side::left, Overflow::refuse},
-                                      {Mode::map_e_br, Side::right, Overflow::refuse}}};
+                                      {Mode::map_e_br, Side::right, Overflow::refuse},
+                                      {Mode::lwaftr, Side::left, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
@@ -76,6 +77,11 @@ public:
                 config_.domains[0].dmr.reset();
                 config_.domains[1].dmr.reset();
                 config_.tunnel.relay = test::address_of(relay);
+            }
+            if (of.mode == Mode::lwaftr) {  // the addresses are those of the customers there
+                config_.domains[0].ipv6 = prefix_of("2001:2:100:8e2::/64");
+                config_.domains[1].ipv6 = prefix_of("2001:2:200::/64");
+                config_.domains[0].in_identifier = config_.domains[1].in_identifier = true;
             }
             if (edge) {
                 config_.end_user_prefix = prefix_of("2001:2:100:8e2::/64");

@@ -15,7 +15,9 @@ SideName = Literal["left", "right"]
 TechnologyName = Literal[
     "router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"
 ]
-ReferenceMode = Literal["router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce", "map_e_br"]
+ReferenceMode = Literal[
+    "router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce", "map_e_br", "lwaftr"
+]
 """What the reference gateway calls this: key `mode` of its file."""
 
 FAMILY_WORDS: Mapping[Family, str] = MappingProxyType({"ipv4": "IPv4", "ipv6": "IPv6"})

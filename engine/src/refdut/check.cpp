@@ -96,8 +96,8 @@ void check_map(const TranslationConfig& config, Errors& errors) {
     const bool edge = config.mode == Mode::map_t_ce, translates = is_map_t(config.mode);
     if (!has_rules(config.mode)) {
         if (!config.domains.empty()) {
-            errors.push_back(
-                {"this mode has no MAP rules", "translation.domains", "leave it out, or set mode to map_t_br, map_t_ce or map_e_br"});
+            errors.push_back({"this mode has no MAP rules", "translation.domains",
+                              "leave it out, or set mode to map_t_br, map_t_ce, map_e_br or lwaftr"});
         }
     } else if (config.domains.empty()) {
         errors.push_back({"is missing", "translation.domains", "give at least one rule"});
@@ -112,7 +112,7 @@ void check_map(const TranslationConfig& config, Errors& errors) {
     }
     for (const MapRuleSpec& rule : config.domains) {
         if (has_rules(config.mode) && rule.dmr.has_value() != translates) {
-            errors.push_back({translates ? "is missing" : "MAP-E has no prefix for what is outside",
+            errors.push_back({translates ? "is missing" : "a tunnel needs no prefix for what is outside",
                               "translation.domains[" + std::to_string(rule.number) + "].dmr",
                               translates ? "write an IPv6 prefix such as 64:ff9b::/96" : "leave it out, or set mode to map_t_br"});
         }
@@ -127,7 +127,7 @@ void check_tunnel(const TranslationConfig& config, Errors& errors) {
     const auto& relay = config.tunnel.relay;
     if (!has_tunnels(config.mode)) {
         if (relay) {
-            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br"});
+            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br or lwaftr"});
         }
         return;
     }

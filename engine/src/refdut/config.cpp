@@ -82,6 +82,10 @@ void read_ports(TableReader& reader, NatPool& pool) {
 /// One MAP rule, as far as it is complete.
 std::optional<MapRuleSpec> read_domain(TableReader& reader, Mode mode) {
     MapRuleSpec rule;
+    if (mode == Mode::lwaftr) {
+        rule.in_identifier = true;
+        rule.psid_offset = 0;
+    }
     const std::size_t errors_before = reader.errors().size();
     const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4");
     rule.dmr = reader.prefix("dmr");
@@ -189,7 +193,7 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     }
     if (!has_tunnels(mode)) {
         file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
-                   "leave it out, or set mode to map_e_br");
+                   "leave it out, or set mode to map_e_br or lwaftr");
     }
     TableReader reader{*table, "tunnel", errors};
     tunnel.relay = reader.address("relay", net::Family::ipv6);

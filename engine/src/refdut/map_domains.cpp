@@ -39,7 +39,9 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
         errors.push_back({std::to_string(rule.ea_bits) + " EA bits are more than the IPv4 suffix and a PSID of 16 bits", where + ".ea_bits",
                           "at most " + std::to_string(ea_bits_max - rule.ipv4.length) + " with this IPv4 prefix"});
     }
-    if (rule.end_user_bits() > 128) {
+    if (rule.in_identifier && rule.ipv6.length != 64) {
+        errors.push_back({text(rule.ipv6) + " leaves no interface identifier of 64 bits", where + ".ipv6", "an IPv6 prefix of 64 bits"});
+    } else if (!rule.in_identifier && rule.end_user_bits() > 128) {
         errors.push_back({"the end-user prefix would have " + std::to_string(rule.end_user_bits()) + " bits", where + ".ea_bits",
                           "at most " + std::to_string(128 - rule.ipv6.length) + " with this IPv6 prefix"});
     }

@@ -8,7 +8,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-constexpr unsigned psid_field_bits = 16;  // RFC 7597 section 6
+constexpr unsigned psid_field_bits = 16, address_bits = 128;  // RFC 7597 section 6
 constexpr std::size_t ipv4_field_byte = 10, psid_field_byte = 14;
 
 /// Bit 0 is the highest of the first byte.
@@ -45,6 +45,8 @@ MapRule::MapRule(const MapRuleSpec& spec) noexcept
     : spec_{spec},
       suffix_bits_{spec.suffix_bits()},
       psid_bits_{spec.ea_bits == 0 ? spec.psid_bits : spec.embedded_psid_bits()},
+      suffix_at_{spec.in_identifier ? unsigned{8 * ipv4_field_byte} + spec.ipv4.length : spec.ipv6.length},
+      psid_at_{spec.in_identifier ? address_bits - psid_bits_ : suffix_at_ + suffix_bits_},
       dmr_{spec.dmr ? std::optional<EmbeddingPrefix>{*spec.dmr} : std::nullopt} {}
 
 bool MapRule::has_ipv6(const AddressBytes& address) const noexcept { return has_prefix(address, spec_.ipv6); }
@@ -52,10 +54,10 @@ bool MapRule::has_ipv4(const AddressBytes& address) const noexcept { return has_
 
 MapCustomer MapRule::customer_of(const AddressBytes& ipv6) const noexcept {
     MapCustomer customer{.ipv4 = spec_.ipv4.address.bytes, .psid = spec_.psid};
-    copy_bits(ipv6, spec_.ipv6.length, customer.ipv4, spec_.ipv4.length, suffix_bits_);
+    copy_bits(ipv6, suffix_at_, customer.ipv4, spec_.ipv4.length, suffix_bits_);
     if (spec_.ea_bits > 0) {
         AddressBytes psid{};
-        copy_bits(ipv6, spec_.ipv6.length + suffix_bits_, psid, psid_field_bits - psid_bits_, psid_bits_);
+        copy_bits(ipv6, psid_at_, psid, psid_field_bits - psid_bits_, psid_bits_);
         customer.psid = load_big_endian<std::uint16_t>(psid.data());
     }
     return customer;
@@ -76,11 +78,10 @@ AddressBytes MapRule::address_of(const MapCustomer& customer) const noexcept {
     std::copy_n(customer.ipv4.begin(), 4, address.begin() + ipv4_field_byte);
     std::copy_n(psid.begin(), 2, address.begin() + psid_field_byte);
     // A prefix of more than 64 bits goes over the interface identifier.
-    const unsigned suffix_at = spec_.ipv6.length, psid_at = suffix_at + suffix_bits_;
-    copy_bits(spec_.ipv6.address.bytes, 0, address, 0, suffix_at);
-    copy_bits(customer.ipv4, spec_.ipv4.length, address, suffix_at, suffix_bits_);
+    copy_bits(spec_.ipv6.address.bytes, 0, address, 0, spec_.ipv6.length);
+    copy_bits(customer.ipv4, spec_.ipv4.length, address, suffix_at_, suffix_bits_);
     if (spec_.ea_bits > 0) {
-        copy_bits(psid, psid_field_bits - psid_bits_, address, psid_at, psid_bits_);
+        copy_bits(psid, psid_field_bits - psid_bits_, address, psid_at_, psid_bits_);
     }
     return address;
 }

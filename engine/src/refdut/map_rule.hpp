@@ -16,8 +16,11 @@ struct MapRuleSpec {
     std::optional<net::Prefix> dmr;  ///< MAP-T: stands for what is outside the domain (Default Mapping Rule, RFC 7599 section 5.1)
     unsigned ea_bits = 0;
     unsigned psid_offset = 6;
-    unsigned psid_bits = 0;   ///< of a rule without EA bits; else they follow from the prefixes
-    std::uint16_t psid = 0;   ///< the same
+    unsigned psid_bits = 0;  ///< of a rule without EA bits; else they follow from the prefixes
+    std::uint16_t psid = 0;  ///< the same
+    /// A lwAFTR's: the EA bits are the number of a softwire, and in its address nowhere but in the
+    /// interface identifier (RFC 7596 section 5.1).
+    bool in_identifier = false;
     bool forwarding = false;  ///< a customer edge sends to other customers by it (F flag, RFC 7598 section 4.1)
     std::size_t number = 0;   ///< in the file, for messages
 
@@ -68,6 +71,7 @@ public:
 private:
     MapRuleSpec spec_;
     unsigned suffix_bits_, psid_bits_;
+    unsigned suffix_at_, psid_at_;  ///< where the EA bits are in an IPv6 address
     std::optional<EmbeddingPrefix> dmr_;
 };
 

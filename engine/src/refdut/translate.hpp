@@ -20,15 +20,15 @@ namespace gatemark::refdut {
 /// ways. The NAT modes name the inside's family, then the outside's. `map_t_br` is the border relay
 /// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
 /// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
-/// in IPv6.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br };
-constexpr std::array<std::string_view, 9> mode_names{"router", "siit",     "nat44",    "nat64",   "nat66",
-                                                     "nat46",  "map_t_br", "map_t_ce", "map_e_br"};
+/// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr };
+constexpr std::array<std::string_view, 10> mode_names{"router", "siit",     "nat44",    "nat64",    "nat66",
+                                                      "nat46",  "map_t_br", "map_t_ce", "map_e_br", "lwaftr"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
 /// Whether what the inside sends and gets is in tunnels.
-[[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept { return mode == Mode::map_e_br; }
-[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || mode == Mode::map_e_br; }
+[[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept { return mode == Mode::map_e_br || mode == Mode::lwaftr; }
+[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || has_tunnels(mode); }
 [[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
     return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46;
 }
@@ -116,9 +116,9 @@ struct Notes {
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
 /// 6146, 4787), a border relay or customer edge of MAP-T (RFC 7599), or a border relay of MAP-E
-/// (RFC 7597). Only UDP and echo messages, except for the router and for native IPv6 through a
-/// translator, where any protocol passes. No byte outside the packet is read or written, whatever
-/// its length fields say.
+/// (RFC 7597), or a lwAFTR (RFC 7596). Only UDP and echo messages, except for the router and for
+/// native IPv6 through a translator, where any protocol passes. No byte outside the packet is read
+/// or written, whatever its length fields say.
 class Translator {
 public:
     /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the

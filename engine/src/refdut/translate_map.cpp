@@ -1,6 +1,7 @@
 #include "refdut/translate.hpp"
 
-/// MAP-T (RFC 7599): both gateways of a domain. MAP-E (RFC 7597): whose packet it is.
+/// MAP-T (RFC 7599): both gateways of a domain. MAP-E (RFC 7597) and
+/// lightweight 4over6 (RFC 7596): whose packet it is.
 namespace gatemark::refdut {
 
 namespace {

@@ -260,6 +260,18 @@ domains = [{ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_bits = 16, dmr = "
     EXPECT_EQ(places("mode = \"router\"\n" + sides + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n"), (std::vector<std::string>{"tunnel"}));
 }
 
+TEST(RefdutConfig, TheSoftwiresOfALwaftr) {
+    const auto with = [](const std::string& ipv6, const std::string& more) {
+        return "mode = \"lwaftr\"\n" + sides + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n[translation]\ndomains = [{ipv6 = \"" + ipv6 +
+               "\", ipv4 = \"192.0.2.0/24\", ea_bits = 14" + more + "}]\n";
+    };
+    const MapRuleSpec rule = settings_of(with("2001:db8:1:2::/64", "")).translation.domains.at(0);
+    EXPECT_TRUE(rule.in_identifier && rule.psid_offset == 0 && !rule.dmr);
+    EXPECT_EQ(settings_of(with("2001:db8:1:2::/64", ", psid_offset = 4")).translation.domains.at(0).psid_offset, 4U);
+    EXPECT_EQ(places(with("2001:db8:1::/48", ", dmr = \"64:ff9b::/96\"")),
+              (std::vector<std::string>{"translation.domains[0].dmr", "translation.domains[0].ipv6"}));
+}
+
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
     const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
     EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);

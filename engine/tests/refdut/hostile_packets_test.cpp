@@ -32,6 +32,10 @@ protected:
             if (!is_map_t(config.mode)) {
                 config.domains[0].dmr.reset();
             }
+            if (config.mode == Mode::lwaftr) {
+                config.domains[0].ipv6 = prefix_of("2001:2:0:8023::/64");
+                config.domains[0].in_identifier = true;
+            }
         }
         if (has_tunnels(config.mode)) {
             config.tunnel.relay = test::address_of(relay);
@@ -173,7 +177,7 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce, Mode::map_e_br));
+                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr));
 
 }  // namespace
 }  // namespace gatemark::refdut

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-/// The border relay of MAP-E, against headers that are written octet by octet.
+/// The border relay of MAP-E, and the lwAFTR, against headers that are written octet by octet.
 namespace gatemark::refdut::map_e {
 namespace {
 
@@ -263,6 +263,56 @@ TEST(RefdutMapE, CarriesEchoMessagesByTheirIdentifier) {
     }
 }
 
+MapRuleSpec softwires(const std::string& ipv6, const std::string& ipv4, unsigned number_bits) {
+    MapRuleSpec rule = without_dmr(rule_of(ipv6, ipv4, number_bits, 0));
+    rule.in_identifier = true;
+    return rule;
+}
+
+TranslationConfig lwaftr_of(const MapRuleSpec& rule) {
+    TranslationConfig config = relay_of({rule});
+    config.mode = Mode::lwaftr;
+    return config;
+}
+
+TEST(RefdutLwaftr, BindsASoftwireToAnAddressAndPorts) {
+    PacketGateway gateway{lwaftr_of(softwires("2001:db8:1:2::/64", "192.0.2.0/24", 14))};
+    const char* const softwire = "2001:db8:1:2:0:c000:201:12";
+    const auto drop = [&](const char* source, const SlowPacket& inner) {
+        return name_of(gateway.pass(Side::left, from_customer(inner, source)).drop);
+    };
+    for (const std::uint16_t port : {std::uint16_t{18432}, std::uint16_t{19455}}) {
+        const SlowPacket up = udp_packet("192.0.2.1", server, port, 80, 30), down = udp_packet(server, "192.0.2.1", 80, port, 30);
+        EXPECT_EQ(test::to_hex(gateway.pass(Side::left, from_customer(up, softwire)).frame),
+                  test::to_hex(test::write_packet(test::routed(up, 1))));
+        EXPECT_EQ(test::to_hex(gateway.pass(Side::right, down).frame), test::to_hex(to_customer(test::routed(down, 1), softwire)));
+    }
+    EXPECT_EQ(drop(softwire, udp_packet("192.0.2.1", server, 18431, 80)), "outside_port_set");
+    EXPECT_EQ(drop(softwire, udp_packet("192.0.2.1", server, 19456, 80)), "outside_port_set");
+    EXPECT_EQ(drop(softwire, udp_packet("192.0.2.2", server, 18432, 80)), "not_map_address");
+    EXPECT_EQ(drop("2001:db8:1:2:0:c000:201:52", udp_packet("192.0.2.1", server, 18432, 80)), "not_map_address") << "PSID of 7 bits";
+    EXPECT_EQ(drop("2001:db8:1:2:0:c000:301:12", udp_packet("192.0.3.1", server, 18432, 80)), "not_map_address");
+    EXPECT_EQ(drop("2001:db8:1:2:1:c000:201:12", udp_packet("192.0.2.1", server, 18432, 80)), "not_map_address");
+    EXPECT_EQ(drop("2001:db8:1:3:0:c000:201:12", udp_packet("192.0.2.1", server, 18432, 80)), "no_rule");
+    EXPECT_EQ(destination_of(gateway.pass(Side::right, udp_packet(server, "192.0.2.1", 80, 19456))), "2001:db8:1:2:0:c000:201:13");
+}
+
+TEST(RefdutLwaftr, KeepsNothingOfAMillionSoftwires) {
+    const MapRule rule{softwires("2001:db8:1:2::/64", "198.18.0.0/16", 20)};  // four bits of PSID
+    for (std::uint32_t number = 0; number < 1U << 20; number += 97) {
+        AddressBytes address = bytes_of("2001:db8:1:2::"), ipv4{};
+        store_big_endian(ipv4.data(), 0xc612'0000U | number >> 4);
+        std::copy_n(ipv4.begin(), 4, address.begin() + 10);
+        address[15] = static_cast<std::byte>(number & 0xfU);
+        const MapCustomer owner{.ipv4 = ipv4, .psid = static_cast<std::uint16_t>(number & 0xfU)};
+        ASSERT_EQ(rule.address_of(owner), address) << number;
+        ASSERT_EQ(rule.customer_of(address), owner) << number;
+        const auto port = static_cast<std::uint16_t>((number & 0xfU) << 12 | (number & 0xfffU));
+        ASSERT_EQ(rule.customer_at(ipv4, port), owner) << number;
+        ASSERT_TRUE(rule.has_port(owner, port));
+    }
+}
+
 struct Damaged {
     Fields fields;
     Bytes frame;
@@ -336,6 +386,13 @@ TEST(RefdutMapE, DamagesWhatLeftItsTunnel) {
     EXPECT_EQ(port_of(damaged(gateway, Side::left, sent, Field::source_port).frame), "04d1") << "the customer's";
     EXPECT_EQ(port_of(damaged(gateway, Side::left, sent, Field::other_edge_port).frame), "04cc") << "that of another customer";
     EXPECT_EQ(damaged(gateway, Side::left, sent, Field::identification).fields, Fields{Field::identification});
+}
+
+TEST(RefdutLwaftr, LeadsToAnotherSoftwireWhereItIsAskedTo) {
+    PacketGateway gateway{lwaftr_of(softwires("2001:db8:1:2::/64", "192.0.2.0/24", 14))};
+    const SlowPacket packet = udp_packet(server, "192.0.2.1", 80, 18432, 30);
+    const Damaged other_one = damaged(gateway, Side::right, test::write_packet(packet), Field::tunnel_other_subscriber);
+    EXPECT_EQ(test::to_hex(other_one.frame), test::to_hex(to_customer(test::routed(packet, 1), "2001:db8:1:2:0:c000:201:13")));
 }
 
 TEST(RefdutMapE, FindsNoOtherSubscriberWhereThereIsNone) {
