@@ -116,7 +116,7 @@ void read_as_neighbour(std::span<const std::byte> frame) {
 /// The reference gateway only looks; refdut_translator has it forward frames.
 void read_as_gateway(std::span<std::byte> frame) {
     static const net::Address own = test::address_of("198.18.0.1");
-    static const refdut::TestFrames test_frames{{own, test::address_of("2001:2::1")}, nullptr, true};
+    static const refdut::TestFrames test_frames{{own, test::address_of("2001:2::1")}, nullptr, refdut::Mode::map_e_br};
     const refdut::Packet packet{.begin = frame.data(), .bytes = frame.size()};
     refdut::View view;
     if (refdut::read_headers(packet, view) == refdut::Drop::none) {

@@ -30,7 +30,7 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 16> cases{{{Mode::router, Side::left, Overflow::refuse},
+constexpr std::array<Case, 17> cases{{{Mode::router, Side::left, Overflow::refuse},
                                       {Mode::siit, Side::left, Overflow::refuse},
                                       {Mode::nat44, Side::left, Overflow::evict_oldest},
                                       {Mode::nat44, Side::right, Overflow::refuse},
@@ -45,7 +45,8 @@ constexpr std::array<Case, 16> cases{{{Mode::router, Side::left, Overflow::refus
                                       {Mode::map_t_ce, Side::right, Overflow::refuse},
                                       {Mode::map_e_br, Side::left, Overflow::refuse},
                                       {Mode::map_e_br, Side::right, Overflow::refuse},
-                                      {Mode::lwaftr, Side::left, Overflow::refuse}}};
+                                      {Mode::lwaftr, Side::left, Overflow::refuse},
+                                      {Mode::sixrd_br, Side::left, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
@@ -53,7 +54,7 @@ Reached reached_treatments{"treatment", treatment_names, cases.size()};
 constexpr std::array<std::string_view, 3> tunnel_names{"none", "entered", "left"};
 Reached reached_tunnels{"tunnel", tunnel_names, cases.size()};
 
-constexpr const char* relay = "2001:2:ffff::1";
+constexpr const char *relay = "2001:2:ffff::1", *relay4 = "198.19.0.1";
 
 /// A translator with a table for few connections, and few ports.
 class Gateway {
@@ -82,6 +83,10 @@ public:
                 config_.domains[0].ipv6 = prefix_of("2001:2:100:8e2::/64");
                 config_.domains[1].ipv6 = prefix_of("2001:2:200::/64");
                 config_.domains[0].in_identifier = config_.domains[1].in_identifier = true;
+            } else if (of.mode == Mode::sixrd_br) {  // the prefix of 198.19.0.2 is 2001:2:100:2::/64
+                config_.domains = {rule_of("2001:2:100::/48", "198.19.0.0/16", 16, 0)};
+                config_.domains[0].dmr.reset();
+                config_.tunnel.relay = test::address_of(relay4);
             }
             if (edge) {
                 config_.end_user_prefix = prefix_of("2001:2:100:8e2::/64");
@@ -128,6 +133,7 @@ constexpr Addresses addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0
 constexpr Addresses addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
 /// Two customers share 198.19.0.2, one has 198.19.1.0 alone.
 constexpr Addresses map_addresses4{"198.18.0.2", "198.19.0.2", "198.19.1.0", "198.19.1.1", "10.0.0.7", "198.18.0.1"};
+constexpr Addresses sixrd_addresses{"2001:2:100:2::1", "2001:2:100:3::1", "2001:2::2", "2001:2:100:1::1", "2001:2:100:2::2", "fe80::1"};
 constexpr Addresses map_addresses6{"2001:2:100:8e2:0:c613:2:e2", "64:ff9b::c612:2", "2001:2:100:8e3:0:c613:2:e3",
                                    "2001:2:200:0:0:c613:100:0",  "64:ff9b::c613:2", "64:ff9b:1:c612:0:200::"};
 
@@ -166,9 +172,16 @@ Bytes with_echo(Bytes frame, EchoMessage message) {
     return frame;
 }
 
-/// A frame with an IPv4 packet in IPv6, most of them from a customer to the relay.
-Bytes in_tunnel(Script& script, const Bytes& frame) {
+/// A frame with a packet of the other family in it, most of them from a customer to the relay.
+Bytes in_tunnel(Script& script, const Bytes& frame, bool ipv4) {
     const std::uint8_t kind = script.byte();
+    if (!ipv4) {
+        SlowTunnel tunnel{.source = test::address_of((kind & 7U) == 0 ? "198.19.0.3" : "198.19.0.2"),
+                          .destination = test::address_of((kind & 0x30U) == 0x30U ? map_addresses4[1] : relay4),
+                          .next_header = 41};
+        tunnel.flags = (kind & 0x88U) == 0x88U ? 0x2000 : 0;
+        return tunnel.around(frame);
+    }
     SlowTunnel tunnel{.source = test::address_of(map_addresses6[kind % map_addresses6.size()]),
                       .destination = test::address_of((kind & 0x30U) == 0x30U ? map_addresses6[1] : relay)};
     tunnel.hop_limit = (kind & 0x40U) != 0 ? std::uint8_t{1} : std::uint8_t{64};
@@ -179,12 +192,14 @@ Bytes in_tunnel(Script& script, const Bytes& frame) {
     return tunnel.around(frame);
 }
 
-Bytes plain_frame(Script& script, bool map) {
+Bytes plain_frame(Script& script, Mode mode) {
+    const bool map = has_rules(mode);
     if (script.one_in(8)) {
         return raw_frame(script, raw_bytes_max);
     }
     const bool ipv4 = script.byte() % 2 == 0;
-    const Addresses& addresses = map ? (ipv4 ? map_addresses4 : map_addresses6) : (ipv4 ? addresses4 : addresses6);
+    const Addresses& of_rules = ipv4 ? map_addresses4 : mode == Mode::sixrd_br ? sixrd_addresses : map_addresses6;
+    const Addresses& addresses = map ? of_rules : (ipv4 ? addresses4 : addresses6);
     const auto address = [&] { return addresses[script.below(addresses.size())]; };
     const char* const source = address();
     const char* const destination = address();
@@ -205,9 +220,12 @@ Bytes plain_frame(Script& script, bool map) {
 }
 
 Bytes some_frame(Script& script, Mode mode) {
-    const Bytes frame = plain_frame(script, has_rules(mode));
-    const bool ipv4 = frame.size() > ethernet_bytes && (frame[12] == std::byte{8} || (frame.size() > 18 && frame[16] == std::byte{8}));
-    return has_tunnels(mode) && ipv4 && script.one_in(2) ? in_tunnel(script, frame) : frame;
+    const Bytes frame = plain_frame(script, mode);
+    if (!has_tunnels(mode) || frame.size() <= ethernet_bytes + vlan_bytes) {
+        return frame;
+    }
+    const bool ipv4 = frame[12] == std::byte{8} || (frame[12] == std::byte{0x81} && frame[16] == std::byte{8});
+    return ipv4 == (tunnel_family(mode) == net::Family::ipv6) && script.one_in(2) ? in_tunnel(script, frame, ipv4) : frame;
 }
 
 /// The answer to a frame that has left, as the host that it went to sends it: addresses and ports
@@ -251,7 +269,7 @@ void expect_carried(const Buffer& before, View was, const Buffer& after, View is
         const View outer = is;
         holds(outer.carries_packet() && read_carried(after.packet, outer, is) == Drop::none, "what leaves in a tunnel is a packet");
     }
-    holds(was.family == net::Family::ipv4 && is.family == was.family, "tunnels carry IPv4");
+    holds(is.family == was.family, "what a tunnel carries keeps its family");
     holds(std::ranges::equal(before.frame().subspan(was.source(), was.end() - was.source()),
                              after.frame().subspan(is.source(), is.end() - is.source())),
           "a tunnel changes neither addresses nor datagram");

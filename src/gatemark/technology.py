@@ -16,7 +16,7 @@ TechnologyName = Literal[
     "router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"
 ]
 ReferenceMode = Literal[
-    "router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce", "map_e_br", "lwaftr"
+    "router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br"
 ]
 """What the reference gateway calls this: key `mode` of its file."""
 

@@ -191,6 +191,15 @@ def test_the_file_holds_the_tunnels_of_a_relay(folder: Path) -> None:
     written = tomllib.loads(relay.to_toml())
     assert written["translation"] == {"domains": [{"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}]}
     assert written["tunnel"] == {"relay": "2001:db8:ffff::1", "hop_limit": 255, "traffic_class": 0}
+    sixrd = configuration(
+        folder,
+        mode="sixrd_br",
+        translation=Translation(domains=(MapRule(ipv6="2001:db8::/32", ipv4="10.0.0.0/8"),)),
+        tunnel=Tunnel(relay="10.0.0.1", dont_fragment=True),
+    )
+    written = tomllib.loads(sixrd.to_toml())
+    assert written["translation"] == {"domains": [{"ipv6": "2001:db8::/32", "ipv4": "10.0.0.0/8"}]}
+    assert written["tunnel"] == {"relay": "10.0.0.1", "dont_fragment": True}
     assert tomllib.loads(configuration(folder, tunnel=Tunnel(relay="2001:db8::1")).to_toml())["tunnel"] == {
         "relay": "2001:db8::1"
     }

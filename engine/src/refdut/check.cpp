@@ -92,12 +92,24 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
     }
 }
 
+/// RFC 5969 section 4.
+void check_6rd(const MapRuleSpec& rule, Errors& errors) {
+    constexpr unsigned delegated_bits_max = 64;
+    const std::string where = "translation.domains[" + std::to_string(rule.number) + "]";
+    if (rule.ea_bits == 0 || rule.ea_bits + rule.ipv4.length != 32) {
+        errors.push_back({text(rule.ipv4) + " tells no customers apart", where + ".ipv4", "an IPv4 prefix of 31 bits or less"});
+    } else if (rule.end_user_bits() > delegated_bits_max) {
+        errors.push_back({"a customer's prefix would have " + std::to_string(rule.end_user_bits()) + " bits", where + ".ipv6",
+                          "at most " + std::to_string(delegated_bits_max - rule.ea_bits) + " bits with this IPv4 prefix"});
+    }
+}
+
 void check_map(const TranslationConfig& config, Errors& errors) {
     const bool edge = config.mode == Mode::map_t_ce, translates = is_map_t(config.mode);
     if (!has_rules(config.mode)) {
         if (!config.domains.empty()) {
             errors.push_back({"this mode has no MAP rules", "translation.domains",
-                              "leave it out, or set mode to map_t_br, map_t_ce, map_e_br or lwaftr"});
+                              "leave it out, or set mode to map_t_br, map_t_ce, map_e_br, lwaftr or sixrd_br"});
         }
     } else if (config.domains.empty()) {
         errors.push_back({"is missing", "translation.domains", "give at least one rule"});
@@ -116,6 +128,9 @@ void check_map(const TranslationConfig& config, Errors& errors) {
                               "translation.domains[" + std::to_string(rule.number) + "].dmr",
                               translates ? "write an IPv6 prefix such as 64:ff9b::/96" : "leave it out, or set mode to map_t_br"});
         }
+        if (config.mode == Mode::sixrd_br) {
+            check_6rd(rule, errors);
+        }
         if (rule.forwarding && !edge) {
             errors.push_back({"only a customer edge chooses rules to forward by",
                               "translation.domains[" + std::to_string(rule.number) + "].fmr", "leave it out, or set mode to map_t_ce"});
@@ -127,16 +142,17 @@ void check_tunnel(const TranslationConfig& config, Errors& errors) {
     const auto& relay = config.tunnel.relay;
     if (!has_tunnels(config.mode)) {
         if (relay) {
-            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br or lwaftr"});
+            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr or sixrd_br"});
         }
         return;
     }
     if (!relay) {
-        errors.push_back({"is missing", "tunnel.relay", "write the gateway's end of all tunnels, such as 2001:db8:ffff::1"});
+        errors.push_back({"is missing", "tunnel.relay", "write the address of the gateway's end of all tunnels"});
         return;
     }
-    if (relay->family != net::Family::ipv6 || stays_on_link(relay->bytes.data(), relay->family)) {
-        errors.push_back({net::to_text(*relay) + " is no end of a tunnel", "tunnel.relay", "a global IPv6 address"});
+    if (relay->family != tunnel_family(config.mode) || stays_on_link(relay->bytes.data(), relay->family)) {
+        errors.push_back({net::to_text(*relay) + " is no end of a tunnel", "tunnel.relay",
+                          tunnel_family(config.mode) == net::Family::ipv6 ? "a global IPv6 address" : "a global IPv4 address"});
     }
     for (const MapRuleSpec& rule : config.domains) {
         if (rule.ipv6.contains(*relay)) {

@@ -4,21 +4,24 @@
 #include "refdut/headers.hpp"
 #include "refdut/nat_table.hpp"
 #include "refdut/packet.hpp"
+#include "refdut/translate.hpp"
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 namespace gatemark::refdut {
 
-/// Whether a frame is a test frame: UDP or an echo message over IPv4 or IPv6, with `tunnels` also
-/// over IPv4 in IPv6, whose destination is neither the gateway itself (the addresses of a NAT's
+/// Whether a frame is a test frame: UDP or an echo message over IPv4 or IPv6, in a mode that has
+/// tunnels also in one, whose destination is neither the gateway itself (the addresses of a NAT's
 /// pool are its users') nor multicast, broadcast or link-local. Reads only a few bytes; the
 /// translator checks whether the frame is valid.
 class TestFrames {
 public:
-    TestFrames(std::vector<net::Address> assigned, const NatTable* table, bool tunnels)
-        : assigned_{std::move(assigned)}, table_{table}, tunnels_{tunnels} {}
+    TestFrames(std::vector<net::Address> assigned, const NatTable* table, Mode mode)
+        : assigned_{std::move(assigned)},
+          table_{table},
+          in_ipv4_{has_tunnels(mode) && tunnel_family(mode) == net::Family::ipv4},
+          in_ipv6_{has_tunnels(mode) && !in_ipv4_} {}
 
     [[nodiscard]] bool has(const Packet& packet) const noexcept {
         std::size_t ip = ethernet_bytes;
@@ -38,6 +41,9 @@ private:
         if (packet.bytes < ip + ipv4_bytes) {
             return false;
         }
+        if (in_ipv4_ && packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_ipv6}) {
+            return has_ipv6(packet, ip + ipv4_bytes);
+        }
         const std::byte* const to = packet.at(ip + ipv4_at::destination);
         const std::size_t header = std::size_t{4} * (std::to_integer<std::size_t>(packet.at(ip)[0]) & 0x0fU);
         return (packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} ||
@@ -49,7 +55,7 @@ private:
             return false;
         }
         const std::byte next_header = packet.at(ip)[ipv6_at::next_header];
-        if (tunnels_ && next_header == std::byte{protocol_ipv4}) {
+        if (in_ipv6_ && next_header == std::byte{protocol_ipv4}) {
             return has_ipv4(packet, ip + ipv6_bytes);
         }
         const std::byte* const to = packet.at(ip + ipv6_at::destination);
@@ -73,7 +79,7 @@ private:
 
     std::vector<net::Address> assigned_;
     const NatTable* table_;
-    bool tunnels_;
+    bool in_ipv4_, in_ipv6_;  ///< what tunnels are made of
 };
 
 }  // namespace gatemark::refdut

@@ -109,6 +109,25 @@ std::optional<MapRuleSpec> read_domain(TableReader& reader, Mode mode) {
     return rule;
 }
 
+/// One rule of 6rd, as far as it is complete: its EA bits are all that is behind the IPv4 prefix.
+std::optional<MapRuleSpec> read_6rd(TableReader& reader) {
+    const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4");
+    for (const std::string_view key : {"ipv6", "ipv4"}) {
+        if (!reader.has(key)) {
+            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\"}");
+        }
+    }
+    reader.finish();
+    if (!ipv6 || !ipv4) {
+        return std::nullopt;
+    }
+    MapRuleSpec rule;
+    rule.ipv6 = *ipv6;
+    rule.ipv4 = *ipv4;
+    rule.ea_bits = 32 - std::min(ipv4->length, 32U);
+    return rule;
+}
+
 /// False if a rule is not among `domains` for what is wrong with it.
 bool read_domains(TableReader& translation, Mode mode, std::vector<MapRuleSpec>& domains, Errors& errors) {
     const toml::array* const list = translation.array("domains");
@@ -121,7 +140,7 @@ bool read_domains(TableReader& translation, Mode mode, std::vector<MapRuleSpec>&
             continue;
         }
         TableReader reader{*entry, where, errors};
-        if (auto rule = read_domain(reader, mode)) {
+        if (auto rule = mode == Mode::sixrd_br ? read_6rd(reader) : read_domain(reader, mode)) {
             rule->number = i;
             domains.push_back(*rule);
         }
@@ -193,13 +212,16 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     }
     if (!has_tunnels(mode)) {
         file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
-                   "leave it out, or set mode to map_e_br or lwaftr");
+                   "leave it out, or set mode to map_e_br, lwaftr or sixrd_br");
     }
     TableReader reader{*table, "tunnel", errors};
-    tunnel.relay = reader.address("relay", net::Family::ipv6);
+    tunnel.relay = reader.address("relay", tunnel_family(mode));
     set_if(tunnel.hop_limit, reader.integer("hop_limit", 1, 255));
     if (const auto traffic_class = reader.integer("traffic_class", 0, 255)) {
         tunnel.traffic_class = static_cast<std::uint8_t>(*traffic_class);
+    }
+    if (mode == Mode::sixrd_br) {
+        set_if(tunnel.dont_fragment, reader.boolean("dont_fragment"));
     }
     reader.finish();
 }

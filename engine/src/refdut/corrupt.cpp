@@ -146,15 +146,22 @@ bool wrap_in_ip(Packet& packet, const View& view, Editor& editor) noexcept {
     return true;
 }
 
+/// Adds to the length that the header says.
+void lengthen(Packet& packet, const View& view, std::uint16_t bytes) noexcept {
+    Editor editor{packet, view};
+    const std::size_t at = editor.ipv4() ? ipv4_at::total_length : ipv6_at::payload_length;
+    const auto longer = static_cast<std::uint16_t>(editor.ip_word(at) + bytes);
+    editor.ipv4() ? editor.set_ipv4_word(at, longer) : store_big_endian(editor.ip(at), longer);
+}
+
 /// Inserts an extension header of eight octets between the header of IPv6 and what follows. `rest`
 /// is what is in it behind the number of that.
 bool insert_header(Packet& packet, const View& view, std::uint8_t protocol, std::uint64_t rest) noexcept {
-    constexpr std::size_t header_bytes = 8;
-    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, header_bytes)) {
+    constexpr std::uint16_t header_bytes = 8;
+    if (view.family != net::Family::ipv6 || view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, header_bytes)) {
         return false;
     }
-    std::byte* const length = packet.at(view.ip + ipv6_at::payload_length);
-    store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + header_bytes));
+    lengthen(packet, view, header_bytes);
     *packet.at(view.ip + ipv6_at::next_header) = std::byte{protocol};
     store_big_endian(packet.at(view.upper), std::uint64_t{view.protocol} << 56 | rest);
     return true;
@@ -623,6 +630,28 @@ Fields corrupt_both_lengths(Editor& outer, Editor& inner) noexcept {
     return corrupt_ip(Field::length, inner);
 }
 
+/// An extension header in a packet in a tunnel is in the tunnel's length, too.
+Fields with_length_of_tunnel(Packet& packet, const View& outer, const Notes& notes, const Fields& inserted) noexcept {
+    if (notes.tunnel == Tunnel::entered && outer.family == net::Family::ipv4 && !inserted.none()) {
+        lengthen(packet, outer, 8);
+    }
+    return inserted;
+}
+
+/// Where the tunnel of another customer ends.
+std::optional<AddressBytes> end_of_another(const Notes& notes) noexcept {
+    if (notes.map.rule != nullptr) {
+        const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
+        return neighbour ? std::optional{notes.map.rule->address_of(*neighbour)} : std::nullopt;
+    }
+    AddressBytes end = notes.outer.destination;  // 6rd: an address that differs in the last bits
+    end[3] ^= std::byte{1};
+    if (end == notes.outer.source) {
+        end[3] ^= std::byte{3};
+    }
+    return end;
+}
+
 /// What is before the packet in a tunnel, or whether anything is.
 Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View& inner, const Notes& notes) noexcept {
     if (field == Field::tunnel_left) {
@@ -639,18 +668,17 @@ Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View
             return insert_header(packet, outer, protocol_destination_options, limit_of_4) ? Fields{field} : Fields{};
         }
         case Field::tunnel_length: {
-            std::byte* const length = packet.at(outer.ip + ipv6_at::payload_length);
-            store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + 8));
+            lengthen(packet, outer, 8);
             return {field};
         }
         case Field::tunnel_source: header.source = Editor{packet, outer}.nobody(header.source); break;
         case Field::tunnel_traffic_class: header.traffic_class = header.traffic_class == 0 ? std::uint8_t{4} : std::uint8_t{0}; break;
         default: {  // tunnel_other_subscriber
-            const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
-            if (!neighbour) {
+            const auto end = end_of_another(notes);
+            if (!end) {
                 return {};
             }
-            header.destination = notes.map.rule->address_of(*neighbour);
+            header.destination = *end;
             break;
         }
     }
@@ -667,8 +695,8 @@ Fields corrupt_datagram(Field field, Packet& packet, const View& outer, const Vi
         case Field::encapsulated: return corrupt_encapsulation(packet, outer, first, choice_of(packet, view, editor));
         case Field::headers: return corrupt_headers(packet, outer, first, choice_of(packet, view, editor));
         case Field::family: return notes.tunnel == Tunnel::entered ? Fields{} : corrupt_family(packet, view);
-        case Field::fragment: return corrupt_fragment(packet, view, editor);
-        case Field::extension_headers: return corrupt_extension_headers(packet, view, editor);
+        case Field::fragment: return with_length_of_tunnel(packet, outer, notes, corrupt_fragment(packet, view, editor));
+        case Field::extension_headers: return with_length_of_tunnel(packet, outer, notes, corrupt_extension_headers(packet, view, editor));
         case Field::vlan: return corrupt_vlan(packet);
         case Field::ipv4_header:
         case Field::ipv4_header_checksum:

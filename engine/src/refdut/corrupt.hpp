@@ -205,8 +205,8 @@ private:
 /// shares the address,
 /// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
-/// 32 bits; `family` in a tunnel; `tunnel_other_subscriber` where no other customer is; the port of
-/// a customer who has one port; and what the buffer has no room for
+/// 32 bits; `family` in a tunnel; `tunnel_option` in IPv4; `tunnel_other_subscriber` where no other
+/// customer is; the port of a customer who has one port; and what the buffer has no room for
 /// (`encapsulated`, `family`, `fragment`, `extension_headers`, `vlan`, `trailer`, `tunnel_left`,
 /// `tunnel_option`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;

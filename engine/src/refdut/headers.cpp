@@ -148,8 +148,8 @@ Drop read_headers(const Packet& packet, View& view) noexcept {
 Drop read_carried(const Packet& packet, const View& outer, View& inner) noexcept {
     Packet tunnel = packet;
     tunnel.bytes = outer.end();
-    inner = {.family = net::Family::ipv4, .ip = outer.upper};
-    const Drop drop = read_ipv4(tunnel, inner);
+    inner = {.family = outer.family == net::Family::ipv6 ? net::Family::ipv4 : net::Family::ipv6, .ip = outer.upper};
+    const Drop drop = outer.family == net::Family::ipv6 ? read_ipv4(tunnel, inner) : read_ipv6(tunnel, inner);
     return drop == Drop::none && inner.end() != outer.end() ? Drop::truncated : drop;
 }
 

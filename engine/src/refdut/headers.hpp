@@ -63,9 +63,11 @@ struct View {
         return ip + (family == net::Family::ipv4 ? ipv4_at::destination : ipv6_at::destination);
     }
     [[nodiscard]] std::size_t address_bytes() const noexcept { return net::address_bytes(family); }
-    /// Whether right behind its header it has a packet of the other family (RFC 2473 section 3).
+    /// Whether right behind its header it has a packet of the other family (RFC 2473 section 3, RFC
+    /// 4213 section 3.1).
     [[nodiscard]] bool carries_packet() const noexcept {
-        return family == net::Family::ipv6 && protocol == protocol_ipv4 && upper == ip + ipv6_bytes;
+        return family == net::Family::ipv6 ? protocol == protocol_ipv4 && upper == ip + ipv6_bytes
+                                           : protocol == protocol_ipv6 && upper == ip + ipv4_bytes && !fragment;
     }
 };
 

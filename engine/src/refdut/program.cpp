@@ -68,7 +68,7 @@ std::unique_ptr<Program> make_program(const Settings& settings, const std::array
         Program{.settings = settings,
                 .table = std::move(table),
                 .translator = Translator{settings.translation, used},
-                .test_frames = TestFrames{own_addresses(settings.translation), used, has_tunnels(settings.translation.mode)},
+                .test_frames = TestFrames{own_addresses(settings.translation), used, settings.translation.mode},
                 .ways = {way_of(settings, 0, ticks_per_second), way_of(settings, 1, ticks_per_second)},
                 .neighbours = {Neighbours{left}, Neighbours{right}},
                 .keeps_neighbours = {kept(0, left), kept(1, right)}});

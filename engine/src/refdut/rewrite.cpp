@@ -99,6 +99,29 @@ void write_outer_ipv6(std::byte* ip, std::size_t carried_bytes, const OuterHeade
     std::memcpy(ip + ipv6_at::destination, header.destination.data(), header.destination.size());
 }
 
+void write_ipv4(std::byte* ip, std::size_t bytes, std::uint8_t traffic_class, std::byte protocol, const Ipv4Fields& fields,
+                const AddressBytes& source, const AddressBytes& destination) noexcept {
+    ip[0] = std::byte{0x45};
+    ip[ipv4_at::traffic_class] = static_cast<std::byte>(traffic_class);
+    store_big_endian(ip + ipv4_at::total_length, static_cast<std::uint16_t>(bytes));
+    store_big_endian(ip + ipv4_at::identification, fields.identification);
+    store_big_endian(ip + ipv4_at::flags, fields.dont_fragment ? flag_dont_fragment : std::uint16_t{0});
+    ip[ipv4_at::time_to_live] = static_cast<std::byte>(fields.hop_limit);
+    ip[ipv4_at::protocol] = protocol;
+    store_big_endian(ip + ipv4_at::checksum, std::uint16_t{0});
+    std::memcpy(ip + ipv4_at::source, source.data(), 4);
+    std::memcpy(ip + ipv4_at::destination, destination.data(), 4);
+    OnesSum sum;
+    sum.add(ip, ipv4_bytes);
+    store_big_endian(ip + ipv4_at::checksum, checksum_of(sum));
+}
+
+void write_outer_ipv4(std::byte* ip, std::size_t carried_bytes, const OuterHeader& header) noexcept {
+    write_ipv4(ip, ipv4_bytes + carried_bytes, header.traffic_class, std::byte{protocol_ipv6},
+               {.hop_limit = header.hop_limit, .identification = header.identification, .dont_fragment = header.dont_fragment},
+               header.source, header.destination);
+}
+
 }  // namespace
 
 AddressBytes address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept {
@@ -194,51 +217,49 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
     close_gap(packet, view.ip, view.upper - view.ip - ipv4_bytes);
     std::byte* const ip = packet.at(view.ip);
     store_big_endian(ip - 2, type_ipv4);
-    ip[0] = std::byte{0x45};
-    ip[ipv4_at::traffic_class] = static_cast<std::byte>(traffic_class);
-    store_big_endian(ip + ipv4_at::total_length, static_cast<std::uint16_t>(ipv4_bytes + view.end() - view.upper));
-    store_big_endian(ip + ipv4_at::identification, fields.identification);
-    store_big_endian(ip + ipv4_at::flags, fields.dont_fragment ? flag_dont_fragment : std::uint16_t{0});
-    ip[ipv4_at::time_to_live] = static_cast<std::byte>(fields.hop_limit);
-    ip[ipv4_at::protocol] = protocol_of(view, net::Family::ipv4);
-    store_big_endian(ip + ipv4_at::checksum, std::uint16_t{0});
-    std::memcpy(ip + ipv4_at::source, to.source.data(), 4);
-    std::memcpy(ip + ipv4_at::destination, to.destination.data(), 4);
-    OnesSum sum;
-    sum.add(ip, ipv4_bytes);
-    store_big_endian(ip + ipv4_at::checksum, checksum_of(sum));
+    write_ipv4(ip, ipv4_bytes + view.end() - view.upper, traffic_class, protocol_of(view, net::Family::ipv4), fields, to.source,
+               to.destination);
     pad_to_minimum(packet);
 }
 
 bool encapsulate(Packet& packet, const View& inner, const OuterHeader& header) noexcept {
-    if (std::max(packet.headroom, packet.tailroom) < ipv6_bytes) {
+    const bool to_ipv6 = inner.family == net::Family::ipv4;
+    const std::size_t growth = to_ipv6 ? ipv6_bytes : ipv4_bytes;
+    if (std::max(packet.headroom, packet.tailroom) < growth) {
         return false;
     }
     cut_padding(packet, inner);
-    if (!open_gap(packet, inner.ip, ipv6_bytes)) {
+    if (!open_gap(packet, inner.ip, growth)) {
         return false;  // cannot happen: there is room
     }
-    store_big_endian(packet.at(inner.ip - 2), type_ipv6);
-    write_outer_ipv6(packet.at(inner.ip), inner.ip_bytes, header);
+    store_big_endian(packet.at(inner.ip - 2), to_ipv6 ? type_ipv6 : type_ipv4);
+    to_ipv6 ? write_outer_ipv6(packet.at(inner.ip), inner.ip_bytes, header) : write_outer_ipv4(packet.at(inner.ip), inner.ip_bytes, header);
     return true;
 }
 
 void write_outer_header(Packet& packet, const View& outer, const OuterHeader& header) noexcept {
-    write_outer_ipv6(packet.at(outer.ip), outer.ip_bytes - ipv6_bytes, header);
+    const std::size_t carried_bytes = outer.end() - outer.upper;
+    outer.family == net::Family::ipv6 ? write_outer_ipv6(packet.at(outer.ip), carried_bytes, header)
+                                      : write_outer_ipv4(packet.at(outer.ip), carried_bytes, header);
 }
 
 void decapsulate(Packet& packet, const View& outer, const View& inner) noexcept {
     cut_padding(packet, inner);
     close_gap(packet, outer.ip, inner.ip - outer.ip);
-    store_big_endian(packet.at(outer.ip - 2), type_ipv4);
+    store_big_endian(packet.at(outer.ip - 2), inner.family == net::Family::ipv4 ? type_ipv4 : type_ipv6);
     pad_to_minimum(packet);
 }
 
 OuterHeader outer_header_of(const Packet& packet, const View& outer) noexcept {
-    return {.source = address_at(packet, outer.source(), outer.family),
-            .destination = address_at(packet, outer.destination(), outer.family),
-            .hop_limit = hop_limit_of(packet, outer),
-            .traffic_class = traffic_class_of(packet, outer)};
+    OuterHeader header{.source = address_at(packet, outer.source(), outer.family),
+                       .destination = address_at(packet, outer.destination(), outer.family),
+                       .hop_limit = hop_limit_of(packet, outer),
+                       .traffic_class = traffic_class_of(packet, outer)};
+    if (outer.family == net::Family::ipv4) {
+        header.identification = load_big_endian<std::uint16_t>(packet.at(outer.ip + ipv4_at::identification));
+        header.dont_fragment = (load_big_endian<std::uint16_t>(packet.at(outer.ip + ipv4_at::flags)) & flag_dont_fragment) != 0;
+    }
+    return header;
 }
 
 }  // namespace gatemark::refdut

@@ -48,8 +48,11 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
 struct OuterHeader {
     AddressBytes source{}, destination{};
     std::uint8_t hop_limit = 0, traffic_class = 0;
+    std::uint16_t identification = 0;  ///< IPv4, like the next one
+    bool dont_fragment = false;
 };
-/// Puts the packet into one of the other family (RFC 2473 section 3.1), without Ethernet padding.
+/// Puts the packet into one of the other family (RFC 2473 section 3.1, RFC 4213 section 3.5),
+/// without Ethernet padding.
 /// Changes nothing and returns false if the buffer has no room.
 [[nodiscard]] bool encapsulate(Packet& packet, const View& inner, const OuterHeader& header) noexcept;
 /// Writes another header, of the same length, before the packet that `outer` carries.

@@ -20,14 +20,21 @@ namespace gatemark::refdut {
 /// ways. The NAT modes name the inside's family, then the outside's. `map_t_br` is the border relay
 /// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
 /// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
-/// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr };
-constexpr std::array<std::string_view, 10> mode_names{"router", "siit",     "nat44",    "nat64",    "nat66",
-                                                      "nat46",  "map_t_br", "map_t_ce", "map_e_br", "lwaftr"};
+/// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6, and
+/// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br };
+constexpr std::array<std::string_view, 11> mode_names{"router",   "siit",     "nat44",    "nat64",  "nat66",   "nat46",
+                                                      "map_t_br", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
 /// Whether what the inside sends and gets is in tunnels.
-[[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept { return mode == Mode::map_e_br || mode == Mode::lwaftr; }
+[[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept {
+    return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br;
+}
+/// Of the headers that are before the packets in tunnels.
+[[nodiscard]] constexpr net::Family tunnel_family(Mode mode) noexcept {
+    return mode == Mode::sixrd_br ? net::Family::ipv4 : net::Family::ipv6;
+}
 [[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || has_tunnels(mode); }
 [[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
     return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46;
@@ -44,6 +51,7 @@ struct TunnelConfig {
     std::optional<net::Address> relay;
     std::uint8_t hop_limit = 64;
     std::optional<std::uint8_t> traffic_class;  ///< none: that of the packet (RFC 2473 section 6.4)
+    bool dont_fragment = false;                 ///< sixrd_br: without it each header has the next identification
 };
 
 struct TranslationConfig {
@@ -116,9 +124,9 @@ struct Notes {
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
 /// 6146, 4787), a border relay or customer edge of MAP-T (RFC 7599), or a border relay of MAP-E
-/// (RFC 7597), or a lwAFTR (RFC 7596). Only UDP and echo messages, except for the router and for
-/// native IPv6 through a translator, where any protocol passes. No byte outside the packet is read
-/// or written, whatever its length fields say.
+/// (RFC 7597) or 6rd (RFC 5969) or a lwAFTR (RFC 7596). Only UDP and echo messages, except for the
+/// router, 6rd and native IPv6 through a translator, where any protocol passes. No byte outside the
+/// packet is read or written, whatever its length fields say.
 class Translator {
 public:
     /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the
@@ -171,13 +179,18 @@ private:
     /// All else through a gateway that has tunnels.
     [[nodiscard]] Drop pass_tunnels(Side from, Packet& packet, const View& view, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept;
-    [[nodiscard]] OuterHeader outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) const noexcept;
-    /// Whether a packet may come out of a tunnel with this source: that of its customer, who is
-    /// then in the notes.
+    [[nodiscard]] OuterHeader outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept;
+    /// Whether this gateway can carry the packet in a tunnel.
+    [[nodiscard]] bool can_carry(const View& inner) const noexcept;
+    /// Whether an address in the packets that tunnels carry is a customer's.
+    [[nodiscard]] bool is_customers(const AddressBytes& address) const noexcept;
+    /// Whether a packet may come out of the tunnel from `end`.
+    [[nodiscard]] Drop check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept;
+    /// The other end of the tunnel that leads to a packet's destination, which is a customer's.
+    [[nodiscard]] Drop find_end(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
+    /// The same of MAP-E and a lwAFTR, with the customer in the notes.
     [[nodiscard]] Drop check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends,
                                       Notes& notes) const noexcept;
-    /// The other end of the tunnel that leads to a packet's destination, whose customer is then in
-    /// the notes.
     [[nodiscard]] Drop find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
     [[nodiscard]] bool is_relay(const Packet& packet, const View& view) const noexcept;
     /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
@@ -196,7 +209,7 @@ private:
     std::optional<MapEdge> edge_;
     NatTable* table_;
     net::Family inside_family_, outside_family_;
-    std::uint16_t identification_ = 0;  ///< of the next IPv4 packet that is translated from IPv6
+    std::uint16_t identification_ = 0;  ///< of the next IPv4 header that is made
 };
 
 }  // namespace gatemark::refdut

@@ -228,9 +228,6 @@ Drop Translator::check_softwire(const AddressBytes& outer_source, const View& in
 }
 
 Drop Translator::find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept {
-    if (rules_.of_ipv4(ends.destination) == nullptr) {
-        return Drop::no_rule;
-    }
     notes.map = {};
     const Drop drop = find_customer(rules_, ends.destination, port_of_destination(inner, ends), notes.map);
     if (drop == Drop::none) {

@@ -1,25 +1,61 @@
 #include "refdut/translate.hpp"
 
-/// Gateways whose inside has IPv4 in IPv6 (RFC 2473) where their outside has IPv4.
+/// Gateways whose inside has packets of the other family in its own (RFC 2473, RFC 4213).
 namespace gatemark::refdut {
 
 namespace {
 
-/// By whom a packet is sent follows from its port only in UDP datagrams and echo messages.
-bool has_ports(const View& view) noexcept { return (view.udp || view.echo != EchoMessage::none) && !view.source_route; }
+/// With ports if it has any.
+Endpoints ends_of(const Packet& packet, const View& view) noexcept {
+    if (view.udp || view.echo != EchoMessage::none) {
+        return endpoints_of(packet, view);
+    }
+    return {.source = address_at(packet, view.source(), view.family), .destination = address_at(packet, view.destination(), view.family)};
+}
 
 }  // namespace
+
+bool Translator::can_carry(const View& inner) const noexcept {
+    // By whom a packet is sent follows from its port only in UDP datagrams and echo messages.
+    return config_.mode == Mode::sixrd_br || ((inner.udp || inner.echo != EchoMessage::none) && !inner.source_route);
+}
+
+bool Translator::is_customers(const AddressBytes& address) const noexcept {
+    return (config_.mode == Mode::sixrd_br ? rules_.of_ipv6(address) : rules_.of_ipv4(address)) != nullptr;
+}
+
+Drop Translator::check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept {
+    if (config_.mode != Mode::sixrd_br) {
+        return check_softwire(end, inner, ends, notes);
+    }
+    const MapRule* const rule = rules_.of_ipv6(ends.source);
+    if (rule == nullptr) {
+        return Drop::no_rule;
+    }
+    return rule->customer_of(ends.source).ipv4 == end ? Drop::none : Drop::not_map_address;  // RFC 5969 section 9.2
+}
+
+Drop Translator::find_end(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept {
+    if (config_.mode != Mode::sixrd_br) {
+        return find_softwire(inner, ends, end, notes);
+    }
+    end = rules_.of_ipv6(ends.destination)->customer_of(ends.destination).ipv4;
+    return stays_on_link(end.data(), net::Family::ipv4) || end == config_.tunnel.relay->bytes ? Drop::not_for_us : Drop::none;
+}
 
 bool Translator::is_relay(const Packet& packet, const View& view) const noexcept {
     const auto& relay = config_.tunnel.relay;
     return relay && relay->family == view.family && address_at(packet, view.destination(), view.family) == relay->bytes;
 }
 
-OuterHeader Translator::outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) const noexcept {
-    return {.source = config_.tunnel.relay->bytes,
+OuterHeader Translator::outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept {
+    const TunnelConfig& tunnel = config_.tunnel;
+    return {.source = tunnel.relay->bytes,
             .destination = destination,
-            .hop_limit = config_.tunnel.hop_limit,
-            .traffic_class = config_.tunnel.traffic_class.value_or(traffic_class_of(packet, inner))};
+            .hop_limit = tunnel.hop_limit,
+            .traffic_class = tunnel.traffic_class.value_or(traffic_class_of(packet, inner)),
+            .identification = tunnel.dont_fragment ? std::uint16_t{0} : identification_++,
+            .dont_fragment = tunnel.dont_fragment};
 }
 
 Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noexcept {
@@ -38,22 +74,22 @@ Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noe
     if (hop_limit_of(packet, inner) <= config_.hop_limit_decrement) {
         return Drop::hop_limit;
     }
-    if (!has_ports(inner)) {
+    if (!can_carry(inner)) {
         return Drop::unsupported;
     }
-    const Endpoints ends = endpoints_of(packet, inner);
+    const Endpoints ends = ends_of(packet, inner);
     notes.outer = outer_header_of(packet, outer);
-    if (const Drop drop = check_softwire(notes.outer.source, inner, ends, notes); drop != Drop::none) {
+    if (const Drop drop = check_end(notes.outer.source, inner, ends, notes); drop != Drop::none) {
         return drop;
     }
     notes.tunnel = Tunnel::left;
-    if (rules_.of_ipv4(ends.destination) == nullptr) {
+    if (!is_customers(ends.destination)) {
         lower_hop_limit(packet, inner, config_.hop_limit_decrement);
         decapsulate(packet, outer, inner);
         return Drop::none;
     }
     AddressBytes end;  // of another customer
-    if (const Drop drop = find_softwire(inner, ends, end, notes); drop != Drop::none) {
+    if (const Drop drop = find_end(inner, ends, end, notes); drop != Drop::none) {
         return drop;
     }
     lower_hop_limit(packet, inner, config_.hop_limit_decrement);
@@ -65,18 +101,29 @@ Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noe
 }
 
 Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, Notes& notes) noexcept {
-    if (view.family == config_.tunnel.relay->family) {  // background, but no tunnel to anybody else
-        return view.protocol == protocol_ipv4 ? Drop::no_mapping : route(packet, view);
+    const bool from_inside = from == config_.inside;
+    if (view.family == tunnel_family(config_.mode)) {  // background, but no tunnel to anybody else
+        const bool in_tunnel = view.protocol == (view.family == net::Family::ipv6 ? protocol_ipv4 : protocol_ipv6);
+        return in_tunnel ? Drop::no_mapping : route(packet, view);
     }
-    return from == config_.inside ? Drop::no_mapping : enter_tunnel(packet, view, notes);
+    const AddressBytes source = address_at(packet, view.source(), view.family),
+                       destination = address_at(packet, view.destination(), view.family);
+    const bool is_background = view.family == net::Family::ipv6 && !is_customers(destination) && !(from_inside && is_customers(source));
+    if (is_background) {
+        return route(packet, view);
+    }
+    if (from_inside) {
+        return Drop::no_mapping;
+    }
+    return is_customers(destination) ? enter_tunnel(packet, view, notes) : Drop::no_rule;
 }
 
 Drop Translator::enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept {
-    if (!has_ports(view)) {
+    if (!can_carry(view)) {
         return Drop::unsupported;
     }
     AddressBytes end;
-    if (const Drop drop = find_softwire(view, endpoints_of(packet, view), end, notes); drop != Drop::none) {
+    if (const Drop drop = find_end(view, ends_of(packet, view), end, notes); drop != Drop::none) {
         return drop;
     }
     notes.outer = outer_header(packet, view, end);

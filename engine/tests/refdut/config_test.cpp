@@ -272,6 +272,23 @@ TEST(RefdutConfig, TheSoftwiresOfALwaftr) {
               (std::vector<std::string>{"translation.domains[0].dmr", "translation.domains[0].ipv6"}));
 }
 
+TEST(RefdutConfig, TheRelayOfA6rdDomain) {
+    const std::string mode = "mode = \"sixrd_br\"\n" + sides;
+    const Settings settings = settings_of(mode + "[tunnel]\nrelay = \"198.18.0.1\"\ndont_fragment = true\n" +
+                                          "[translation]\ndomains = [{ipv6 = \"2001:db8::/32\", ipv4 = \"10.0.0.0/8\"}]\n");
+    EXPECT_TRUE(settings.translation.domains.at(0).ea_bits == 24 && settings.translation.tunnel.dont_fragment);
+    EXPECT_EQ(
+        places(mode + R"(
+[tunnel]
+relay = "2001:db8:ffff::1"
+dont_fragment = 1
+[translation]
+domains = [{ipv6 = "2001:db8::/32", ipv4 = "2001:db8::/32", ea_bits = 8, psid_offset = 0}, {ipv6 = "2001:db9::/40"}]
+)"),
+        (std::vector<std::string>{"translation.domains[0].ea_bits", "translation.domains[0].ipv4", "translation.domains[0].psid_offset",
+                                  "translation.domains[1].ipv4", "tunnel.dont_fragment", "tunnel.relay"}));
+}
+
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
     const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
     EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);

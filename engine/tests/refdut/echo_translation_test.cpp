@@ -83,7 +83,7 @@ public:
         }
         Buffer buffer{sent};
         Notes notes;
-        EXPECT_TRUE((TestFrames{{}, table_.get(), false}.has(buffer.packet)));
+        EXPECT_TRUE((TestFrames{{}, table_.get(), Mode::router}.has(buffer.packet)));
         drop = translator_->translate(from, buffer.packet, 0, notes);
         EXPECT_TRUE(buffer.is_sound());
         if (drop != Drop::none) {

@@ -366,6 +366,27 @@ TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
     EXPECT_TRUE(reverse.corrupted[number(Field::tunnel_other_subscriber)] == 15 && reverse.corrupted[number(Field::tunnel_option)] == 9);
 }
 
+TEST_F(RefdutGateway, WhatComesInIpv4ThroughARelayOf6rdIsATestFrame) {
+    settings.translation.mode = Mode::sixrd_br;
+    MapRuleSpec rule = rule_of("2001:db8::/32", "0.0.0.0/0", 32, 0);
+    rule.dmr.reset();
+    settings.translation.domains = {rule};
+    settings.translation.tunnel.relay = settings.sides[0].ipv4;
+    settings.directions[0].impairments.corrupt = {
+        {.selector = {.kind = SelectorSpec::Kind::every, .count = 2}, .field = Field::tunnel_left}};
+    start();
+    SlowPacket up = udp_packet("2001:db8:c612:2::1", "2001:2:0:8000::2", 1, 2);
+    up.link_destination = left_mac;
+    const SlowTunnel tunnel{.source = address_of("198.18.0.2"), .destination = address_of("198.18.0.1"), .next_header = 41};
+    left.arrive(tunnel.around(write_packet(up)));
+    left.arrive(tunnel.around(write_packet(up)));
+    poll_at(2 * second);
+    ASSERT_EQ(right.sent.size(), 2U);
+    EXPECT_TRUE(right.sent[0][12] == std::byte{0x86} && right.sent[1][12] == std::byte{0x08});
+    const DirectionCounts forward = counts().counts.directions[0];
+    EXPECT_TRUE(forward.balanced() && forward.test_frames == 2 && forward.corrupted[static_cast<std::size_t>(Field::tunnel_left)] == 1);
+}
+
 TEST_F(RefdutGateway, ARelayTellsACustomerThatThePortIsNotItsOwn) {
     settings.translation.mode = Mode::map_t_br;
     settings.translation.domains = {map_vectors[0].rule()};

@@ -35,10 +35,13 @@ protected:
             if (config.mode == Mode::lwaftr) {
                 config.domains[0].ipv6 = prefix_of("2001:2:0:8023::/64");
                 config.domains[0].in_identifier = true;
+            } else if (config.mode == Mode::sixrd_br) {
+                config.domains[0] = rule_of("2001:2::/48", "198.19.0.0/16", 16, 0);
+                config.domains[0].dmr.reset();
             }
         }
         if (has_tunnels(config.mode)) {
-            config.tunnel.relay = test::address_of(relay);
+            config.tunnel.relay = test::address_of(tunnel_family(config.mode) == net::Family::ipv6 ? relay : "198.19.0.1");
         }
         if (config.mode == Mode::map_t_ce) {
             config.end_user_prefix = prefix_of("2001:2:0:8023::/64");
@@ -76,6 +79,13 @@ protected:
             }
         }
         Bytes bytes = test::write_packet(packet);
+        if (!ipv4 && GetParam() == Mode::sixrd_br && random(2) == 0) {
+            SlowTunnel tunnel{.source = test::address_of(random(4) == 0 ? "198.19.0.3" : "198.19.0.2"),
+                              .destination = test::address_of(random(8) == 0 ? "198.18.0.2" : "198.19.0.1"),
+                              .next_header = 41};
+            tunnel.longer_by = random(8) == 0 ? static_cast<int>(random(9)) - 4 : 0;
+            return tunnel.around(bytes);
+        }
         if (ipv4 && has_tunnels(GetParam()) && random(2) == 0) {
             SlowTunnel tunnel{.source = test::address_of(random(4) == 0 ? "2001:2::2" : customer),
                               .destination = test::address_of(random(8) == 0 ? "2001:2::2" : relay)};
@@ -177,7 +187,7 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr));
+                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br));
 
 }  // namespace
 }  // namespace gatemark::refdut

@@ -1,5 +1,4 @@
 #include "golden/tunnel_vectors.hpp"
-#include "refdut/corrupt.hpp"
 #include "refdut/icmp_error.hpp"
 #include "refdut/map_vectors.hpp"
 #include "refdut/packet_gateway.hpp"
@@ -311,23 +310,6 @@ TEST(RefdutLwaftr, KeepsNothingOfAMillionSoftwires) {
         ASSERT_EQ(rule.customer_at(ipv4, port), owner) << number;
         ASSERT_TRUE(rule.has_port(owner, port));
     }
-}
-
-struct Damaged {
-    Fields fields;
-    Bytes frame;
-};
-
-/// What leaves, damaged.
-Damaged damaged(PacketGateway& gateway, Side from, const Bytes& frame, Field field, std::size_t room = 64) {
-    Buffer buffer{frame, 64, room};
-    Notes notes;
-    EXPECT_EQ(gateway.translator->translate(from, buffer.packet, 0, notes), Drop::none);
-    const Bytes before{buffer.frame().begin(), buffer.frame().end()};
-    const Fields fields = corrupt(field, buffer.packet, notes, nullptr);
-    EXPECT_TRUE(buffer.is_sound());
-    EXPECT_EQ(fields.none(), std::ranges::equal(before, buffer.frame()));
-    return {fields, {buffer.frame().begin(), buffer.frame().end()}};
 }
 
 TEST(RefdutMapE, DamagesWhatIsBeforeThePacket) {

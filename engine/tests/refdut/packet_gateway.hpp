@@ -1,5 +1,6 @@
 #pragma once
 
+#include "refdut/corrupt.hpp"
 #include "refdut/packets.hpp"
 #include "refdut/translate.hpp"
 
@@ -40,5 +41,22 @@ public:
     std::unique_ptr<NatTable> table;
     std::unique_ptr<Translator> translator;
 };
+
+struct Damaged {
+    Fields fields;
+    test::Bytes frame;
+};
+
+/// What leaves, damaged.
+inline Damaged damaged(PacketGateway& gateway, Side from, const test::Bytes& frame, Field field) {
+    Buffer buffer{frame};
+    Notes notes;
+    EXPECT_EQ(gateway.translator->translate(from, buffer.packet, 0, notes), Drop::none);
+    const test::Bytes before{buffer.frame().begin(), buffer.frame().end()};
+    const Fields fields = corrupt(field, buffer.packet, notes, gateway.table.get());
+    EXPECT_TRUE(buffer.is_sound());
+    EXPECT_EQ(fields.none(), std::ranges::equal(before, buffer.frame()));
+    return {fields, {buffer.frame().begin(), buffer.frame().end()}};
+}
 
 }  // namespace gatemark::refdut

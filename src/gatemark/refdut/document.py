@@ -35,12 +35,13 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapRule:
-    """One rule of a MAP domain (RFC 7597 section 5)."""
+    """One rule of a MAP domain (RFC 7597 section 5) or of a 6rd domain (RFC 5969 section 4)."""
 
     ipv6: str
     ipv4: str
     """Prefixes of the rule."""
-    ea_bits: int
+    ea_bits: int | None = None
+    """None: 6rd, which has all bits behind the IPv4 prefix."""
     dmr: str | None = None
     """MAP-T: prefix for all that is outside the domain (RFC 7599 section 5.1)."""
     psid_offset: int | None = None
@@ -85,6 +86,8 @@ class Tunnel:
     hop_limit: int | None = None
     traffic_class: int | None = None
     """None: that of the packet in the tunnel."""
+    dont_fragment: bool | None = None
+    """6rd."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +254,9 @@ def _side(port: Port) -> dict[str, Any]:
 
 
 def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
-    return _without_none({name: getattr(tunnel, name) for name in ("relay", "hop_limit", "traffic_class")})
+    return _without_none(
+        {name: getattr(tunnel, name) for name in ("relay", "hop_limit", "traffic_class", "dont_fragment")}
+    )
 
 
 def _table(table: Table) -> dict[str, Any]:
