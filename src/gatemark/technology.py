@@ -16,7 +16,18 @@ TechnologyName = Literal[
     "router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"
 ]
 ReferenceMode = Literal[
-    "router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br"
+    "router",
+    "siit",
+    "map_t_br",
+    "nat44",
+    "nat64",
+    "nat66",
+    "nat46",
+    "map_t_ce",
+    "map_e_br",
+    "lwaftr",
+    "sixrd_br",
+    "aftr",
 ]
 """What the reference gateway calls this: key `mode` of its file."""
 

@@ -14,7 +14,7 @@ def test_every_name_has_one_row_under_its_name() -> None:
     assert [row.name for row in TECHNOLOGIES.values()] == list(TECHNOLOGIES)
 
 
-TUNNELS = {"map_e_br", "lwaftr", "sixrd_br"}
+TUNNELS = {"map_e_br", "lwaftr", "sixrd_br", "aftr"}
 """Modes of the reference gateway that need no technology: what comes in tunnels cannot be measured."""
 
 

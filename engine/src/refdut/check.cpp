@@ -61,7 +61,8 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
     const auto& prefixes = config.pool.prefixes;
     if (!has_pool(config.mode)) {
         if (!prefixes.empty()) {
-            errors.push_back({"this mode has no pool", "translation.pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46"});
+            errors.push_back(
+                {"this mode has no pool", "translation.pool", "leave it out, or set mode to nat44, nat64, nat66, nat46 or aftr"});
         }
         return;
     }
@@ -142,7 +143,7 @@ void check_tunnel(const TranslationConfig& config, Errors& errors) {
     const auto& relay = config.tunnel.relay;
     if (!has_tunnels(config.mode)) {
         if (relay) {
-            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr or sixrd_br"});
+            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr, sixrd_br or aftr"});
         }
         return;
     }

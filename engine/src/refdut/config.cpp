@@ -184,11 +184,11 @@ bool read_translation(TableReader& file, TranslationConfig& translation, Errors&
     }
     read_ports(reader, translation.pool);
     if (!has_pool(translation.mode) && reader.has("pool_ports")) {
-        reader.wrong("pool_ports", "this mode has no pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46");
+        reader.wrong("pool_ports", "this mode has no pool", "leave it out, or set mode to nat44, nat64, nat66, nat46 or aftr");
     }
     set_if(translation.pool.mapping, reader.choice("mapping", mapping_kinds));
     if (!is_stateful(translation.mode) && reader.has("mapping")) {
-        reader.wrong("mapping", "this mode maps no endpoints", "leave it out, or set mode to nat44, nat64, nat66, nat46 or map_t_ce");
+        reader.wrong("mapping", "this mode maps no endpoints", "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr or map_t_ce");
     }
     set_if(translation.hop_limit_decrement, reader.integer("hop_limit_decrement", 1, 254));
     if (const auto rule = reader.choice("dont_fragment_rule", dont_fragment_rules)) {
@@ -212,7 +212,7 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     }
     if (!has_tunnels(mode)) {
         file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
-                   "leave it out, or set mode to map_e_br, lwaftr or sixrd_br");
+                   "leave it out, or set mode to map_e_br, lwaftr, sixrd_br or aftr");
     }
     TableReader reader{*table, "tunnel", errors};
     tunnel.relay = reader.address("relay", tunnel_family(mode));
@@ -233,7 +233,7 @@ void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors)
     }
     if (!is_stateful(mode)) {
         file.wrong("table", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no table of connections",
-                   "leave it out, or set mode to nat44, nat64, nat66, nat46 or map_t_ce");
+                   "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr or map_t_ce");
     }
     TableReader reader{*table, "table", errors};
     set_if(limits.capacity, reader.integer("size", 1, NatTable::capacity_max));

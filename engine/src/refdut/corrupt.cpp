@@ -541,7 +541,11 @@ Fields corrupt_owner(Packet& packet, const View& view, const Notes& notes, const
         return {};
     }
     Endpoints to = endpoints_of(packet, view);
-    const NatEndpoint owner = table.inside_of(other);
+    NatEndpoint owner = table.inside_of(other);
+    std::fill(owner.address.begin() + static_cast<std::ptrdiff_t>(view.address_bytes()), owner.address.end(), std::byte{0});  // its B4
+    if (to.destination == owner.address && to.destination_port == owner.port) {
+        return {};  // behind another B4
+    }
     Fields fields{Field::wrong_owner};
     if (to.destination != owner.address) {
         fields.add(Field::destination_address);
@@ -639,7 +643,10 @@ Fields with_length_of_tunnel(Packet& packet, const View& outer, const Notes& not
 }
 
 /// Where the tunnel of another customer ends.
-std::optional<AddressBytes> end_of_another(const Notes& notes) noexcept {
+std::optional<AddressBytes> end_of_another(const Notes& notes, const NatTable* table) noexcept {
+    if (notes.treatment == Treatment::inward) {
+        return table->another_b4(notes.connection);
+    }
     if (notes.map.rule != nullptr) {
         const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
         return neighbour ? std::optional{notes.map.rule->address_of(*neighbour)} : std::nullopt;
@@ -653,7 +660,8 @@ std::optional<AddressBytes> end_of_another(const Notes& notes) noexcept {
 }
 
 /// What is before the packet in a tunnel, or whether anything is.
-Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View& inner, const Notes& notes) noexcept {
+Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View& inner, const Notes& notes,
+                      const NatTable* table) noexcept {
     if (field == Field::tunnel_left) {
         return notes.tunnel == Tunnel::left && encapsulate(packet, inner, notes.outer) ? Fields{field} : Fields{};
     }
@@ -674,7 +682,7 @@ Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View
         case Field::tunnel_source: header.source = Editor{packet, outer}.nobody(header.source); break;
         case Field::tunnel_traffic_class: header.traffic_class = header.traffic_class == 0 ? std::uint8_t{4} : std::uint8_t{0}; break;
         default: {  // tunnel_other_subscriber
-            const auto end = end_of_another(notes);
+            const auto end = end_of_another(notes, table);
             if (!end) {
                 return {};
             }
@@ -762,7 +770,7 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         return {};
     }
     if (field >= Field::tunnel_missing) {
-        return corrupt_tunnel(field, packet, outer, view, notes);
+        return corrupt_tunnel(field, packet, outer, view, notes, table);
     }
     if (view.echo != EchoMessage::none) {
         return corrupt_echo(field, packet, view, notes);

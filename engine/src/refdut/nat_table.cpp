@@ -1,5 +1,6 @@
 #include "refdut/nat_table.hpp"
 
+#include "base/bytes.hpp"
 #include "refdut/nat_hash.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace {
 constexpr unsigned tick_shift = 16;  // ns
 constexpr std::uint64_t token_price = 1'000'000'000;
 constexpr std::size_t examined_when_full = 256, owners_examined = 4096;
+constexpr std::size_t b4_at = 12;  ///< in the 16 bytes of an inside IPv4 address
 
 }  // namespace
 
@@ -25,6 +27,9 @@ NatTable::Storage::Storage(std::uint64_t capacity_)
 
 NatTable::NatTable(const NatPool& pool, const NatLimits& limits)
     : pool_{pool}, is_dependent_{pool.mapping == MappingKind::endpoint_dependent}, limits_{limits}, storage_{limits.capacity} {
+    if (pool.behind_b4s) {
+        b4s_ = B4Set{B4Set::size_max};
+    }
     tokens_ = limits.establishment_burst * token_price;
     rebuild_wheel(0);
 }
@@ -109,6 +114,25 @@ void NatTable::fetch(const Clue& clue) const noexcept {
     if (number != HashIndex::none) {
         __builtin_prefetch(&storage_.records[number], 1);
     }
+}
+
+std::optional<NatEndpoint> NatTable::behind_b4(NatEndpoint inside, const std::array<std::byte, 16>& b4) noexcept {
+    const std::uint32_t number = b4s_.number_of(b4);
+    if (number == B4Set::none) {
+        return std::nullopt;
+    }
+    store_big_endian(inside.address.data() + b4_at, number);
+    return inside;
+}
+
+std::uint32_t NatTable::b4_number_of(Connection connection) const noexcept {
+    return load_big_endian<std::uint32_t>(storage_.records[connection].inside.data() + b4_at);
+}
+
+const std::array<std::byte, 16>& NatTable::b4_of(Connection connection) const noexcept { return b4s_.address_of(b4_number_of(connection)); }
+
+std::optional<std::array<std::byte, 16>> NatTable::another_b4(Connection connection) const noexcept {
+    return b4s_.size() < 2 ? std::nullopt : std::optional{b4s_.address_of((b4_number_of(connection) + 1) % b4s_.size())};
 }
 
 NatEndpoint NatTable::inside_of(Connection connection) const noexcept {
@@ -406,6 +430,7 @@ void NatTable::clear() noexcept {
     storage_.by_outside.clear();
     storage_.mapping_by_inside.clear();
     pool_.release_all();
+    b4s_.clear();
     wheel_.fill(nil);
     free_record_ = free_mapping_ = oldest_ = newest_ = nil;
     fresh_record_ = fresh_mapping_ = 0;

@@ -2,6 +2,7 @@
 
 #include "base/paged_memory.hpp"
 #include "net/address.hpp"
+#include "refdut/b4_set.hpp"
 #include "refdut/hash_index.hpp"
 #include "refdut/port_pool.hpp"
 
@@ -88,6 +89,12 @@ public:
     /// then for all frames again.
     void fetch(const Clue& clue) const noexcept;
 
+    /// An IPv4 endpoint as that of one B4 (RFC 6333 section 6.6); none if there are too many B4s.
+    [[nodiscard]] std::optional<NatEndpoint> behind_b4(NatEndpoint inside, const std::array<std::byte, 16>& b4) noexcept;
+    /// The B4 that a connection is behind, and another one; none if there is no other.
+    [[nodiscard]] const std::array<std::byte, 16>& b4_of(Connection connection) const noexcept;
+    [[nodiscard]] std::optional<std::array<std::byte, 16>> another_b4(Connection connection) const noexcept;
+
     // For a connection that was just found.
     [[nodiscard]] NatEndpoint inside_of(Connection connection) const noexcept;
     [[nodiscard]] NatEndpoint pool_of(Connection connection) const noexcept;
@@ -167,6 +174,7 @@ private:
         return timeout_ticks_ != 0 && static_cast<std::uint32_t>(static_cast<std::uint32_t>(now) - record.used_at) > timeout_ticks_;
     }
 
+    [[nodiscard]] std::uint32_t b4_number_of(Connection connection) const noexcept;
     [[nodiscard]] Lookup establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash, std::uint64_t now_ns) noexcept;
     [[nodiscard]] std::uint32_t take_record() noexcept;
     void remove(Connection connection) noexcept;
@@ -191,6 +199,7 @@ private:
     NatCounters counters_;
     std::uint64_t size_ = 0;
     Storage storage_;
+    B4Set b4s_;
     std::uint32_t free_record_ = nil, fresh_record_ = 0, free_mapping_ = nil, fresh_mapping_ = 0;
     std::uint32_t oldest_ = nil, newest_ = nil;
     std::optional<std::uint64_t> start_ns_;

@@ -22,6 +22,7 @@ struct NatPool {
     std::uint16_t port_min = 1024, port_max = 65535;
     std::optional<PortSet> port_set{};  ///< only these of them (MAP)
     MappingKind mapping = MappingKind::endpoint_independent;
+    bool behind_b4s = false;  ///< an inside endpoint is that of one B4 (AFTR)
 };
 
 /// Which ports of which pool address are taken. Addresses are numbered.

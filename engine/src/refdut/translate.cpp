@@ -73,7 +73,9 @@ Translator::Translator(TranslationConfig config, NatTable* table)
 NatPool public_endpoints(const TranslationConfig& config) {
     const auto edge = edge_in(config);
     if (!edge) {
-        return config.pool;
+        NatPool pool = config.pool;
+        pool.behind_b4s = config.mode == Mode::aftr;
+        return pool;
     }
     constexpr std::uint32_t all_ports = 65536;
     const PortSet ports = edge->rule.ports_of(edge->customer);
@@ -113,13 +115,13 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
         return Drop::not_for_us;
     }
     if (is_relay(packet, view)) {
-        return from_inside ? end_tunnel(packet, view, notes) : Drop::not_for_us;
+        return from_inside ? end_tunnel(packet, view, now_ns, notes) : Drop::not_for_us;
     }
     if (hop_limit_of(packet, view) <= config_.hop_limit_decrement) {
         return Drop::hop_limit;
     }
     if (has_tunnels(config_.mode)) {
-        return pass_tunnels(from, packet, view, notes);
+        return pass_tunnels(from, packet, view, now_ns, notes);
     }
     if (config_.mode == Mode::siit) {
         return translate_stateless(packet, view, notes);

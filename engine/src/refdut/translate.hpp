@@ -21,23 +21,24 @@ namespace gatemark::refdut {
 /// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
 /// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
 /// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6, and
-/// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br };
-constexpr std::array<std::string_view, 11> mode_names{"router",   "siit",     "nat44",    "nat64",  "nat66",   "nat46",
-                                                      "map_t_br", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br"};
+/// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4. `aftr` (DS-Lite) is a NAT44 whose inside
+/// endpoints are those of one B4 each, and in its tunnel.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br, aftr };
+constexpr std::array<std::string_view, 12> mode_names{"router",   "siit",     "nat44",    "nat64",  "nat66",    "nat46",
+                                                      "map_t_br", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br", "aftr"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
 /// Whether what the inside sends and gets is in tunnels.
 [[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept {
-    return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br;
+    return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br || mode == Mode::aftr;
 }
 /// Of the headers that are before the packets in tunnels.
 [[nodiscard]] constexpr net::Family tunnel_family(Mode mode) noexcept {
     return mode == Mode::sixrd_br ? net::Family::ipv4 : net::Family::ipv6;
 }
-[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || has_tunnels(mode); }
+[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || (has_tunnels(mode) && mode != Mode::aftr); }
 [[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
-    return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46;
+    return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46 || mode == Mode::aftr;
 }
 [[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return has_pool(mode) || mode == Mode::map_t_ce; }
 [[nodiscard]] constexpr bool has_inside(Mode mode) noexcept { return mode != Mode::router && mode != Mode::siit; }
@@ -123,8 +124,8 @@ struct Notes {
 };
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
-/// 6146, 4787), a border relay or customer edge of MAP-T (RFC 7599), or a border relay of MAP-E
-/// (RFC 7597) or 6rd (RFC 5969) or a lwAFTR (RFC 7596). Only UDP and echo messages, except for the
+/// 6146, 4787), MAP-T border relay or customer edge (RFC 7599), border relay of MAP-E (RFC 7597) or
+/// 6rd (RFC 5969), lwAFTR (RFC 7596) or AFTR (RFC 6333). Only UDP and echo messages, except for the
 /// router, 6rd and native IPv6 through a translator, where any protocol passes. No byte outside the
 /// packet is read or written, whatever its length fields say.
 class Translator {
@@ -175,9 +176,12 @@ private:
     /// The IPv4 address that the source of a packet to the customer stands for.
     [[nodiscard]] Drop source_at_edge(const View& view, const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
     /// What comes from inside to the gateway's end of its tunnels.
-    [[nodiscard]] Drop end_tunnel(Packet& packet, const View& outer, Notes& notes) noexcept;
+    [[nodiscard]] Drop end_tunnel(Packet& packet, const View& outer, std::uint64_t now_ns, Notes& notes) noexcept;
     /// All else through a gateway that has tunnels.
-    [[nodiscard]] Drop pass_tunnels(Side from, Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] Drop pass_tunnels(Side from, Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    /// Of an AFTR: what has come from a B4, and what is for one.
+    [[nodiscard]] Drop leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept;
     [[nodiscard]] OuterHeader outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept;
     /// Whether this gateway can carry the packet in a tunnel.

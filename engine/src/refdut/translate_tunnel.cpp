@@ -13,6 +13,12 @@ Endpoints ends_of(const Packet& packet, const View& view) noexcept {
     return {.source = address_at(packet, view.source(), view.family), .destination = address_at(packet, view.destination(), view.family)};
 }
 
+/// What B4s have inside (RFC 1918; RFC 6333 section 5.7).
+bool is_private(const AddressBytes& ipv4) noexcept {
+    const auto word = load_big_endian<std::uint32_t>(ipv4.data());
+    return word >> 24 == 10 || word >> 20 == 0xac1 || word >> 16 == 0xc0a8 || word >> 3 == 0xc000'0000 >> 3;
+}
+
 }  // namespace
 
 bool Translator::can_carry(const View& inner) const noexcept {
@@ -58,7 +64,7 @@ OuterHeader Translator::outer_header(const Packet& packet, const View& inner, co
             .dont_fragment = tunnel.dont_fragment};
 }
 
-Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noexcept {
+Drop Translator::end_tunnel(Packet& packet, const View& outer, std::uint64_t now_ns, Notes& notes) noexcept {
     if (!outer.carries_packet()) {  // fragments, extension headers, or nothing for a customer
         return Drop::unsupported;
     }
@@ -77,8 +83,11 @@ Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noe
     if (!can_carry(inner)) {
         return Drop::unsupported;
     }
-    const Endpoints ends = ends_of(packet, inner);
     notes.outer = outer_header_of(packet, outer);
+    if (config_.mode == Mode::aftr) {
+        return leave_b4(packet, outer, inner, now_ns, notes);
+    }
+    const Endpoints ends = ends_of(packet, inner);
     if (const Drop drop = check_end(notes.outer.source, inner, ends, notes); drop != Drop::none) {
         return drop;
     }
@@ -100,11 +109,15 @@ Drop Translator::end_tunnel(Packet& packet, const View& outer, Notes& notes) noe
     return Drop::none;
 }
 
-Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, Notes& notes) noexcept {
+Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
     const bool from_inside = from == config_.inside;
     if (view.family == tunnel_family(config_.mode)) {  // background, but no tunnel to anybody else
         const bool in_tunnel = view.protocol == (view.family == net::Family::ipv6 ? protocol_ipv4 : protocol_ipv6);
         return in_tunnel ? Drop::no_mapping : route(packet, view);
+    }
+    if (config_.mode == Mode::aftr) {
+        const bool to_pool = !from_inside && table_->in_pool(address_at(packet, view.destination(), view.family));
+        return to_pool ? enter_b4(packet, view, now_ns, notes) : Drop::no_mapping;
     }
     const AddressBytes source = address_at(packet, view.source(), view.family),
                        destination = address_at(packet, view.destination(), view.family);
@@ -116,6 +129,58 @@ Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, Notes
         return Drop::no_mapping;
     }
     return is_customers(destination) ? enter_tunnel(packet, view, notes) : Drop::no_rule;
+}
+
+Drop Translator::leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept {
+    Endpoints to = endpoints_of(packet, inner);
+    if (inner.echo == EchoMessage::reply) {
+        return Drop::unsupported;
+    }
+    if (!is_private(to.source)) {
+        return Drop::no_mapping;
+    }
+    const auto inside = table_->behind_b4({.address = to.source, .port = to.source_port}, notes.outer.source);
+    if (!inside) {
+        return Drop::table_full;
+    }
+    if (const Drop drop = connect(*inside, {.address = to.destination, .port = to.destination_port}, now_ns, notes); drop != Drop::none) {
+        return drop;
+    }
+    if (notes.treatment != Treatment::untranslated) {
+        const NatEndpoint pool = table_->pool_of(notes.connection);
+        to.source = pool.address;
+        to.source_port = pool.port;
+        write_endpoints(packet, inner, to);
+    }
+    notes.tunnel = Tunnel::left;
+    lower_hop_limit(packet, inner, config_.hop_limit_decrement);
+    decapsulate(packet, outer, inner);
+    return Drop::none;
+}
+
+Drop Translator::enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
+    if (!can_carry(view) || view.echo == EchoMessage::request) {
+        return Drop::unsupported;
+    }
+    Endpoints to = endpoints_of(packet, view);
+    const NatTable::Connection connection = table_->from_outside({.address = to.source, .port = to.source_port},
+                                                                 {.address = to.destination, .port = to.destination_port}, now_ns);
+    if (connection == NatTable::none) {
+        return Drop::no_state;
+    }
+    notes.treatment = Treatment::inward;
+    notes.connection = connection;
+    const NatEndpoint inside = table_->inside_of(connection);
+    to.destination = inside.address;
+    to.destination_port = inside.port;
+    write_endpoints(packet, view, to);
+    lower_hop_limit(packet, view, config_.hop_limit_decrement);
+    notes.outer = outer_header(packet, view, table_->b4_of(connection));
+    if (!encapsulate(packet, view, notes.outer)) {
+        return Drop::unsupported;
+    }
+    notes.tunnel = Tunnel::entered;
+    return Drop::none;
 }
 
 Drop Translator::enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept {

@@ -289,6 +289,18 @@ domains = [{ipv6 = "2001:db8::/32", ipv4 = "2001:db8::/32", ea_bits = 8, psid_of
                                   "translation.domains[1].ipv4", "tunnel.dont_fragment", "tunnel.relay"}));
 }
 
+TEST(RefdutConfig, AnAftr) {
+    const std::string mode = "mode = \"aftr\"\n" + sides;
+    const Settings settings = settings_of(mode +
+                                          "[tunnel]\nrelay = \"2001:db8:0:2::1\"\n[translation]\npool = [\"192.0.2.1/32\"]\n"
+                                          "mapping = \"endpoint_dependent\"\n[table]\nsize = 5\n");
+    EXPECT_TRUE(settings.table.capacity == 5 && settings.translation.pool.mapping == MappingKind::endpoint_dependent);
+    EXPECT_EQ(places(mode), (std::vector<std::string>{"translation.pool", "tunnel.relay"}));
+    EXPECT_EQ(places(mode + "[tunnel]\nrelay = \"ff02::1\"\n[translation]\npool = [\"2001:db8::1/128\"]\nprefix = \"64:ff9b::/96\"\n" +
+                     "domains = [{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_bits = 16}]\n"),
+              (std::vector<std::string>{"translation.domains", "translation.pool[0]", "translation.prefix", "tunnel.relay"}));
+}
+
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
     const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
     EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);

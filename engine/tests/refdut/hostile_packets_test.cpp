@@ -187,7 +187,7 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br));
+                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br, Mode::aftr));
 
 }  // namespace
 }  // namespace gatemark::refdut
