@@ -103,12 +103,13 @@ GROUPS = (
             "receive_in_memory/ipv4_1518", "receive_in_memory/ipv6_1518", "receive_in_memory/ipv4_tags_and_variation",
             "receive_in_cache/ipv4", "receive_in_cache/ipv6", "receive_connections/phase_1/40000000",
             "receive_connections/phase_1/200000000", "receive_connections/phase_2/40000000",
-            "receive_connections/phase_2/200000000", "receive_map_t/6to4", "receive_map_t/4to6",
+            "receive_connections/phase_2/200000000", "receive_edges/map_t_6to4", "receive_edges/map_t_4to6",
+            "receive_edges/map_e_up", "receive_edges/map_e_down",
         ),
         bars={
             "receive_in_memory/ipv4": Bar(ratio=1.1), "receive_in_memory/ipv6": Bar(ratio=1.1),
             "receive_connections/phase_1/200000000": Bar(ratio=1.7),
-            "receive_map_t/6to4": Bar(ratio=2.6), "receive_map_t/4to6": Bar(ratio=2.6),
+            "receive_edges/map_t_6to4": Bar(ratio=2.6), "receive_edges/map_t_4to6": Bar(ratio=2.6),
         },
     ),
     Group(
@@ -119,11 +120,12 @@ GROUPS = (
             "send_on_null/ipv4_fixed", "send_on_null/ipv4_ports", "send_on_null/ipv4_hosts", "send_on_null/ipv4_both",
             "send_on_null/ipv6_fixed", "send_on_null/ipv6_ports", "send_on_null/ipv6_hosts", "send_on_null/ipv6_both",
             "send_on_null/ipv4_both_1518", "send_one_by_one_on_null/ipv4", "send_one_by_one_on_null/ipv6",
-            "send_map_t_on_null/6to4", "send_map_t_on_null/4to6",
+            "send_edges_on_null/map_t_6to4", "send_edges_on_null/map_t_4to6", "send_edges_on_null/map_e_up",
+            "send_edges_on_null/map_e_down",
         ),
         bars={
             "send_on_null/ipv4_both": Bar(ratio=1.2), "send_on_null/ipv6_both": Bar(ratio=1.2),
-            "send_map_t_on_null/6to4": Bar(ratio=2.0), "send_map_t_on_null/4to6": Bar(ratio=2.0),
+            "send_edges_on_null/map_t_6to4": Bar(ratio=2.0), "send_edges_on_null/map_t_4to6": Bar(ratio=2.0),
         },
     ),
     Group(

@@ -156,10 +156,12 @@ void count_all() {
     count_receivers(ipv4, ipv6);
     const auto parts = std::make_unique<ReceiverParts>(special, 2 * frames_counted);
     count_receiver("receive_special", special, *parts);
-    for (const auto& [send, receive, direction] :
-         {std::tuple{"send_map_t_6to4", "receive_map_t_6to4", frame::signature::Direction::forward},
-          {"send_map_t_4to6", "receive_map_t_4to6", frame::signature::Direction::reverse}}) {
-        const frame::Stream edges = map_t_stream(direction);
+    for (const auto& [send, receive, relay, direction] :
+         {std::tuple{"send_map_t_6to4", "receive_map_t_6to4", Relay::map_t, frame::signature::Direction::forward},
+          {"send_map_t_4to6", "receive_map_t_4to6", Relay::map_t, frame::signature::Direction::reverse},
+          {"send_map_e_up", "receive_map_e_up", Relay::map_e, frame::signature::Direction::forward},
+          {"send_map_e_down", "receive_map_e_down", Relay::map_e, frame::signature::Direction::reverse}}) {
+        const frame::Stream edges = edges_stream(relay, direction);
         count_sender(send, edges, frame::StreamWriter{edges});
         const auto edge_parts = std::make_unique<ReceiverParts>(edges, 2 * frames_counted);
         count_receiver(receive, edges, *edge_parts);

@@ -26,8 +26,8 @@ void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
 }
 
 /// 65,536 customer edges in turn, and what is sent to them.
-void send_map_t_on_null(benchmark::State& state, frame::signature::Direction direction) {
-    const frame::Stream stream = map_t_stream(direction);
+void send_edges_on_null(benchmark::State& state, Relay relay, frame::signature::Direction direction) {
+    const frame::Stream stream = edges_stream(relay, direction);
     send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
@@ -118,8 +118,10 @@ BENCHMARK_CAPTURE(send_on_null, ipv6_both, net::Family::ipv6, Varying::ports_and
 BENCHMARK_CAPTURE(send_on_null, ipv4_both_1518, net::Family::ipv4, Varying::ports_and_hosts, 1518);
 BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv4, net::Family::ipv4);
 BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv6, net::Family::ipv6);
-BENCHMARK_CAPTURE(send_map_t_on_null, 6to4, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(send_map_t_on_null, 4to6, frame::signature::Direction::reverse);
+BENCHMARK_CAPTURE(send_edges_on_null, map_t_6to4, Relay::map_t, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(send_edges_on_null, map_t_4to6, Relay::map_t, frame::signature::Direction::reverse);
+BENCHMARK_CAPTURE(send_edges_on_null, map_e_up, Relay::map_e, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(send_edges_on_null, map_e_down, Relay::map_e, frame::signature::Direction::reverse);
 BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(40 * million)->Arg(400 * million);
 BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
 BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);

@@ -64,8 +64,8 @@ void receive_connections(benchmark::State& state, state::Phase phase) {
 }
 
 /// What a border relay delivers of 65,536 customer edges.
-void receive_map_t(benchmark::State& state, frame::signature::Direction direction) {
-    const frame::Stream stream = map_t_stream(direction);
+void receive_edges(benchmark::State& state, Relay relay, frame::signature::Direction direction) {
+    const frame::Stream stream = edges_stream(relay, direction);
     receive_stored(state, stream, beyond_caches(stream));
 }
 
@@ -79,8 +79,10 @@ BENCHMARK_CAPTURE(receive_plain, in_cache / ipv4, net::Family::ipv4, 64, Place::
 BENCHMARK_CAPTURE(receive_plain, in_cache / ipv6, net::Family::ipv6, 84, Place::cache)->Name("receive_in_cache/ipv6");
 BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish)->Arg(40 * million)->Arg(200 * million);
 BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use)->Arg(40 * million)->Arg(200 * million);
-BENCHMARK_CAPTURE(receive_map_t, 6to4, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(receive_map_t, 4to6, frame::signature::Direction::reverse);
+BENCHMARK_CAPTURE(receive_edges, map_t_6to4, Relay::map_t, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(receive_edges, map_t_4to6, Relay::map_t, frame::signature::Direction::reverse);
+BENCHMARK_CAPTURE(receive_edges, map_e_up, Relay::map_e, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(receive_edges, map_e_down, Relay::map_e, frame::signature::Direction::reverse);
 
 }  // namespace
 

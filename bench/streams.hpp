@@ -143,13 +143,18 @@ inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std
     frame::complete_frame(frame_template, bytes, addresses, endpoint.port, values.destination_port, stream.id(), number, sent);
 }
 
+/// How a border relay reaches its customer edges: by translation (MAP-T), or through tunnels
+/// (MAP-E).
+enum class Relay : std::uint8_t { map_t, map_e };
+
 /// 65,536 customer edges that share 256 addresses, and servers outside.
-inline frame::Stream map_t_stream(frame::signature::Direction direction) {
+inline frame::Stream edges_stream(Relay relay, frame::signature::Direction direction) {
     frame::EdgeDomain domain;
-    domain.rule = {.ipv6 = net::parse_prefix("2001:db8::/40").value(),
-                   .ipv4 = net::parse_prefix("192.0.2.0/24").value(),
-                   .ea_bits = 16,
-                   .dmr = net::parse_prefix("2001:db8:ffff::/64").value()};
+    domain.rule = {
+        .ipv6 = net::parse_prefix("2001:db8::/40").value(), .ipv4 = net::parse_prefix("192.0.2.0/24").value(), .ea_bits = 16, .dmr = {}};
+    if (relay == Relay::map_t) {
+        domain.rule.dmr = net::parse_prefix("2001:db8:ffff::/64");
+    }
     const frame::EdgesRequest edges{.domains = {domain}, .count = 65'536};
     const bool forward = direction == frame::signature::Direction::forward;
     frame::StreamRequest request =
@@ -157,6 +162,11 @@ inline frame::Stream map_t_stream(frame::signature::Direction direction) {
     request.as_sent = false;
     request.hop_limit_decrement = 1;
     (forward ? request.source_edges : request.destination_edges) = edges;
+    if (relay == Relay::map_e) {
+        const frame::TunnelRequest tunnel{.gateway = net::parse_address("2001:db8:ffff::1").value(), .expected_hop_limit = 64};
+        (forward ? request.source_tunnel : request.destination_tunnel) = tunnel;
+        request.frame_octets = 64 + (forward ? net::ipv6::header_bytes : 0);
+    }
     return make_stream(request, direction);
 }
 

@@ -185,6 +185,7 @@ void damage_once(Script& script, Bytes& frame) {
         }
         case 12: correct_header_checksum(frame); break;
         case 13: correct_upper_checksum(frame); break;
+        case 14: take_out_of_tunnel(frame); break;
         default:
             correct_header_checksum(frame);
             correct_upper_checksum(frame);
@@ -198,6 +199,15 @@ void damage(Script& script, test::Bytes& frame) {
     for (std::uint8_t count = script.byte() % 8; count > 0; --count) {
         damage_once(script, frame);
     }
+}
+
+void take_out_of_tunnel(test::Bytes& frame) {
+    const auto place = place_of(frame);
+    if (!place || place->protocol != (place->ipv4 ? 41 : 4)) {
+        return;
+    }
+    frame.erase(frame.begin() + signed_of(place->ip), frame.begin() + signed_of(place->upper));
+    store_big_endian(frame.data() + place->ip - 2, static_cast<std::uint16_t>(place->ipv4 ? 0x86dd : 0x0800));
 }
 
 void correct_header_checksum(test::Bytes& frame) {

@@ -13,6 +13,8 @@ namespace gatemark::fuzz {
 /// around or into the packet; checksums corrected. Any frame may come in, of any length.
 void damage(Script& script, test::Bytes& frame);
 
+/// Removes the outer header of IPv4 in IPv6, or of IPv6 in IPv4.
+void take_out_of_tunnel(test::Bytes& frame);
 /// Corrects the IPv4 header's checksum, if there is such a header.
 void correct_header_checksum(test::Bytes& frame);
 /// Corrects the checksum of UDP or ICMPv6 behind an IPv4 or IPv6 header, if it is all there. The

@@ -346,6 +346,7 @@ void expect_balance(const Step& step, std::uint64_t newly_arrived, std::size_t s
     }
 }
 
+/// Nor in a tunnel.
 Bytes without_extension_headers(std::span<const std::byte> frame, const frame::Layout& layout) {
     Bytes rest(frame.begin(), frame.end());
     if (layout.extension_bytes() != 0) {
@@ -354,7 +355,35 @@ Bytes without_extension_headers(std::span<const std::byte> frame, const frame::L
         rest[layout.ip + net::ipv6::next_header] = std::byte{net::protocol_udp};
         store_big_endian(rest.data() + layout.ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_bytes()));
     }
+    take_out_of_tunnel(rest);
     return rest;
+}
+
+/// Of the outer header: what a correct gateway may choose is put into `expected` as it arrived, and
+/// the checksum of IPv4 must hold.
+void expect_tunnel(std::span<const std::byte> frame, Bytes& expected, const frame::Stream& stream, const frame::FrameValues& values) {
+    const frame::Layout& layout = stream.expected().layout;
+    const auto take = [&](std::size_t at, std::size_t bytes) {
+        std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(layout.outer + at), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(layout.outer + at));
+    };
+    const bool is_ipv4 = layout.outer_family() == net::Family::ipv4;
+    const std::uint8_t due = stream.tunnel_traffic_class(stream.expected_mark(values).traffic_class),
+                       arrived = frame::mark_of(frame.data() + layout.outer, layout.outer_family()).traffic_class;
+    holds(arrived == due || frame::reports_congestion(due, arrived), "the outer traffic class is the one that is due");
+    if (is_ipv4) {
+        take(net::ipv4::traffic_class, 1);
+        take(net::ipv4::identification, 2);
+        expected[layout.outer + net::ipv4::fragment] |= frame[layout.outer + net::ipv4::fragment] & std::byte{0x40};
+        take(net::ipv4::checksum, 2);
+        holds(test::slow_sum(frame.subspan(layout.outer, net::ipv4::header_bytes)) == 0xffff, "the checksum of a correct tunnel holds");
+    } else {
+        holds((frame[layout.outer] >> 4) == std::byte{6}, "the outer header is of IPv6");
+        take(net::ipv6::version, 4);
+    }
+    if (!stream.expected_tunnel_hop_limit()) {
+        take(is_ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit, 1);
+    }
 }
 
 /// What a correct gateway delivers, compared octet by octet: all but what it may choose, and the
@@ -378,6 +407,9 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
         std::fill_n(free.begin() + static_cast<std::ptrdiff_t>(at), bytes, true);
     };
     leave_out(net::ethernet::source, net::mac_bytes);
+    if (layout.in_tunnel()) {
+        expect_tunnel(frame, expected, *stream, stream->values(place.number_in_class));
+    }
     if (layout.family == net::Family::ipv4) {
         leave_out(layout.ip + net::ipv4::checksum, 2);
         holds(test::slow_sum(frame.subspan(layout.ip, net::ipv4::header_bytes)) == 0xffff, "the header checksum of a correct frame holds");

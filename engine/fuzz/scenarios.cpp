@@ -123,6 +123,35 @@ Scenario edges_of_one_domain() {
     return scenario;
 }
 
+/// Through tunnels: customer edges, with a class for each flow, and hosts of 6rd.
+Scenario tunnels_to_edges() {
+    const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = 1000};
+    Scenario scenario;
+    scenario.mix = {1, 2};
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        frame::StreamRequest request = test::map_e_request(edges, direction, 100);
+        request.marking.traffic_classes = {0, 0xb8};
+        auto& streams = scenario.streams[static_cast<std::size_t>(direction)];
+        streams[0] = test::make_stream(request, {}, TrafficClass::foreground, direction);
+        streams[1] = test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction);
+    }
+    return scenario;
+}
+Scenario tunnels_to_hosts() {
+    Scenario scenario;
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        const bool forward = direction == Direction::forward;
+        frame::StreamRequest request = test::request_for(Gateway::router66, forward ? 120 : 100);
+        (forward ? request.source : request.destination) =
+            test::varying_host("2001:db8:c612::1", 6, frame::ValueMode::pseudorandom, 2, 60000);
+        (forward ? request.source_tunnel : request.destination_tunnel) =
+            frame::TunnelRequest{.gateway = test::address_of("198.18.0.1"),
+                                 .subscribers = test::varying_host("198.18.0.0", 2, frame::ValueMode::pseudorandom, 2, 60000)};
+        scenario.streams[static_cast<std::size_t>(direction)][0] = test::make_stream(request, {}, TrafficClass::foreground, direction);
+    }
+    return scenario;
+}
+
 struct Nat {
     const char* inside;
     const char* outside;
@@ -214,6 +243,8 @@ std::vector<Scenario> all() {
     list.push_back(gateway_edge(state::Phase::use, Role::initiator));
     list.push_back(stateless(Gateway::siit46, Gateway::router66, Gateway::router44, jumbo_octets));
     list.push_back(marks_and_extension_headers());
+    list.push_back(tunnels_to_edges());
+    list.push_back(tunnels_to_hosts());
     return list;
 }
 

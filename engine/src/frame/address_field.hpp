@@ -37,6 +37,13 @@ public:
         return field;
     }
 
+    /// The same address in all frames.
+    [[nodiscard]] static AddressField constant(const net::Address& address) {
+        AddressField field;
+        field.base_ = address;
+        return field;
+    }
+
     /// An address that does not follow from a host but is chosen by a stateful gateway: zero here,
     /// never written.
     [[nodiscard]] static Result<AddressField> chosen_by_gateway(net::Family family) {

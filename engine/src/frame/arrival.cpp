@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace gatemark::frame {
 
@@ -28,7 +29,8 @@ void classify_data(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
     }
 }
 
-void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+/// Of a packet in a tunnel, notes in `outer` that another one is inside.
+[[gnu::always_inline]] inline void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
     if (arrival.ip + net::ipv4::header_bytes > frame.size()) {
         return;
     }
@@ -42,7 +44,9 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
         arrival.kind = ArrivalKind::fragment;
         return;
     }
-    arrival.fragmented = (fragment & net::ipv4::more_fragments) != 0;
+    if ((fragment & net::ipv4::more_fragments) != 0) {
+        arrival.fragmented = true;
+    }
     arrival.udp = arrival.ip + header;
     const std::uint8_t protocol = byte_at(frame, arrival.ip + net::ipv4::protocol);
     if (protocol == net::protocol_udp) {
@@ -56,10 +60,12 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
         const bool error = arrival.icmp_type == 3 || arrival.icmp_type == 4 || arrival.icmp_type == 5 || arrival.icmp_type == 11 ||
                            arrival.icmp_type == 12;
         arrival.kind = error ? ArrivalKind::icmp_error : ArrivalKind::foreign;
+    } else if (protocol == net::protocol_ipv6) {
+        arrival.outer = arrival.ip;
     }
 }
 
-void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+[[gnu::always_inline]] inline void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
     if (arrival.ip + net::ipv6::header_bytes + net::udp::header_bytes > frame.size() || (byte_at(frame, arrival.ip) >> 4) != 6) {
         return;
     }
@@ -99,6 +105,28 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
         arrival.asks_or_answers =
             arrival.icmp_type == net::icmpv6::neighbor_solicitation || arrival.icmp_type == net::icmpv6::neighbor_advertisement;
         arrival.kind = neighbour ? ArrivalKind::neighbour : error ? ArrivalKind::icmp_error : ArrivalKind::foreign;
+    } else if (next == net::protocol_ipv4) {
+        arrival.outer = arrival.ip;
+    }
+}
+
+/// Goes on with the packet inside, if there is one. A neighbour speaks outside of tunnels.
+void classify_inside(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+    if (!arrival.in_tunnel()) {
+        return;
+    }
+    const std::size_t outer = std::exchange(arrival.ip, std::exchange(arrival.udp, 0));
+    if (arrival.family == net::Family::ipv6) {
+        arrival.family = net::Family::ipv4;
+        classify_ipv4(frame, trial_id, arrival);
+    } else {
+        arrival.family = net::Family::ipv6;
+        classify_ipv6(frame, trial_id, arrival);
+    }
+    arrival.outer = outer;
+    if (arrival.kind == ArrivalKind::neighbour) {
+        arrival.kind = ArrivalKind::foreign;
+        arrival.asks_or_answers = false;
     }
 }
 
@@ -142,9 +170,18 @@ void find_misplaced_mark(std::span<const std::byte> frame, std::uint32_t trial_i
         if (signature::is_stream_id(signature::stream(frame.data() + at))) {
             arrival.kind = ArrivalKind::ours;
             arrival.misplaced = true;
+            arrival.outer = 0;
             arrival.payload = at;
             return;
         }
+    }
+}
+
+/// For a frame whose first headers lead to nothing known.
+[[gnu::noinline]] void classify_further(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+    classify_inside(frame, trial_id, arrival);
+    if (arrival.kind == ArrivalKind::foreign) {
+        find_misplaced_mark(frame, trial_id, arrival);
     }
 }
 
@@ -153,7 +190,7 @@ void find_misplaced_mark(std::span<const std::byte> frame, std::uint32_t trial_i
 Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept {
     Arrival arrival = classify_by_headers(frame, trial_id);
     if (arrival.kind == ArrivalKind::foreign) {
-        find_misplaced_mark(frame, trial_id, arrival);
+        classify_further(frame, trial_id, arrival);
     }
     return arrival;
 }

@@ -29,15 +29,18 @@ struct Arrival {
     bool asks_or_answers = false;  ///< a neighbour's message that may be about a link-layer address
     std::uint8_t icmp_type = 0, icmp_code = 0;
     std::optional<std::uint16_t> vlan_id;
+    std::size_t outer = 0;  ///< in a tunnel, where the outer header is; `family`, `ip` and all that follows are of the packet inside
     std::size_t ip = 0, udp = 0;
     std::size_t payload = 0;  ///< of a UDP datagram, or where a misplaced mark is; else 0
 
+    [[nodiscard]] bool in_tunnel() const noexcept { return outer != 0; }
     [[nodiscard]] std::size_t source_address() const noexcept {
         return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
     }
 };
 
-/// Classifies a frame of arbitrary bytes. `trial_id` is that of the current trial.
+/// Classifies a frame of arbitrary bytes, one tunnel (IPv4 in IPv6, IPv6 in IPv4) included.
+/// `trial_id` is that of the current trial.
 [[nodiscard]] Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept;
 
 /// The same in an echo trial, whose frames are echo messages: the mark is at the beginning of their

@@ -43,10 +43,10 @@ void check_together(const std::vector<EdgeDomain>& domains, const std::string& w
         for (std::size_t k = 0; k < i && errors.size() == before; ++k) {
             check_pair(domains[k].rule, rule, name_of(where, k), name, errors);
         }
-        if (i > 0 && rule.dmr == domains[i - 1].rule.dmr) {
+        if (!rule.dmr || (i > 0 && rule.dmr == domains[i - 1].rule.dmr)) {
             continue;  // compared already
         }
-        const auto inside = std::ranges::find_if(domains, [&](const EdgeDomain& other) { return overlap(rule.dmr, other.rule.ipv6); });
+        const auto inside = std::ranges::find_if(domains, [&](const EdgeDomain& other) { return overlap(*rule.dmr, other.rule.ipv6); });
         if (inside != domains.end()) {
             errors.push_back({"the prefix of the default mapping rule overlaps the rule's of " +
                                   name_of(where, static_cast<std::size_t>(inside - domains.begin())),
@@ -265,6 +265,10 @@ bool CustomerEdges::contains(Wide address) const noexcept {
         const auto ea = members.map.owner_of(address);
         return ea && members.has(*ea);
     });
+}
+
+bool CustomerEdges::is_of_any(Wide address) const noexcept {
+    return std::ranges::any_of(domains_, [&](const Members& members) { return members.map.owner_of(address).has_value(); });
 }
 
 bool CustomerEdges::contains_ipv4(std::uint32_t address) const noexcept {

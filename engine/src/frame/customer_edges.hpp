@@ -65,7 +65,7 @@ public:
     struct Members {
         net::MapDomain map;
         EdgeNumbers numbers;
-        net::Prefix dmr;
+        std::optional<net::Prefix> dmr;
         std::uint64_t weight = 1, count = 0;  ///< of its edges
         enumerate::Order order = enumerate::Order::increasing;
         bool are_all = false;  ///< every number is an edge's
@@ -112,6 +112,8 @@ public:
     [[nodiscard]] std::uint32_t ipv4_of(Edge edge) const noexcept { return domain_of(edge).map.ipv4_of(edge.ea()); }
     /// Whether this is the MAP address of an edge of the set.
     [[nodiscard]] bool contains(Wide address) const noexcept;
+    /// Whether this is the MAP address of any edge of the domains, in the set or not.
+    [[nodiscard]] bool is_of_any(Wide address) const noexcept;
     /// Whether this is an IPv4 address of a rule: who else uses it with its edges follows from the
     /// port.
     [[nodiscard]] bool contains_ipv4(std::uint32_t address) const noexcept;

@@ -82,6 +82,9 @@ Sum write_destination(const AddressField& field, std::byte* at, const FrameValue
 
 Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, std::optional<PublicSide> outside, std::uint64_t seed,
                         std::uint32_t trial_id, const LinkAddresses& left, const LinkAddresses& right, const std::string& where) {
+    if (request.source_tunnel) {
+        return Error{"echo requests go through no tunnel", where + ".source_tunnel", "send null"};
+    }
     StreamRequest whole = request;
     if (outside) {  // the gateway chooses the source; of the connections nothing else is used
         whole.connections = ConnectionTraffic{.role = Role::initiator, .set = {{}, enumerate::Order::increasing, 1, 0}};

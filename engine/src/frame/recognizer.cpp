@@ -11,6 +11,39 @@ namespace gatemark::frame {
 
 namespace {
 
+/// Of the outer header: what its writer may choose (flow label, hop limit if none is due, of IPv4
+/// also identification and DF), what follows from that, and addresses that differ from frame to
+/// frame.
+void vary_outer(const Stream& stream, std::vector<std::byte>& mask) {
+    const FrameTemplate& due = stream.expected();
+    const Layout& layout = due.layout;
+    const auto vary = [&](std::size_t at, std::size_t bytes) {
+        std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
+    };
+    const bool is_ipv4 = layout.outer_family() == net::Family::ipv4;
+    if (is_ipv4) {
+        vary(layout.outer + net::ipv4::identification, 2);
+        mask[layout.outer + net::ipv4::fragment] = std::byte{0xbf};
+        vary(layout.outer + net::ipv4::checksum, 2);  // compared apart
+    } else {
+        vary(layout.outer + 1, 3);
+        mask[layout.outer + 1] = std::byte{0xf0};
+    }
+    if (stream.marks_vary()) {  // compared apart
+        is_ipv4 ? vary(layout.outer + net::ipv4::traffic_class, 1) : vary(layout.outer + 1, 1);
+        mask[layout.outer] = is_ipv4 ? std::byte{0xff} : std::byte{0xf0};
+    }
+    if (!stream.expected_tunnel_hop_limit()) {
+        vary(layout.outer + (is_ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit), 1);
+    }
+    for (const std::uint8_t byte : due.outer_source.varying_bytes()) {
+        vary(layout.outer_source_address() + byte, 1);
+    }
+    for (const std::uint8_t byte : due.outer_destination.varying_bytes()) {
+        vary(layout.outer_destination_address() + byte, 1);
+    }
+}
+
 /// One bit for every bit of the head that is the same in all frames of the stream.
 std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     const Layout& layout = stream.expected().layout;
@@ -37,6 +70,9 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
         if (!stream.identification_kept()) {
             vary(layout.ip + net::ipv4::identification, 2);
         }
+    }
+    if (layout.in_tunnel()) {
+        vary_outer(stream, mask);
     }
     const FrameTemplate& frame_template = stream.expected();
     const auto vary_address = [&](std::size_t at, const AddressField& field) {
@@ -115,6 +151,7 @@ Recognizer::Recognizer(const Stream& stream)
       arrival_{.kind = ArrivalKind::ours,
                .family = stream.expected().layout.family,
                .vlan_id = stream.expected_vlan(),
+               .outer = stream.expected().layout.in_tunnel() ? stream.expected().layout.outer : 0,
                .ip = stream.expected().layout.ip,
                .udp = stream.expected().layout.udp,
                .payload = stream.expected().layout.payload},
@@ -126,7 +163,8 @@ Recognizer::Recognizer(const Stream& stream)
       head_bytes_{arrival_.payload + signature::bytes},
       rest_bytes_{bytes_ - head_bytes_},
       rest_{stream.expected().frame.data() + head_bytes_},
-      block_offsets_{0, std::min(sizeof(Block), head_bytes_ - sizeof(Block)), head_bytes_ - sizeof(Block)},
+      block_offsets_{0, arrival_.in_tunnel() ? head_bytes_ - 2 * sizeof(Block) : std::min(sizeof(Block), head_bytes_ - sizeof(Block)),
+                     head_bytes_ - sizeof(Block)},
       own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
       source_is_chosen_{stream.role() == Role::initiator},
       places_{.header = arrival_.ip + net::ipv4::identification,
@@ -139,8 +177,16 @@ Recognizer::Recognizer(const Stream& stream)
     std::vector<std::byte> head(stream.expected().frame.begin(),
                                 stream.expected().frame.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
     head[net::ethernet::source] &= ~net::group_bit;
-    gap_at_ = block_offsets_[1] + sizeof(Block);
-    gap_bytes_ = block_offsets_[2] > gap_at_ ? block_offsets_[2] - gap_at_ : 0;
+    const Layout& layout = stream.expected().layout;
+    subscriber_ = stream.comes_from_subscribers() ? layout.outer_source_address() : layout.outer_destination_address();
+    for (std::size_t block = 1; block < blocks; ++block) {
+        for (std::size_t at = block_offsets_[block - 1] + sizeof(Block); at < block_offsets_[block]; at += sizeof(std::uint64_t)) {
+            GapWord word{
+                .at = at, .expected = load_raw<std::uint64_t>(head.data() + at), .mask = load_raw<std::uint64_t>(mask.data() + at)};
+            word.expected &= word.mask;
+            gap_.push_back(word);
+        }
+    }
     for (std::size_t i = 0; i < blocks; ++i) {
         std::memcpy(&mask_[i], mask.data() + block_offsets_[i], sizeof(Block));
         std::memcpy(&template_[i], head.data() + block_offsets_[i], sizeof(Block));
@@ -255,7 +301,9 @@ std::uint32_t Recognizer::compute_values(MatchedFrames& matched) const noexcept 
         return compute_connections(matched);
     }
     if (stream_->has_rule()) {
-        return is_ipv4_ ? compute_by_rule<net::Family::ipv4>(matched) : compute_by_rule<net::Family::ipv6>(matched);
+        return arrival_.in_tunnel() ? compute_by_rule<net::Family::ipv4, true>(matched)
+               : is_ipv4_           ? compute_by_rule<net::Family::ipv4, false>(matched)
+                                    : compute_by_rule<net::Family::ipv6, false>(matched);
     }
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
@@ -280,7 +328,7 @@ std::uint32_t Recognizer::compute_connections(MatchedFrames& matched) const noex
     return wrong;
 }
 
-template <net::Family family>
+template <net::Family family, bool in_tunnel>
 bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
     const FrameTemplate& frame_template = stream_->expected();
     const bool from_edge = stream_->comes_from_edges();
@@ -299,6 +347,13 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
         same = ((load_raw<std::uint64_t>(edge) ^ load_raw<std::uint64_t>(expected.data())) |
                 (load_raw<std::uint64_t>(edge + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
     }
+    if constexpr (in_tunnel) {
+        alignas(16) std::array<std::byte, 16> expected;
+        write_map_address(expected.data(), edges.address_of(values.edge()));
+        const std::byte* const subscriber = frame + subscriber_;
+        same &= ((load_raw<std::uint64_t>(subscriber) ^ load_raw<std::uint64_t>(expected.data())) |
+                 (load_raw<std::uint64_t>(subscriber + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
+    }
     addresses +=
         from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
                   : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
@@ -306,14 +361,14 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
     return same;
 }
 
-template <net::Family family>
+template <net::Family family, bool in_tunnel>
 std::uint32_t Recognizer::compute_by_rule(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
     for (std::size_t k = 0; k < matched.count; ++k) {
         const FrameValues values = stream_->values_by_rule(matched.numbers[k], matched.tuples[k]);
         generator_.set(k, values, matched.fields);
-        wrong |= std::uint32_t{!compare_addresses_by_rule<family>(matched, k, values)} << k;
+        wrong |= std::uint32_t{!compare_addresses_by_rule<family, in_tunnel>(matched, k, values)} << k;
     }
     return wrong;
 }
@@ -361,8 +416,11 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     if (stream_->marks_vary()) [[unlikely]] {
         wrong |= compare_marks(matched);
     }
-    if (gap_bytes_ != 0) [[unlikely]] {
-        wrong |= compare_extension_headers(matched);
+    if (arrival_.in_tunnel() && !stream_->has_rule()) [[unlikely]] {
+        wrong |= compare_tunnels(matched);
+    }
+    if (!gap_.empty()) [[unlikely]] {
+        wrong |= compare_gap(matched);
     }
     return wrong;
 }
@@ -383,17 +441,42 @@ void Recognizer::add_traffic_classes(MatchedFrames& matched) const noexcept {
 std::uint32_t Recognizer::compare_marks(const MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        const bool is_right = mark_of(matched.frames[k] + arrival_.ip, arrival_.family) == stream_->expected_mark(values_of(matched, k));
+        const Mark mark = stream_->expected_mark(values_of(matched, k));
+        const bool is_right = mark_of(matched.frames[k] + arrival_.ip, arrival_.family) == mark &&
+                              (!arrival_.in_tunnel() ||
+                               mark_of(matched.frames[k] + arrival_.outer, stream_->expected().layout.outer_family()).traffic_class ==
+                                   stream_->tunnel_traffic_class(mark.traffic_class));
         wrong |= std::uint32_t{!is_right} << k;
     }
     return wrong;
 }
 
-std::uint32_t Recognizer::compare_extension_headers(const MatchedFrames& matched) const noexcept {
+/// Of subscribers that no rule gives: their addresses, and the checksum of an outer IPv4 header.
+std::uint32_t Recognizer::compare_tunnels(const MatchedFrames& matched) const noexcept {
+    const FrameTemplate& expected = stream_->expected();
+    const Layout& layout = expected.layout;
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        const bool is_right = std::memcmp(matched.frames[k] + gap_at_, stream_->expected().frame.data() + gap_at_, gap_bytes_) == 0;
+        const FrameValues values = values_of(matched, k);
+        const std::byte* const frame = matched.frames[k];
+        const bool is_right =
+            expected.outer_source.matches(frame + layout.outer_source_address(), values.source_host, 0, values.edge()) &&
+            expected.outer_destination.matches(frame + layout.outer_destination_address(), values.destination_host, values.network,
+                                               values.edge()) &&
+            (layout.outer_family() == net::Family::ipv6 || fold(sum_of({frame + layout.outer, net::ipv4::header_bytes})) == 0xffff);
         wrong |= std::uint32_t{!is_right} << k;
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::compare_gap(const MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        std::uint64_t differences = 0;
+        for (const GapWord& word : gap_) {
+            differences |= (load_raw<std::uint64_t>(matched.frames[k] + word.at) & word.mask) ^ word.expected;
+        }
+        wrong |= std::uint32_t{differences != 0} << k;
     }
     return wrong;
 }

@@ -83,15 +83,21 @@ public:
 
 private:
     /// The head of a frame is its headers and the signature: three blocks, of which the last ends
-    /// with it and may overlap others. A block fills a register of the CPUs that have AVX2.
+    /// with it and may overlap others. A block fills a register of the CPUs that have AVX2. In a
+    /// tunnel the middle block ends where the last one begins.
     using Block = std::array<std::uint64_t, 4>;
     static constexpr std::size_t blocks = 3;
-    /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP. Extension headers,
-    /// which are the same in all frames, may leave a gap before the last block.
+    /// The longest headers without a gap, and the signature: Ethernet, VLAN tag, IPv6, UDP.
     static constexpr std::size_t head_bytes_max =
         net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
     static_assert(head_bytes_max <= blocks * sizeof(Block));
     class HeadComparison;
+    /// What no block covers: extension headers, and of a tunnel's outer header a few bytes.
+    /// Template and mask of eight bytes at a time.
+    struct GapWord {
+        std::size_t at;
+        std::uint64_t expected, mask;
+    };
 
     /// A link-layer address and nothing of the two bytes behind it; only for comparisons.
     [[nodiscard]] static std::uint64_t load_mac(const std::byte* from) noexcept { return load_raw<std::uint64_t>(from) << 16; }
@@ -99,7 +105,7 @@ private:
     /// that vary in more than one word are compared as they are computed.
     [[nodiscard]] std::uint32_t compute_values(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compute_connections(MatchedFrames& matched) const noexcept;
-    template <net::Family family>
+    template <net::Family family, bool in_tunnel>
     [[nodiscard]] std::uint32_t compute_by_rule(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compute_one(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     /// Offsets in the frame of what varies; an IPv4 header has no options.
@@ -130,11 +136,12 @@ private:
     /// Of IPv4, where frames have different ones: their share of the header checksums.
     void add_traffic_classes(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_marks(const MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t compare_extension_headers(const MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_tunnels(const MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_gap(const MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
-    template <net::Family family>
+    template <net::Family family, bool in_tunnel>
     [[nodiscard]] bool compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
 
     const Stream* stream_;
@@ -147,9 +154,10 @@ private:
     std::size_t rest_bytes_;            ///< after it
     const std::byte* rest_;             ///< in the stream's template
     std::array<std::size_t, blocks> block_offsets_;
-    std::size_t gap_at_ = 0, gap_bytes_ = 0;  ///< of extension headers that no block covers
-    std::uint64_t own_mac_;                   ///< as `load_mac` gives it
-    bool source_is_chosen_;                   ///< the gateway chooses address and port
+    std::vector<GapWord> gap_;
+    std::size_t subscriber_ = 0;  ///< in a tunnel, the offset of the subscriber's outer address
+    std::uint64_t own_mac_;       ///< as `load_mac` gives it
+    bool source_is_chosen_;       ///< the gateway chooses address and port
     Places places_;
     std::uint32_t udp_checksum_mask_, header_checksum_mask_;  ///< zero if there is none
     std::array<Block, blocks> template_{}, mask_{};

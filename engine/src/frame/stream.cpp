@@ -1,16 +1,10 @@
 #include "frame/stream.hpp"
 
-#include "frame/edge_address.hpp"
-
 #include <algorithm>
 
 namespace gatemark::frame {
 
 namespace {
-
-constexpr std::size_t header_bytes(net::Family family) noexcept {
-    return family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes;
-}
 
 struct HeaderFields {
     std::uint8_t hop_limit;
@@ -30,30 +24,65 @@ void write_ethernet(std::vector<std::byte>& frame, const LinkAddresses& link, ne
     store_big_endian(type, family == net::Family::ipv4 ? net::ethernet::type_ipv4 : net::ethernet::type_ipv6);
 }
 
+/// What an IP header says of a packet, but for its addresses.
+struct PacketFields {
+    std::size_t bytes;  ///< with the header
+    std::uint8_t protocol;
+    HeaderFields header;
+};
+
+void write_ip_header(std::byte* ip, net::Family family, const PacketFields& packet) {
+    write_mark(ip, family, packet.header.mark);
+    if (family == net::Family::ipv4) {
+        ip[net::ipv4::version] = std::byte{0x45};
+        store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(packet.bytes));
+        store_big_endian(ip + net::ipv4::fragment,
+                         packet.header.dont_fragment == DontFragment::set ? net::ipv4::dont_fragment : std::uint16_t{0});
+        ip[net::ipv4::time_to_live] = static_cast<std::byte>(packet.header.hop_limit);
+        ip[net::ipv4::protocol] = static_cast<std::byte>(packet.protocol);
+    } else {
+        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(packet.bytes - net::ipv6::header_bytes));
+        ip[net::ipv6::next_header] = static_cast<std::byte>(packet.protocol);
+        ip[net::ipv6::hop_limit] = static_cast<std::byte>(packet.header.hop_limit);
+    }
+}
+
+void put_base(std::byte* at, const AddressField& field) { std::copy_n(field.base().bytes.begin(), field.bytes(), at); }
+
 void write_ip(std::byte* ip, const FrameTemplate& frame_template, const HeaderFields& fields, std::span<const ExtensionHeader> extensions) {
     const Layout& layout = frame_template.layout;
-    write_mark(ip, layout.family, fields.mark);
-    if (layout.family == net::Family::ipv4) {
-        ip[net::ipv4::version] = std::byte{0x45};
-        store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(layout.ip_bytes()));
-        store_big_endian(ip + net::ipv4::fragment, fields.dont_fragment == DontFragment::set ? net::ipv4::dont_fragment : std::uint16_t{0});
-        ip[net::ipv4::time_to_live] = static_cast<std::byte>(fields.hop_limit);
-        ip[net::ipv4::protocol] = static_cast<std::byte>(net::protocol_udp);
-    } else {
-        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.end - layout.header_end()));
-        ip[net::ipv6::next_header] = std::byte{extensions.empty() ? net::protocol_udp : protocol_of(extensions.front())};
-        ip[net::ipv6::hop_limit] = static_cast<std::byte>(fields.hop_limit);
-    }
-    const auto put = [&](std::size_t at, const AddressField& field) {
-        std::copy_n(field.base().bytes.begin(), field.bytes(), ip + (at - layout.ip));
-    };
-    put(layout.source_address(), frame_template.source);
-    put(layout.destination_address(), frame_template.destination);
+    const std::uint8_t protocol = extensions.empty() ? net::protocol_udp : protocol_of(extensions.front());
+    write_ip_header(ip, layout.family, {.bytes = layout.ip_bytes(), .protocol = protocol, .header = fields});
+    put_base(ip + (layout.source_address() - layout.ip), frame_template.source);
+    put_base(ip + (layout.destination_address() - layout.ip), frame_template.destination);
     std::ranges::copy(write_extension_headers(extensions, frame_template.destination.base().bytes), ip + (layout.header_end() - layout.ip));
 }
 
-/// Into a frame that is complete but for its mark.
-void write_varying_mark(const Layout& layout, const Mark& mark, std::byte* frame) noexcept {
+/// The outer header of a frame that `build` has built, but for the subscriber's address.
+void write_outer(FrameTemplate& frame_template, const HeaderFields& fields) {
+    const Layout& layout = frame_template.layout;
+    std::byte* const frame = frame_template.frame.data();
+    write_ip_header(frame + layout.outer, layout.outer_family(),
+                    {.bytes = layout.end - layout.outer, .protocol = protocol_of_inner(layout.family), .header = fields});
+    put_base(frame + layout.outer_source_address(), frame_template.outer_source);
+    put_base(frame + layout.outer_destination_address(), frame_template.outer_destination);
+}
+
+/// Of a frame in a tunnel that is complete but for this.
+void write_outer_checksum(const Layout& layout, std::byte* frame) noexcept {
+    if (layout.outer_family() == net::Family::ipv4) {
+        std::byte* const outer = frame + layout.outer;
+        store_raw(outer + net::ipv4::checksum, std::uint16_t{0});
+        store_raw(outer + net::ipv4::checksum, header_checksum(sum_of({outer, net::ipv4::header_bytes})));
+    }
+}
+
+/// Into a frame that is complete but for its mark; in a tunnel, the outer header has this class.
+void write_varying_mark(const Layout& layout, const Mark& mark, std::uint8_t outer_traffic_class, std::byte* frame) noexcept {
+    if (layout.in_tunnel()) {
+        write_mark(frame + layout.outer, layout.outer_family(), {.traffic_class = outer_traffic_class});
+        write_outer_checksum(layout, frame);
+    }
     std::byte* const ip = frame + layout.ip;
     write_mark(ip, layout.family, mark);
     if (layout.family == net::Family::ipv4) {
@@ -82,7 +111,7 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
            std::span<const ExtensionHeader> extensions, std::uint32_t trial_id, std::uint8_t stream) {
     const Layout& layout = frame_template.layout;
     frame_template.frame.assign(layout.end, std::byte{0});
-    write_ethernet(frame_template.frame, link, layout.family);
+    write_ethernet(frame_template.frame, link, layout.outer_family());
     std::byte* const frame = frame_template.frame.data();
     write_ip(frame + layout.ip, frame_template, fields, extensions);
     store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_bytes()));
@@ -93,7 +122,7 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
     std::vector<std::byte> constant = frame_template.frame;
     constant[layout.payload + signature::stream_offset] = std::byte{0};
     const std::span bytes{constant};
-    frame_template.header_sum = sum_of(bytes.subspan(layout.ip, header_bytes(layout.family)));
+    frame_template.header_sum = sum_of(bytes.subspan(layout.ip, header_bytes_of(layout.family)));
     const std::size_t addresses = layout.source_address();
     frame_template.udp_sum = sum_of(bytes.subspan(addresses, layout.header_end() - addresses)) + sum_of(bytes.subspan(layout.udp)) +
                              swap_bytes(static_cast<std::uint16_t>(layout.udp_bytes())) + swap_bytes(std::uint16_t{net::protocol_udp});
@@ -101,11 +130,16 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
     const std::size_t extension_bytes = bytes_of(request.extension_headers);
-    const std::size_t ipv4_min = 64 + request.trailer_octets, ipv6_min = 84 + extension_bytes + request.trailer_octets;
-    if (request.frame_octets < (request.source_family() == net::Family::ipv4 ? ipv4_min : ipv6_min) || request.frame_octets > 9236) {
+    const std::size_t outer_bytes = request.source_tunnel ? header_bytes_of(request.source_tunnel->gateway.family) : 0;
+    const std::size_t beside_min = request.trailer_octets + outer_bytes;
+    const std::size_t ipv4_min = 64 + beside_min, ipv6_min = 84 + extension_bytes + beside_min;
+    const std::size_t ipv4_max = frame_octets_max + outer_bytes, ipv6_max = ipv4_max + 20;
+    const bool is_ipv4 = request.source_family() == net::Family::ipv4;
+    if (request.frame_octets < (is_ipv4 ? ipv4_min : ipv6_min) || request.frame_octets > (is_ipv4 ? ipv4_max : ipv6_max)) {
         return Error{std::to_string(request.frame_octets) + " octets is not a frame size", where + ".frame_octets",
-                     "choose " + std::to_string(ipv4_min) + " to 9216 for IPv4 and " + std::to_string(ipv6_min) +
-                         " to 9236 for IPv6: the signature needs 18 octets of UDP data"};
+                     "choose " + std::to_string(ipv4_min) + " to " + std::to_string(ipv4_max) + " for IPv4 and " +
+                         std::to_string(ipv6_min) + " to " + std::to_string(ipv6_max) +
+                         " for IPv6: the signature needs 18 octets of UDP data"};
     }
     if (extension_bytes != 0 &&
         (request.source_family() != net::Family::ipv6 || request.destination_family() != net::Family::ipv6 || request.connections)) {
@@ -125,9 +159,29 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
     return std::nullopt;
 }
 
+/// In a tunnel or behind it, without the outer header.
 std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
     constexpr std::size_t longer_by = net::ipv6::header_bytes - net::ipv4::header_bytes;
     return from == to ? frame_octets : to == net::Family::ipv6 ? frame_octets + longer_by : frame_octets - longer_by;
+}
+
+/// As frames are sent, and as they must arrive.
+std::pair<Layout, Layout> layouts_of(const StreamRequest& request, bool sent_with_vlan, bool received_with_vlan) noexcept {
+    const std::size_t outer_bytes = request.tunnel() != nullptr ? header_bytes_of(request.tunnel()->gateway.family) : 0;
+    const std::size_t sent_octets = request.frame_octets - request.trailer_octets;
+    const net::Family sent = request.source_family(), expected = request.as_sent ? sent : request.destination_family();
+    const std::size_t inside_octets = bytes_when_translated(sent_octets - (request.source_tunnel ? outer_bytes : 0), sent, expected);
+    const std::size_t extension_bytes = bytes_of(request.extension_headers);
+    return {Layout::make({.family = sent,
+                          .frame_octets = sent_octets,
+                          .with_vlan = sent_with_vlan,
+                          .in_tunnel = request.source_tunnel.has_value(),
+                          .extension_bytes = extension_bytes}),
+            Layout::make({.family = expected,
+                          .frame_octets = inside_octets + (request.arrives_in_tunnel() ? outer_bytes : 0),
+                          .with_vlan = received_with_vlan,
+                          .in_tunnel = request.arrives_in_tunnel(),
+                          .extension_bytes = extension_bytes})};
 }
 
 }  // namespace
@@ -139,21 +193,30 @@ DontFragment expected_dont_fragment(const StreamRequest& request, const Layout& 
     return is_set ? DontFragment::set : DontFragment::clear;
 }
 
-Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan, std::size_t extension_bytes) noexcept {
+Layout Layout::make(const LayoutRequest& request) noexcept {
+    const std::size_t tag_bytes = request.with_vlan ? net::ethernet::vlan_tag_bytes : 0;
     Layout layout;
-    layout.family = family;
-    layout.ip = net::ethernet::header_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
-    layout.udp = layout.header_end() + extension_bytes;
+    layout.family = request.family;
+    layout.outer = net::ethernet::header_bytes + tag_bytes;
+    layout.ip = layout.outer + (request.in_tunnel ? header_bytes_of(other_family(request.family)) : 0);
+    layout.udp = layout.header_end() + request.extension_bytes;
     layout.payload = layout.udp + net::udp::header_bytes;
-    layout.end = frame_octets - net::ethernet::fcs_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
+    layout.end = request.frame_octets - net::ethernet::fcs_bytes + tag_bytes;
     return layout;
+}
+
+void write_tunnel(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values) noexcept {
+    const Layout& layout = frame_template.layout;
+    frame_template.outer_source.write(frame + layout.outer_source_address(), values.source_host, 0, values.edge());
+    frame_template.outer_destination.write(frame + layout.outer_destination_address(), values.destination_host, values.network,
+                                           values.edge());
+    write_outer_checksum(layout, frame);
 }
 
 Result<Stream> Stream::make(const StreamRequest& request, signature::Direction direction, signature::TrafficClass traffic_class,
                             std::uint64_t seed, std::uint32_t trial_id, const LinkAddresses& sent_link, const LinkAddresses& received_link,
                             const std::string& where) {
-    const net::Family sent_family = request.source_family();
-    const net::Family expected_family = request.as_sent ? sent_family : request.destination_family();
+    const net::Family expected_family = request.as_sent ? request.source_family() : request.destination_family();
     if (auto error = problem_of(request, where)) {
         return *std::move(error);
     }
@@ -182,6 +245,9 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }
 
+    if (auto error = stream.take_tunnel(request, where)) {
+        return *std::move(error);
+    }
     if (auto error = stream.take_edges(request, seed, sent_link, received_link, where)) {
         return *std::move(error);
     }
@@ -189,18 +255,12 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
                               !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
     stream.draws_ = stream.hosts_are_drawn_ && !request.connections && !stream.edges_;
 
-    const std::size_t extension_bytes = bytes_of(request.extension_headers);
     stream.has_fragment_header_ = std::ranges::count(request.extension_headers, ExtensionHeader::fragment) != 0;
-    const std::size_t sent_bytes = request.frame_octets - request.trailer_octets;
-    const std::size_t expected_bytes = bytes_when_translated(sent_bytes, sent_family, expected_family);
-    if (auto error = stream.lay_out(stream.sent_, Layout::make(sent_family, sent_bytes, sent_link.vlan_id.has_value(), extension_bytes),
-                                    request, where)) {
-        return *error;
-    }
-    if (auto error = stream.lay_out(stream.expected_,
-                                    Layout::make(expected_family, expected_bytes, received_link.vlan_id.has_value(), extension_bytes),
-                                    request, where)) {
-        return *error;
+    const auto [sent, expected] = layouts_of(request, sent_link.vlan_id.has_value(), received_link.vlan_id.has_value());
+    for (const auto& [side, layout] : {std::pair{&stream.sent_, sent}, std::pair{&stream.expected_, expected}}) {
+        if (auto error = stream.lay_out(*side, layout, request, where)) {
+            return *error;
+        }
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     stream.expected_dont_fragment_ = frame::expected_dont_fragment(request, stream.expected_.layout);
@@ -209,11 +269,60 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     build(stream.sent_, sent_link, {request.hop_limit, sent_mark, asked}, request.extension_headers, trial_id, stream.id_);
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, expected_mark, stream.expected_dont_fragment_}, request.extension_headers, trial_id, stream.id_);
+    stream.build_tunnels(sent_mark, expected_mark);
     add_trailer(stream.sent_.frame, request.trailer_octets);
     if (request.as_sent) {
         add_trailer(stream.expected_.frame, request.trailer_octets);
     }
     return stream;
+}
+
+std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const std::string& where) {
+    const TunnelRequest* const tunnel = request.tunnel();
+    if (tunnel == nullptr) {
+        return std::nullopt;
+    }
+    comes_from_tunnel_ = request.source_tunnel.has_value();
+    const std::string name = where + (comes_from_tunnel_ ? ".source_tunnel" : ".destination_tunnel");
+    const HostSet& hosts = comes_from_tunnel_ ? request.source : request.destination;
+    const net::Family inner = comes_from_tunnel_ ? request.source_family() : request.destination_family();
+    const bool has_edges = comes_from_tunnel_ ? request.source_edges.has_value() : request.destination_edges.has_value();
+    if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel) ||
+        request.connections) {
+        return Error{"a tunnel is at one end of packets that are not translated and belong to no connections", name, "send null"};
+    }
+    if (tunnel->gateway.family == inner) {
+        return Error{"the outer header is of the other family than the packet inside", name + ".gateway", "give an address of that family"};
+    }
+    if (has_edges == tunnel->subscribers.has_value()) {
+        return Error{"subscribers are customer edges, or hosts with tunnels of their own", name + ".subscribers",
+                     has_edges ? "send null" : "give a set of as many hosts"};
+    }
+    if (tunnel->subscribers && (tunnel->subscribers->address.family == inner || tunnel->subscribers->networks != 1 ||
+                                tunnel->subscribers->part != hosts.part || hosts.many_networks())) {
+        return Error{"the hosts of a tunnel and its subscribers do not go together", name + ".subscribers",
+                     "give an outer address for each value of the hosts"};
+    }
+    tunnel_ = *tunnel;
+    return std::nullopt;
+}
+
+bool Stream::is_of_any_subscriber(const std::byte* outer_address) const noexcept {
+    return edges_ ? edges_->edges().is_of_any(net::load_wide(outer_address))
+                  : (comes_from_tunnel_ ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
+}
+
+/// The outer headers, where there are any; DF is clear in those of IPv4, which hold packets of IPv6
+/// whose source has learned how long they may be.
+void Stream::build_tunnels(const Mark& sent_mark, const Mark& expected_mark) {
+    if (sent_.layout.in_tunnel()) {
+        const Mark mark{.traffic_class = tunnel_traffic_class(sent_mark.traffic_class)};
+        write_outer(sent_, {tunnel_.hop_limit, mark, DontFragment::clear});
+    }
+    if (expected_.layout.in_tunnel()) {
+        const Mark mark{.traffic_class = tunnel_traffic_class(expected_mark.traffic_class)};
+        write_outer(expected_, {tunnel_.expected_hop_limit.value_or(0), mark, DontFragment::clear});
+    }
 }
 
 std::optional<Error> Stream::take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
@@ -224,6 +333,11 @@ std::optional<Error> Stream::take_edges(const StreamRequest& request, std::uint6
     }
     comes_from_edges_ = request.source_edges.has_value();
     const std::string end = where + (comes_from_edges_ ? ".source" : ".destination");
+    const bool in_tunnel = request.tunnel() != nullptr;
+    if (std::ranges::any_of(wanted->domains, [&](const EdgeDomain& domain) { return domain.rule.dmr.has_value() == in_tunnel; })) {
+        return Error{in_tunnel ? "in a tunnel, hosts outside have their own addresses" : "without a tunnel, hosts outside need a prefix",
+                     end + ".edges", in_tunnel ? "send dmr null in each domain" : "give a dmr in each domain (RFC 7599 section 5.1)"};
+    }
     const HostSet& others = comes_from_edges_ ? request.destination : request.source;
     if (request.connections || (request.source_edges && request.destination_edges) || others.address.family != net::Family::ipv4) {
         return Error{"customer edges talk to IPv4 hosts outside, without connections", end, "give such hosts at the other end"};
@@ -266,6 +380,16 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
             return *error;
         }
     }
+    if (layout.in_tunnel()) {
+        auto subscriber = tunnel_.subscribers ? AddressField::make(*tunnel_.subscribers, layout.outer_family(), nullptr, where)
+                                              : edge_address(edges_->shared_edges(), layout.outer_family());
+        if (const Error* error = error_of(subscriber)) {
+            return *error;
+        }
+        const AddressField gateway = AddressField::constant(tunnel_.gateway);
+        (comes_from_tunnel_ ? frame_template.outer_source : frame_template.outer_destination) = std::get<AddressField>(subscriber);
+        (comes_from_tunnel_ ? frame_template.outer_destination : frame_template.outer_source) = gateway;
+    }
     frame_template.layout = layout;
     frame_template.source = std::get<AddressField>(std::move(source));
     frame_template.destination = std::get<AddressField>(std::move(destination));
@@ -290,7 +414,11 @@ FrameValues Stream::values_of_prepared(std::uint64_t number) const noexcept {
 
 void Stream::write_special(std::byte* frame, const FrameValues& values) const noexcept {
     if (marks_vary()) {
-        write_varying_mark(sent_.layout, sent_mark(values), frame);
+        const Mark mark = sent_mark(values);
+        write_varying_mark(sent_.layout, mark, tunnel_traffic_class(mark.traffic_class), frame);
+    }
+    if (sent_.layout.in_tunnel()) {
+        write_tunnel(sent_, frame, values);
     }
     if (sent_without_checksum_) {
         store_raw(frame + sent_.layout.udp + net::udp::checksum, std::uint16_t{0});
@@ -305,8 +433,12 @@ void Stream::write_special(std::byte* frame, const FrameValues& values) const no
 }
 
 void Stream::write_special_expected(std::byte* frame, const FrameValues& values) const noexcept {
+    if (expected_.layout.in_tunnel()) {
+        write_tunnel(expected_, frame, values);
+    }
     if (marks_vary()) {
-        write_varying_mark(expected_.layout, expected_mark(values), frame);
+        const Mark mark = expected_mark(values);
+        write_varying_mark(expected_.layout, mark, tunnel_traffic_class(mark.traffic_class), frame);
     }
     if (expects_no_checksum_) {
         store_raw(frame + expected_.layout.udp + net::udp::checksum, std::uint16_t{0});

@@ -3,10 +3,11 @@
 #include "base/result.hpp"
 #include "enumerate/connection_choice.hpp"
 #include "enumerate/connection_set.hpp"
-#include "frame/address_field.hpp"
+#include "frame/edge_address.hpp"
 #include "frame/extension_headers.hpp"
 #include "frame/marking.hpp"
 #include "frame/signature.hpp"
+#include "frame/tunnel.hpp"
 #include "net/headers.hpp"
 #include "net/host_macs.hpp"
 #include "pace/clock.hpp"
@@ -35,6 +36,8 @@ struct ConnectionTraffic {
 /// translator from IPv6, and of two translators in a row from IPv4 to IPv4.
 enum class DontFragmentRule : std::uint8_t { kept, rfc7915, rfc6145 };
 
+constexpr std::size_t frame_octets_max = 9216;  ///< of IPv4; of IPv6 20 more, and in a tunnel the outer header
+
 /// One stream as requested: what is sent, and what the gateway must make of it.
 struct StreamRequest {
     std::size_t frame_octets = 64;   ///< as sent, with FCS, without VLAN tag
@@ -45,7 +48,8 @@ struct StreamRequest {
     bool dont_fragment = false;
     bool without_checksum = false;  ///< UDP checksum 0, over IPv4 only (RFC 768)
     HostSet source{}, destination{};
-    std::optional<EdgesRequest> source_edges{}, destination_edges{};  ///< customer edges in the place of these hosts
+    std::optional<EdgesRequest> source_edges{}, destination_edges{};     ///< customer edges in the place of these hosts
+    std::optional<TunnelRequest> source_tunnel{}, destination_tunnel{};  ///< through which an end is reached; one at most
     ValueRange source_ports{}, destination_ports{};
     bool as_sent = false;  ///< loop-back: nothing changes on the way
     std::uint8_t hop_limit_decrement = 1;
@@ -54,10 +58,20 @@ struct StreamRequest {
     bool zero_checksum_for_ones = false;             ///< the translator writes UDP checksum 0x0000 where 0xffff is due
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 
-    /// The families of both ends on their own sides.
-    [[nodiscard]] net::Family source_family() const noexcept { return source_edges ? net::Family::ipv6 : source.address.family; }
+    /// The families of the packets at both ends; in a tunnel, of those inside.
+    [[nodiscard]] net::Family source_family() const noexcept {
+        return source_edges ? family_of_edges(source_tunnel) : source.address.family;
+    }
     [[nodiscard]] net::Family destination_family() const noexcept {
-        return destination_edges ? net::Family::ipv6 : destination.address.family;
+        return destination_edges ? family_of_edges(destination_tunnel) : destination.address.family;
+    }
+    [[nodiscard]] static net::Family family_of_edges(const std::optional<TunnelRequest>& tunnel) noexcept {
+        return tunnel ? net::Family::ipv4 : net::Family::ipv6;
+    }
+    /// Whether frames must arrive in a tunnel.
+    [[nodiscard]] bool arrives_in_tunnel() const noexcept { return (as_sent ? source_tunnel : destination_tunnel).has_value(); }
+    [[nodiscard]] const TunnelRequest* tunnel() const noexcept {
+        return source_tunnel ? &*source_tunnel : destination_tunnel ? &*destination_tunnel : nullptr;
     }
     [[nodiscard]] const EdgesRequest* edges() const noexcept {
         return source_edges ? &*source_edges : destination_edges ? &*destination_edges : nullptr;
@@ -81,26 +95,41 @@ struct FrameValues {
     [[nodiscard]] constexpr Edge edge() const noexcept { return {connection}; }
 };
 
-/// The offsets of the headers in a frame, and where its IP packet ends.
+/// What the offsets in a frame follow from.
+struct LayoutRequest {
+    net::Family family = net::Family::ipv4;  ///< in a tunnel, of the packet inside
+    std::size_t frame_octets = 64;           ///< with FCS and outer header, without VLAN tag and trailer
+    bool with_vlan = false, in_tunnel = false;
+    std::size_t extension_bytes = 0;
+};
+
+/// The offsets of the headers in a frame, and where its IP packet ends. In a tunnel, another header
+/// is before that packet; all but `outer` is of the packet inside.
 struct Layout {
     net::Family family = net::Family::ipv4;
+    std::size_t outer = 0;  ///< where the first IP header is; that of the packet if there is no tunnel
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
 
-    /// `frame_octets`: with FCS, without VLAN tag and trailer.
-    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan,
-                                     std::size_t extension_bytes = 0) noexcept;
+    [[nodiscard]] static Layout make(const LayoutRequest& request) noexcept;
+    [[nodiscard]] bool in_tunnel() const noexcept { return outer != ip; }
+    /// Of the first IP header.
+    [[nodiscard]] net::Family outer_family() const noexcept { return in_tunnel() ? other_family(family) : family; }
     [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
     [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
     /// Where the IP header ends, before any extension headers.
-    [[nodiscard]] std::size_t header_end() const noexcept {
-        return ip + (family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes);
-    }
+    [[nodiscard]] std::size_t header_end() const noexcept { return ip + header_bytes_of(family); }
     [[nodiscard]] std::size_t extension_bytes() const noexcept { return udp - header_end(); }
     [[nodiscard]] std::size_t source_address() const noexcept {
         return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
     }
     [[nodiscard]] std::size_t destination_address() const noexcept {
         return ip + (family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
+    }
+    [[nodiscard]] std::size_t outer_source_address() const noexcept {
+        return outer + (outer_family() == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+    }
+    [[nodiscard]] std::size_t outer_destination_address() const noexcept {
+        return outer + (outer_family() == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
     }
 };
 
@@ -109,13 +138,14 @@ struct Layout {
 struct FrameTemplate {
     Layout layout;
     AddressField source, destination;
-    std::vector<std::byte> frame;  ///< the template: everything but what varies, checksum fields zero; without FCS
-    Sum header_sum = 0;            ///< of the template's IPv4 header
-    Sum udp_sum = 0;               ///< of the template's pseudo-header and UDP datagram
+    AddressField outer_source, outer_destination;  ///< of a frame in a tunnel
+    std::vector<std::byte> frame;                  ///< the template: everything but what varies, checksum fields zero; without FCS
+    Sum header_sum = 0;                            ///< of the template's IPv4 header
+    Sum udp_sum = 0;                               ///< of the template's pseudo-header and UDP datagram
 
     /// With FCS, without VLAN tag.
     [[nodiscard]] std::size_t frame_octets() const noexcept {
-        return frame.size() - layout.ip + net::ethernet::header_bytes + net::ethernet::fcs_bytes;
+        return frame.size() - layout.outer + net::ethernet::header_bytes + net::ethernet::fcs_bytes;
     }
 };
 
@@ -162,6 +192,10 @@ public:
     /// Writes both addresses into a buffer that holds the template of what is sent, and returns
     /// their share of the checksums.
     Sum write_addresses_by_rule(std::byte* frame, const FrameValues& values) const noexcept;
+    /// Writes the subscriber of a frame that is sent in a tunnel.
+    void write_subscriber_by_rule(std::byte* frame, std::uint64_t tuple) const noexcept {
+        write_map_address(frame + sent_.layout.outer_source_address(), edges_->edges().address_of({tuple}));
+    }
 
     [[nodiscard]] Role role() const noexcept { return role_; }
     /// The connection of frame number j; stateful gateways only.
@@ -199,10 +233,12 @@ public:
     [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
     /// Whether a sent frame needs `write_special` beside `write_frame`.
     [[nodiscard]] bool is_special() const noexcept {
-        return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies();
+        return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies() ||
+               (sent_.layout.in_tunnel() && !edges_);
     }
-    /// Writes over a frame that `write_frame` has written: no checksum, and the link-layer
-    /// addresses of its hosts. A step of its own, so that other streams do not pay for it.
+    /// Writes over a frame that `write_frame` has written: the subscriber of its tunnel, no
+    /// checksum, and the link-layer addresses of its hosts. A step of its own, so that other
+    /// streams do not pay for it.
     void write_special(std::byte* frame, const FrameValues& values) const noexcept;
     /// The same for a frame as a correct gateway forwards it.
     void write_special_expected(std::byte* frame, const FrameValues& values) const noexcept;
@@ -243,6 +279,14 @@ public:
     [[nodiscard]] bool may_be_labelled(const Mark& expected) const noexcept {
         return expected.flow_label == 0 && keeps_family() && sent_.layout.family == net::Family::ipv6 && !as_sent_;
     }
+    /// Of a stream with a tunnel: whether its subscribers are at the end that frames come from.
+    [[nodiscard]] bool comes_from_subscribers() const noexcept { return comes_from_tunnel_; }
+    /// Whether this is the outer address of a subscriber, of the set or not.
+    [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
+    /// The hop limit of the outer header as it must arrive; nothing if any will do.
+    [[nodiscard]] std::optional<std::uint8_t> expected_tunnel_hop_limit() const noexcept { return tunnel_.expected_hop_limit; }
+    /// The traffic class of the outer header around a packet with this one.
+    [[nodiscard]] std::uint8_t tunnel_traffic_class(std::uint8_t inside) const noexcept { return tunnel_.traffic_class.value_or(inside); }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
     /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own
     /// (RFC 7915 section 5.1), and so may a NAT that shares an address among hosts (RFC 6864
@@ -252,7 +296,7 @@ public:
     /// Whether what follows the translator changes the packet again: its NAT, or what gives a
     /// customer edge its shared address.
     [[nodiscard]] bool changes_after_translation() const noexcept {
-        return role_ == Role::stateless ? comes_from_edges_ && !as_sent_ : (role_ == Role::responder) == nat_is_inside_;
+        return role_ == Role::stateless ? comes_from_edges_ && !keeps_family() : (role_ == Role::responder) == nat_is_inside_;
     }
     [[nodiscard]] bool as_sent() const noexcept { return as_sent_; }
     /// Whether a fragment header is due, of a packet that is no fragment.
@@ -294,11 +338,13 @@ private:
     }
     [[nodiscard]] FrameValues values_of_edge_in_turn(std::uint64_t j, Edge edge) const noexcept;
     [[nodiscard]] FrameValues values_of_hosts(std::uint64_t j) const noexcept;
+    [[nodiscard]] std::optional<Error> take_tunnel(const StreamRequest& request, const std::string& where);
     [[nodiscard]] std::optional<Error> take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
                                                   const LinkAddresses& received_link, const std::string& where);
     /// The layout and the addresses of one of the templates.
     [[nodiscard]] std::optional<Error> lay_out(FrameTemplate& frame_template, const Layout& layout, const StreamRequest& request,
                                                const std::string& where) const;
+    void build_tunnels(const Mark& sent_mark, const Mark& expected_mark);
     /// Whether there are checksums, and what the link-layer addresses of hosts follow from.
     void take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
                       const LinkAddresses& received_link);
@@ -318,6 +364,8 @@ private:
     enumerate::ConnectionChoice choice_;
     std::optional<EdgeTraffic> edges_;
     bool comes_from_edges_ = false;  ///< else frames go to them
+    TunnelRequest tunnel_;           ///< of frames that are sent or must arrive in one
+    bool comes_from_tunnel_ = false;
     HostSet source_set_, destination_set_;
     std::optional<net::HostMacs> source_macs_, destination_macs_;  ///< of the sending side's hosts, of the receiving side's
     bool sent_destination_macs_ = false;                           ///< loop-back: the Tester sends to the host itself
@@ -348,8 +396,11 @@ inline Sum write_addresses(const FrameTemplate& frame_template, std::byte* frame
                                             values.edge());
 }
 
+/// The same for the outer header of a frame in a tunnel.
+void write_tunnel(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values) noexcept;
+
 /// Writes what varies into a buffer that holds `frame_template.frame`: addresses, ports, index,
-/// timestamp and both checksums; nothing else is touched.
+/// timestamp and both checksums; nothing else is touched. `Stream::write_special` adds the rest.
 inline void write_frame(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values, std::uint8_t stream,
                         std::uint64_t index, pace::Ticks now) noexcept {
     complete_frame(frame_template, frame, write_addresses(frame_template, frame, values), values.source_port, values.destination_port,

@@ -72,6 +72,9 @@ private:
             generator_.set(k, values, fields_);
             fields_.addresses[k] = fold(stream_->write_addresses_by_rule(frames.frames[k], values));
         }
+        for (std::size_t k = 0; stream_->sent().layout.in_tunnel() && k < frames.count; ++k) {
+            stream_->write_subscriber_by_rule(frames.frames[k], tuples_[k]);
+        }
     }
 
     const Stream* stream_;

@@ -38,6 +38,61 @@ namespace {
     }
 }
 
+/// The outer header of a frame that is in a tunnel, as it should be (RFC 2473 section 3, section
+/// 6.4).
+void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const FrameValues& values,
+                  Faults& faults) noexcept {
+    const FrameTemplate& due = stream.expected();
+    const Layout& layout = due.layout;
+    const net::Family family = layout.outer_family();
+    const std::byte* const outer = frame.data() + arrival.outer;
+    const std::size_t bytes = arrival.ip - arrival.outer, inner_bytes = layout.end - layout.ip;
+    const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(outer[at]); };
+    bool is_right = true;
+    if (family == net::Family::ipv6) {
+        faults.add_if(bytes != net::ipv6::header_bytes, Fault::tunnel_option);
+        is_right = load_big_endian<std::uint16_t>(outer + net::ipv6::payload_length) == bytes - net::ipv6::header_bytes + inner_bytes;
+    } else {
+        faults.add_if(bytes != net::ipv4::header_bytes, Fault::tunnel_option);
+        is_right = load_big_endian<std::uint16_t>(outer + net::ipv4::total_length) == bytes + inner_bytes &&
+                   (load_big_endian<std::uint16_t>(outer + net::ipv4::fragment) & 0x8000U) == 0 && fold(sum_of({outer, bytes})) == 0xffff;
+    }
+    if (const auto hop_limit = stream.expected_tunnel_hop_limit()) {
+        is_right = is_right && byte_of(family == net::Family::ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit) == *hop_limit;
+    }
+    faults.add_if(!is_right, Fault::tunnel_header);
+    const std::uint8_t traffic_class = stream.tunnel_traffic_class(stream.expected_mark(values).traffic_class),
+                       arrived = mark_of(outer, family).traffic_class;
+    faults.add_if(arrived != traffic_class && !reports_congestion(traffic_class, arrived), Fault::tunnel_traffic_class);
+    const std::byte* const source = outer + (layout.outer_source_address() - layout.outer);
+    const std::byte* const destination = outer + (layout.outer_destination_address() - layout.outer);
+    const bool source_is_right = due.outer_source.matches(source, values.source_host, 0, values.edge());
+    const bool destination_is_right = due.outer_destination.matches(destination, values.destination_host, values.network, values.edge());
+    faults.add_if(!source_is_right, Fault::tunnel_source);
+    faults.add_if(!destination_is_right, Fault::tunnel_destination);
+    const bool from_subscriber = stream.comes_from_subscribers();
+    faults.add_if(
+        !(from_subscriber ? source_is_right : destination_is_right) && stream.is_of_any_subscriber(from_subscriber ? source : destination),
+        Fault::other_subscriber);
+}
+
+/// Whether headers lead to a packet and, if it should be in a tunnel, through one.
+[[gnu::noinline]] bool verify_tunnel(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
+                                     const FrameValues& values, Faults& faults) noexcept {
+    const Layout& layout = stream.expected().layout;
+    if (arrival.misplaced) {
+        faults.add(arrival.payload > layout.payload ? Fault::encapsulated : Fault::headers);
+    } else if (arrival.in_tunnel() != layout.in_tunnel()) {
+        faults.add(!arrival.in_tunnel()               ? Fault::tunnel_missing
+                   : stream.sent().layout.in_tunnel() ? Fault::tunnel_left
+                                                      : Fault::encapsulated);
+    } else {
+        verify_outer(frame, arrival, stream, values, faults);
+        return true;
+    }
+    return false;
+}
+
 /// The checksum over what actually arrived. Zero means that there is no checksum. It must stay so
 /// from IPv4 to IPv4 where none was sent; where one was sent, or is to be computed, zero passes
 /// only from a translator that is known to write zero for a checksum of all ones, that is, when
@@ -80,8 +135,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     } else {
         check_link(frame.data(), port_mac, faults);
     }
-    if (arrival.misplaced) {
-        faults.add(arrival.payload > layout.payload ? Fault::encapsulated : Fault::headers);
+    if ((arrival.misplaced || arrival.in_tunnel() || layout.in_tunnel()) && !verify_tunnel(frame, arrival, stream, values, faults)) {
         return faults;
     }
     faults.add_if(arrival.vlan_id != stream.expected_vlan(), Fault::vlan);
@@ -134,7 +188,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
 bool goes_between_hosts(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream) noexcept {
     const FrameTemplate& frame_template = stream.expected();
     const Layout& layout = frame_template.layout;
-    if (arrival.payload == 0 || arrival.misplaced || arrival.family != layout.family) {
+    if (arrival.payload == 0 || arrival.misplaced || arrival.family != layout.family || arrival.in_tunnel() != layout.in_tunnel()) {
         return false;
     }
     const std::byte* const ip = frame.data() + arrival.ip;

@@ -46,6 +46,14 @@ enum class Fault : std::uint8_t {
     other_edge_address,
     interface_identifier,
     outside_rule,
+    tunnel_missing,
+    tunnel_left,
+    tunnel_header,
+    tunnel_option,
+    tunnel_traffic_class,
+    tunnel_source,
+    tunnel_destination,
+    other_subscriber,
     outside_port_set,
     icmp_type,
     identifier,
@@ -54,7 +62,7 @@ enum class Fault : std::uint8_t {
     wrong_client,
     wrong_slot,
 };
-constexpr std::size_t fault_count = 41;
+constexpr std::size_t fault_count = 49;
 constexpr auto first_echo_fault = static_cast<std::size_t>(Fault::icmp_type);  ///< from here on: those that only echo messages have
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
@@ -90,6 +98,14 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "other_edge_address",
                                                                 "interface_identifier",
                                                                 "outside_rule",
+                                                                "tunnel_missing",
+                                                                "tunnel_left",
+                                                                "tunnel_header",
+                                                                "tunnel_option",
+                                                                "tunnel_traffic_class",
+                                                                "tunnel_source",
+                                                                "tunnel_destination",
+                                                                "other_subscriber",
                                                                 "outside_port_set",
                                                                 "icmp_type",
                                                                 "identifier",
@@ -118,8 +134,11 @@ private:
 /// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). The gateway may
 /// send from any link-layer address but ours, a group's or zero, and must send to that of the host
 /// which the frame goes to. A fault in a customer edge's address or port has a second reason, which
-/// says what became of it. `values` are those of the frame's number in its class. The source of an
-/// Initiator's frame is left out: only the state table knows it (state/connection_keeper.hpp).
+/// says what became of it; so has one of a subscriber's address in the outer header of a tunnel, if
+/// it is that of another subscriber. Nothing more is said of a frame that came out in a tunnel and
+/// should not, or should and did not. `values` are those of the frame's number in its class. The
+/// source of an Initiator's frame is left out: only the state table knows it
+/// (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
 

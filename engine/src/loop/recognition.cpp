@@ -10,7 +10,7 @@ namespace {
 frame::Faults verify_connection(std::span<const std::byte> bytes, const frame::Arrival& arrival, const ExpectedDirection& direction,
                                 const frame::Stream& stream, const frame::FrameValues& values, const frame::Faults& others) noexcept {
     frame::Faults faults;
-    if (stream.role() == frame::Role::stateless || arrival.misplaced) {
+    if (stream.role() == frame::Role::stateless || arrival.misplaced || others.has(frame::Fault::encapsulated)) {
         return faults;
     }
     if (stream.role() == frame::Role::initiator) {

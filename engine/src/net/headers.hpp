@@ -46,7 +46,7 @@ constexpr std::uint8_t router_solicitation = 133, neighbor_solicitation = 135, n
 constexpr std::uint8_t source_link_layer_address = 1, target_link_layer_address = 2;
 }  // namespace icmpv6
 
-constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58, protocol_hop_by_hop = 0,
-                       protocol_routing = 43, protocol_destination_options = 60;
+constexpr std::uint8_t protocol_icmp = 1, protocol_ipv4 = 4, protocol_udp = 17, protocol_ipv6 = 41, protocol_fragment = 44,
+                       protocol_icmpv6 = 58, protocol_hop_by_hop = 0, protocol_routing = 43, protocol_destination_options = 60;
 
 }  // namespace gatemark::net

@@ -74,9 +74,11 @@ Errors problems_of(const MapRule& rule, const std::string& where) {
     if (rule.ipv4.address.family != Family::ipv4) {
         errors.push_back({"the rule's IPv4 prefix is none", where + ".ipv4", "give one such as 192.0.2.0/24"});
     }
-    const auto dmr = AddressMapping::make(rule.dmr, {});
-    if (const Error* error = error_of(dmr)) {
-        errors.push_back({error->what, where + ".dmr", error->fix});
+    if (rule.dmr) {
+        const auto dmr = AddressMapping::make(rule.dmr, {});
+        if (const Error* error = error_of(dmr)) {
+            errors.push_back({error->what, where + ".dmr", error->fix});
+        }
     }
     if (errors.empty() || (rule.ipv6.address.family == Family::ipv6 && rule.ipv4.address.family == Family::ipv4)) {
         check_bits(rule, where, errors);

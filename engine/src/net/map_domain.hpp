@@ -10,14 +10,13 @@
 
 namespace gatemark::net {
 
-/// A mapping rule of MAP as it is written down (RFC 7597 section 5), with the prefix that stands
-/// for all IPv4 addresses outside (the default mapping rule, RFC 7599 section 5.1).
+/// A mapping rule of MAP as it is written down (RFC 7597 section 5).
 struct MapRule {
     Prefix ipv6{}, ipv4{};
     unsigned ea_bits = 0, psid_offset = 6;
     std::optional<unsigned> psid_bits{};  ///< only where no EA bits hold the PSID (RFC 7598 section 4.5)
     std::optional<std::uint16_t> psid{};
-    Prefix dmr{};
+    std::optional<Prefix> dmr{};  ///< of MAP-T: it stands for all IPv4 addresses outside (RFC 7599 section 5.1)
 };
 
 /// Everything about one rule that can be wrong without another one; `where` names the rule.

@@ -630,8 +630,11 @@ Fields corrupt_echo(Field field, Packet& packet, const View& view, const Notes& 
 
 /// Both headers of what leaves in a tunnel agree.
 Fields corrupt_both_lengths(Editor& outer, Editor& inner) noexcept {
-    (void)corrupt_ip(Field::length, outer);
-    return corrupt_ip(Field::length, inner);
+    Fields fields = corrupt_ip(Field::length, inner);
+    if (!fields.none() && !corrupt_ip(Field::length, outer).none()) {
+        fields.add(Field::tunnel_header);
+    }
+    return fields;
 }
 
 /// An extension header in a packet in a tunnel is in the tunnel's length, too.
@@ -675,19 +678,21 @@ Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View
             constexpr std::uint64_t limit_of_4 = 0x0004'0104'0101'00;  // and padding of three octets
             return insert_header(packet, outer, protocol_destination_options, limit_of_4) ? Fields{field} : Fields{};
         }
-        case Field::tunnel_length: {
+        case Field::tunnel_header: {
             lengthen(packet, outer, 8);
             return {field};
         }
         case Field::tunnel_source: header.source = Editor{packet, outer}.nobody(header.source); break;
+        case Field::tunnel_destination: header.destination = Editor{packet, outer}.nobody(header.destination); break;
         case Field::tunnel_traffic_class: header.traffic_class = header.traffic_class == 0 ? std::uint8_t{4} : std::uint8_t{0}; break;
-        default: {  // tunnel_other_subscriber
+        default: {  // other_subscriber
             const auto end = end_of_another(notes, table);
             if (!end) {
                 return {};
             }
             header.destination = *end;
-            break;
+            write_outer_header(packet, outer, header);
+            return {field, Field::tunnel_destination};
         }
     }
     write_outer_header(packet, outer, header);
@@ -745,10 +750,11 @@ Fields corrupt_datagram(Field field, Packet& packet, const View& outer, const Vi
         case Field::tunnel_missing:
         case Field::tunnel_left:
         case Field::tunnel_source:
-        case Field::tunnel_other_subscriber:
+        case Field::tunnel_destination:
+        case Field::other_subscriber:
         case Field::tunnel_traffic_class:
         case Field::tunnel_option:
-        case Field::tunnel_length: return {};
+        case Field::tunnel_header: return {};
     }
     return {};
 }

@@ -62,12 +62,13 @@ enum class Field : std::uint8_t {
     tunnel_missing,
     tunnel_left,
     tunnel_source,
-    tunnel_other_subscriber,
+    tunnel_destination,
+    other_subscriber,
     tunnel_traffic_class,
     tunnel_option,
-    tunnel_length,
+    tunnel_header,
 };
-constexpr std::size_t field_count = 51;
+constexpr std::size_t field_count = 52;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -115,10 +116,11 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "tunnel_missing",
                                                                 "tunnel_left",
                                                                 "tunnel_source",
-                                                                "tunnel_other_subscriber",
+                                                                "tunnel_destination",
+                                                                "other_subscriber",
                                                                 "tunnel_traffic_class",
                                                                 "tunnel_option",
-                                                                "tunnel_length"};
+                                                                "tunnel_header"};
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
@@ -182,12 +184,13 @@ private:
 ///   port of the same customer; `source_address` of a customer and `destination_address` to one
 ///   come with `outside_rule`.
 /// - What leaves in a tunnel has the fields from `tunnel_missing` on, but `tunnel_left`, which what
-///   left one has: it leaves with the header that it came in. `tunnel_source` is nobody's address,
-///   `tunnel_other_subscriber` leads to another customer, `tunnel_traffic_class` is 0, or 4 where 0
-///   is right, `tunnel_option` the encapsulation limit that Linux sends (RFC 2473 section 4.1.1),
-///   `tunnel_length` eight octets too many. The other fields are those of the packet in the tunnel,
-///   but `encapsulated` and `headers`, which are the first header's. With `length` both headers say
-///   one octet less.
+///   left one has: it leaves with the header that it came in. `tunnel_source` and
+///   `tunnel_destination` are nobody's address; `other_subscriber`, with `tunnel_destination`,
+///   leads to another customer; `tunnel_traffic_class` is 0, or 4 where 0 is right; `tunnel_option`
+///   is the encapsulation limit that Linux sends (RFC 2473 section 4.1.1); `tunnel_header` is eight
+///   octets too many. The other fields are those of the packet in the tunnel, but `encapsulated`
+///   and `headers`, which are the first header's. With `length` both headers say one octet less, so
+///   it comes with `tunnel_header`.
 /// - Echo messages have the fields from `trailer` on, and those of MAP but `embedding_suffix`, with
 ///   `identifier` in the place of a port. `identifier` is 0xffff in place of the right one,
 ///   behind a border relay 0, if nobody has it; `wrong_slot` that of the next or the previous
@@ -205,7 +208,7 @@ private:
 /// shares the address,
 /// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
-/// 32 bits; `family` in a tunnel; `tunnel_option` in IPv4; `tunnel_other_subscriber` where no other
+/// 32 bits; `family` in a tunnel; `tunnel_option` in IPv4; `other_subscriber` where no other
 /// customer is; the port of a customer who has one port; and what the buffer has no room for
 /// (`encapsulated`, `family`, `fragment`, `extension_headers`, `vlan`, `trailer`, `tunnel_left`,
 /// `tunnel_option`).

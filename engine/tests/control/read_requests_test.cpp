@@ -45,7 +45,7 @@ TEST(ReadTrialRequest, AcceptsCustomerEdgesAtEitherEnd) {
     EXPECT_EQ(edges.domains[0].weight, 3U);
     EXPECT_EQ(edges.domains[1].rule.psid, 52);
     EXPECT_EQ(edges.domains[1].rule.psid_bits, 8U);
-    EXPECT_EQ(edges.domains[1].rule.dmr.length, 96U);
+    EXPECT_EQ(edges.domains[1].rule.dmr->length, 96U);
     const auto plan = trial::make_trial_plan(request, {});
     ASSERT_TRUE(std::holds_alternative<trial::TrialPlan>(plan)) << std::get<Errors>(plan)[0].what;
 }

@@ -354,7 +354,7 @@ test::SlowBorderRelay relay_of(const EdgesRequest& edges) {
                          .ipv4 = domain.rule.ipv4,
                          .ea_bits = domain.rule.ea_bits,
                          .psid_offset = domain.rule.psid_offset,
-                         .dmr = domain.rule.dmr});
+                         .dmr = domain.rule.dmr.value()});
     }
     return test::SlowBorderRelay{std::move(rules)};
 }

@@ -101,6 +101,20 @@ frame::StreamRequest edges_request(const frame::EdgesRequest& edges, frame::sign
     return request;
 }
 
+frame::StreamRequest map_e_request(frame::EdgesRequest edges, frame::signature::Direction direction, std::size_t inner_octets) {
+    for (frame::EdgeDomain& domain : edges.domains) {
+        domain.rule.dmr.reset();
+    }
+    const bool forward = direction == frame::signature::Direction::forward;
+    frame::StreamRequest request =
+        edges_request(edges, direction, frame::ValueMode::pseudorandom, false, inner_octets + (forward ? net::ipv6::header_bytes : 0));
+    request.mapping.reset();
+    request.dont_fragment_rule = frame::DontFragmentRule::kept;
+    (forward ? request.source_tunnel : request.destination_tunnel) =
+        frame::TunnelRequest{.gateway = address_of("2001:db8:ffff::1"), .expected_hop_limit = 64};
+    return request;
+}
+
 frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
                           frame::signature::Direction direction, const std::optional<std::uint64_t>& host_macs_seed) {
     frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};
@@ -127,6 +141,22 @@ Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& 
 
 Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index) {
     return frame_in(stream.sent(), stream, number_in_class, index);
+}
+
+std::string names_of(const frame::Faults& faults) {
+    std::string names;
+    for (std::size_t i = 0; i < frame::fault_count; ++i) {
+        if (faults.has(static_cast<frame::Fault>(i))) {
+            names += std::string{names.empty() ? "" : " "} + std::string{frame::fault_names[i]};
+        }
+    }
+    return names;
+}
+
+std::string faults_of(const frame::Stream& stream, std::span<const std::byte> frame, std::uint64_t number_in_class) {
+    const frame::Arrival arrival = frame::classify(frame, trial_id());
+    return arrival.kind == frame::ArrivalKind::ours ? names_of(frame::verify(frame, arrival, stream, stream.values(number_in_class)))
+                                                    : "not ours";
 }
 
 bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> frame, std::uint64_t number_in_class) {

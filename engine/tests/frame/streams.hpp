@@ -3,6 +3,7 @@
 #include "frame/customer_edges.hpp"
 #include "frame/recognizer.hpp"
 #include "frame/stream.hpp"
+#include "frame/verification.hpp"
 #include "golden/slow_packet.hpp"
 
 /// Streams for tests: a request for each kind of gateway, and their frames.
@@ -38,6 +39,10 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
 [[nodiscard]] frame::StreamRequest edges_request(const frame::EdgesRequest& edges, frame::signature::Direction direction,
                                                  frame::ValueMode ports = frame::ValueMode::pseudorandom, bool as_sent = false,
                                                  std::size_t frame_octets = 0);
+/// The same with tunnels in the place of translation: the border relay of MAP-E has the address
+/// 2001:db8:ffff::1 and writes hop limit 64.
+[[nodiscard]] frame::StreamRequest map_e_request(frame::EdgesRequest edges, frame::signature::Direction direction,
+                                                 std::size_t inner_octets = 64);
 [[nodiscard]] constexpr std::size_t smallest_frame(Gateway gateway) {
     return gateway == Gateway::router44 || gateway == Gateway::siit46 ? 64 : 84;
 }
@@ -56,6 +61,11 @@ struct Vlans {
 [[nodiscard]] Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
                              std::uint64_t index, std::uint64_t ticks = 0x0123456789abcdef);
 [[nodiscard]] Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
+
+/// The names of all reasons in a set.
+[[nodiscard]] std::string names_of(const frame::Faults& faults);
+/// What verification says of a frame that claims to have this number in its class.
+[[nodiscard]] std::string faults_of(const frame::Stream& stream, std::span<const std::byte> frame, std::uint64_t number_in_class = 5);
 
 /// Whether the recognizer takes a frame for the correct one with this number in its class.
 [[nodiscard]] bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> frame, std::uint64_t number_in_class);

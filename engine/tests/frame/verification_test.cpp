@@ -12,23 +12,7 @@
 namespace gatemark::frame {
 namespace {
 
-using test::Gateway, test::Bytes, test::SlowPacket;
-
-std::string names_of(const Faults& faults) {
-    std::string names;
-    for (std::size_t i = 0; i < fault_count; ++i) {
-        if (faults.has(static_cast<Fault>(i))) {
-            names += std::string{names.empty() ? "" : " "} + std::string{fault_names[i]};
-        }
-    }
-    return names;
-}
-
-/// What verification says of `frame`, which claims to be frame 5 of the stream.
-std::string faults_of(const Stream& stream, const Bytes& frame) {
-    const Arrival arrival = classify(frame, test::trial_id());
-    return arrival.kind == ArrivalKind::ours ? names_of(verify(frame, arrival, stream, stream.values(5))) : "not ours";
-}
+using test::Gateway, test::Bytes, test::SlowPacket, test::faults_of, test::names_of;
 
 /// What is told of `frame`, which has no fault.
 Remarks remarks_on(const Stream& stream, const Bytes& frame) {
@@ -136,11 +120,12 @@ TEST(Verification, EachSingleCorruptionGivesItsOwnFault) {
 }
 
 TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
-    // Tested by themselves: here, in receiver_test, loop/border_relay_path_test and
+    // Tested by themselves: here, in tunnel_test, receiver_test, loop/border_relay_path_test and
     // state/stateful_path_test.
     std::string known =
         "encapsulated headers family identification extension_headers other_edge_port other_edge_address interface_identifier outside_rule "
         "outside_port_set "
+        "tunnel_missing tunnel_left tunnel_header tunnel_option tunnel_traffic_class tunnel_source tunnel_destination other_subscriber "
         "index mark "
         "wrong_port untranslated_source mapping_changed wrong_owner unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {

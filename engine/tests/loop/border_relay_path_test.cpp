@@ -34,7 +34,7 @@ SlowBorderRelay relay_of(const EdgesRequest& edges) {
                          .psid_offset = rule.psid_offset,
                          .psid_bits = rule.psid_bits.value_or(0),
                          .psid = rule.psid.value_or(0),
-                         .dmr = rule.dmr});
+                         .dmr = rule.dmr.value()});
     }
     return SlowBorderRelay{std::move(rules)};
 }

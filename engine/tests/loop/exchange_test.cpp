@@ -11,13 +11,13 @@
 namespace gatemark::loop {
 namespace {
 
-struct SharedClock {
+struct ExchangeClock {
     const std::uint64_t* ticks;
     [[nodiscard]] pace::Ticks now() const noexcept { return {*ticks}; }
 };
 
-using MemoryListSender = FrameListSender<io::MemoryTransmitQueue, SharedClock>;
-using MemoryKeeper = FrameKeeper<io::MemoryReceiveQueue, SharedClock>;
+using MemoryListSender = FrameListSender<io::MemoryTransmitQueue, ExchangeClock>;
+using MemoryKeeper = FrameKeeper<io::MemoryReceiveQueue, ExchangeClock>;
 using Frames = std::vector<std::vector<std::byte>>;
 
 constexpr std::size_t slot = 1;
@@ -28,7 +28,7 @@ class FrameListSenderTest : public testing::Test {
 protected:
     FrameListSenderTest() { queue_.set_template(slot, frame_of(100, 0)); }
     [[nodiscard]] MemoryListSender sender(const Frames& frames, std::uint64_t interval) {
-        return MemoryListSender{frames, queue_, slot, {interval}, SharedClock{&now_}};
+        return MemoryListSender{frames, queue_, slot, {interval}, ExchangeClock{&now_}};
     }
 
     std::uint64_t now_ = 1000;
@@ -80,7 +80,7 @@ protected:
     io::MemoryWire wire_;
     io::MemoryReceiveQueue queue_{wire_};
     NeighborMailbox mailbox_;
-    MemoryKeeper keeper_{queue_, mailbox_, SharedClock{&now_}};
+    MemoryKeeper keeper_{queue_, mailbox_, ExchangeClock{&now_}};
 };
 
 TEST_F(FrameKeeperTest, KeepsWhateverArrives) {

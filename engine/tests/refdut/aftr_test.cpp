@@ -129,10 +129,10 @@ TEST(RefdutAftr, SendsToAnotherB4WhereItIsAskedTo) {
     SlowPacket carried = test::routed(reply, 1);
     carried.destination = address_of(inner_host);
     carried.destination_port = 7000;
-    EXPECT_TRUE(damaged(gateway, Side::right, test::write_packet(reply), Field::tunnel_other_subscriber).fields.none()) << "nobody else";
+    EXPECT_TRUE(damaged(gateway, Side::right, test::write_packet(reply), Field::other_subscriber).fields.none()) << "nobody else";
     (void)establish(2, 7000);
-    const Damaged to_another = damaged(gateway, Side::right, test::write_packet(reply), Field::tunnel_other_subscriber);
-    EXPECT_EQ(to_another.fields, Fields{Field::tunnel_other_subscriber});
+    const Damaged to_another = damaged(gateway, Side::right, test::write_packet(reply), Field::other_subscriber);
+    EXPECT_EQ(to_another.fields, (Fields{Field::other_subscriber, Field::tunnel_destination}));
     EXPECT_EQ(test::to_hex(to_another.frame), test::to_hex(to_b4(b4(2), carried)));
     EXPECT_TRUE(damaged(gateway, Side::right, test::write_packet(reply), Field::wrong_owner).fields.none()) << "its endpoint is the same";
     EXPECT_EQ(test::to_hex(damaged(gateway, Side::right, test::write_packet(reply), Field::tunnel_missing).frame),

@@ -329,7 +329,7 @@ TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
         return CorruptSpec{.selector = {.kind = SelectorSpec::Kind::every, .count = count}, .field = field};
     };
     settings.directions[0].impairments.corrupt = {every(3, Field::tunnel_left), every(5, Field::tunnel_missing)};
-    settings.directions[1].impairments.corrupt = {every(4, Field::tunnel_other_subscriber), every(5, Field::tunnel_option)};
+    settings.directions[1].impairments.corrupt = {every(4, Field::other_subscriber), every(5, Field::tunnel_option)};
     start();
     constexpr std::uint16_t count = 60;
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -363,7 +363,7 @@ TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
     EXPECT_EQ(forward.not_applicable, 8U) << "tunnel_missing";
     EXPECT_EQ(forward.translator_drops[static_cast<std::size_t>(Drop::no_mapping)], 1U) << "to another relay";
     EXPECT_TRUE(reverse.balanced() && reverse.test_frames == count && reverse.forwarded == count && reverse.not_applicable == 0);
-    EXPECT_TRUE(reverse.corrupted[number(Field::tunnel_other_subscriber)] == 15 && reverse.corrupted[number(Field::tunnel_option)] == 9);
+    EXPECT_TRUE(reverse.corrupted[number(Field::other_subscriber)] == 15 && reverse.corrupted[number(Field::tunnel_option)] == 9);
 }
 
 TEST_F(RefdutGateway, WhatComesInIpv4ThroughARelayOf6rdIsATestFrame) {
@@ -377,7 +377,7 @@ TEST_F(RefdutGateway, WhatComesInIpv4ThroughARelayOf6rdIsATestFrame) {
     start();
     SlowPacket up = udp_packet("2001:db8:c612:2::1", "2001:2:0:8000::2", 1, 2);
     up.link_destination = left_mac;
-    const SlowTunnel tunnel{.source = address_of("198.18.0.2"), .destination = address_of("198.18.0.1"), .next_header = 41};
+    const SlowTunnel tunnel{.source = address_of("198.18.0.2"), .destination = address_of("198.18.0.1")};
     left.arrive(tunnel.around(write_packet(up)));
     left.arrive(tunnel.around(write_packet(up)));
     poll_at(2 * second);

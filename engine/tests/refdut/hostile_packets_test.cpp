@@ -81,8 +81,7 @@ protected:
         Bytes bytes = test::write_packet(packet);
         if (!ipv4 && GetParam() == Mode::sixrd_br && random(2) == 0) {
             SlowTunnel tunnel{.source = test::address_of(random(4) == 0 ? "198.19.0.3" : "198.19.0.2"),
-                              .destination = test::address_of(random(8) == 0 ? "198.18.0.2" : "198.19.0.1"),
-                              .next_header = 41};
+                              .destination = test::address_of(random(8) == 0 ? "198.18.0.2" : "198.19.0.1")};
             tunnel.longer_by = random(8) == 0 ? static_cast<int>(random(9)) - 4 : 0;
             return tunnel.around(bytes);
         }

@@ -74,6 +74,24 @@ FAULTS: Mapping[str, str] = {
         "7597 section 6)"
     ),
     "outside_rule": "has an address outside the prefix of its edge's rule, where its edge's address is due",
+    "tunnel_missing": "came out as it is, where it should be in a tunnel; nothing else of it is compared",
+    "tunnel_left": "came out in the tunnel that it was sent in; nothing else of it is compared",
+    "tunnel_header": (
+        "tunnel: has another length in its outer header, another hop limit than is due there, or an outer header of "
+        "IPv4 with a wrong checksum"
+    ),
+    "tunnel_option": (
+        "tunnel: has extension headers or options between its outer header and the packet inside, as a tunnel "
+        "encapsulation limit is (RFC 2473 section 4.1.1; on Linux, `encaplimit none` turns it off)"
+    ),
+    "tunnel_traffic_class": (
+        "tunnel: has another traffic class in its outer header than the packet inside, or than the stated one"
+    ),
+    "tunnel_source": "tunnel: has another outer source address than is due",
+    "tunnel_destination": "tunnel: has another outer destination address than is due",
+    "other_subscriber": (
+        "tunnel, beside `tunnel_source` or `tunnel_destination`: is in the tunnel of another subscriber"
+    ),
     "outside_port_set": (
         "has a source port that the gateway, a customer edge, must not use: another edge's, or nobody's (RFC 7597 "
         "section 5.1)"

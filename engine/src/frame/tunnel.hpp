@@ -1,0 +1,34 @@
+#pragma once
+
+#include "frame/host_set.hpp"
+#include "net/headers.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace gatemark::frame {
+
+/// An end of a stream is reached through a tunnel: there each packet is inside another one, IPv4 in
+/// IPv6 (RFC 2473) or IPv6 in IPv4 (RFC 4213 section 3). The outer addresses are those of the
+/// subscriber that the packet belongs to, and of the gateway. They enter no checksum of the packet
+/// inside.
+struct TunnelRequest {
+    net::Address gateway{};                            ///< its end of every tunnel, of the outer family
+    std::optional<HostSet> subscribers{};              ///< numbered as the end's hosts; absent: its customer edges
+    std::uint8_t hop_limit = 64;                       ///< in the outer header, as sent
+    std::optional<std::uint8_t> expected_hop_limit{};  ///< as it must arrive; absent: any
+    std::optional<std::uint8_t> traffic_class{};       ///< in the outer header; absent: that of the packet inside (RFC 2473 section 6.4)
+};
+
+[[nodiscard]] constexpr net::Family other_family(net::Family family) noexcept {
+    return family == net::Family::ipv4 ? net::Family::ipv6 : net::Family::ipv4;
+}
+[[nodiscard]] constexpr std::size_t header_bytes_of(net::Family family) noexcept {
+    return family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes;
+}
+/// What the outer header says of a packet of this family inside.
+[[nodiscard]] constexpr std::uint8_t protocol_of_inner(net::Family inner) noexcept {
+    return inner == net::Family::ipv4 ? net::protocol_ipv4 : net::protocol_ipv6;
+}
+
+}  // namespace gatemark::frame
