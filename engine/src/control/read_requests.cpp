@@ -130,7 +130,9 @@ net::MapRule read_rule(ObjectReader& reader) {
     if (const auto psid = read_bits(reader, "psid", 65535)) {
         rule.psid = static_cast<std::uint16_t>(*psid);
     }
-    rule.dmr = read_prefix(reader, "dmr", net::Family::ipv6);
+    if (reader.optional("dmr") != nullptr) {
+        rule.dmr = read_prefix(reader, "dmr", net::Family::ipv6);
+    }
     return rule;
 }
 
@@ -300,6 +302,27 @@ std::vector<frame::ExtensionHeader> read_extension_headers(ObjectReader& reader)
     return headers;
 }
 
+/// `null`: the packets of that end are in no tunnel.
+std::optional<frame::TunnelRequest> read_tunnel(ObjectReader& parent, const std::string& key, Errors& errors) {
+    const Json* const value = parent.optional(key);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    ObjectReader reader{*value, parent.path(key), errors};
+    frame::TunnelRequest tunnel;
+    tunnel.gateway = read_address(reader, "gateway");
+    if (const Json* const subscribers = reader.optional("subscribers")) {
+        tunnel.subscribers = read_hosts(*subscribers, reader.path("subscribers"), errors);
+    }
+    tunnel.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
+    const auto octet = [&](const char* name) {
+        return reader.optional(name) == nullptr ? std::nullopt : std::optional{static_cast<std::uint8_t>(reader.integer(name, 0, 255))};
+    };
+    tunnel.expected_hop_limit = octet("expected_hop_limit");
+    tunnel.traffic_class = octet("traffic_class");
+    return tunnel;
+}
+
 std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, bool is_echo, Errors& errors) {
     const Json* const value = parent.optional(key);
     if (value == nullptr) {
@@ -307,7 +330,7 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     }
     ObjectReader reader{*value, parent.path(key), errors};
     frame::StreamRequest stream;
-    stream.frame_octets = reader.integer("frame_octets", 64, 9236);
+    stream.frame_octets = reader.integer("frame_octets", 64, frame::frame_octets_max + net::ipv6::header_bytes);
     stream.trailer_octets = reader.integer("trailer_octets", 0, 64);
     stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
     stream.marking = read_marking(reader);
@@ -320,6 +343,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     stream.without_checksum = read_word<bool>(reader, "udp_checksum", {{"computed", false}, {"zero", true}});
     read_end(reader, "source", stream.source, stream.source_edges, errors);
     read_end(reader, "destination", stream.destination, stream.destination_edges, errors);
+    stream.source_tunnel = read_tunnel(reader, "source_tunnel", errors);
+    stream.destination_tunnel = read_tunnel(reader, "destination_tunnel", errors);
     stream.source_ports = read_ports(reader, "source_ports", is_echo, errors);
     stream.destination_ports = read_ports(reader, "destination_ports", is_echo, errors);
     const std::string expect = reader.text("expect");

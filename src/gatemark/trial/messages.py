@@ -55,7 +55,7 @@ class Rule(TypedDict):
     psid_offset: Annotated[int, Field(ge=0, le=15)]
     psid_bits: NotRequired[Annotated[int, Field(ge=0, le=16)] | None]
     psid: NotRequired[Word | None]
-    dmr: str
+    dmr: NotRequired[str | None]
 
 
 class Domain(Rule):
@@ -163,10 +163,20 @@ DontFragmentRule = Literal["kept", "rfc7915", "rfc6145"]
 """What the gateway makes of DF in an IPv4 packet (RFC 7915 section 5.1, RFC 6145 section 5.1)."""
 
 
+class Tunnel(TypedDict):
+    """Packets inside others: IPv4 in IPv6 (RFC 2473), or IPv6 in IPv4 (RFC 4213 section 3)."""
+
+    gateway: str
+    subscribers: NotRequired[Hosts | None]
+    hop_limit: Annotated[int, Field(ge=1, le=255)]
+    expected_hop_limit: NotRequired[Octet | None]
+    traffic_class: NotRequired[Octet | None]
+
+
 class StreamFrames(TypedDict):
     """Frames of a stream without their hosts and ports."""
 
-    frame_octets: Annotated[int, Field(ge=64, le=9236)]
+    frame_octets: Annotated[int, Field(ge=64, le=9256)]
     trailer_octets: Annotated[int, Field(ge=0, le=64)]
     hop_limit: Annotated[int, Field(ge=1, le=255)]
     traffic_classes: list[Octet]
@@ -178,6 +188,8 @@ class StreamFrames(TypedDict):
     expect: Literal["gateway", "as_sent"]
     hop_limit_decrement: Annotated[int, Field(ge=0, le=254)]
     translation: NotRequired[Translation | None]
+    source_tunnel: NotRequired[Tunnel | None]
+    destination_tunnel: NotRequired[Tunnel | None]
 
 
 class StreamHosts(TypedDict):
