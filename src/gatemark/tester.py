@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -73,14 +73,37 @@ def open_tester(campaign: Campaign, bed: TestBed, equipment: Equipment, *, log: 
 
     Where the gateway works on this machine, its CPUs and the Tester's are kept from other runs meanwhile.
     """
-    cpus = {*bed.gateway_cores, *bed.tester_cores} if bed.gateway_cores else set()
-    with claimed_cpus(cpus), bed as testbed:
+    with open_testers([(campaign, bed)], equipment, logs=[log]) as (tester,):
+        yield tester
+
+
+@contextlib.contextmanager
+def open_testers(
+    prepared: Sequence[tuple[Campaign, TestBed]], equipment: Equipment, *, logs: Sequence[Path | None]
+) -> Iterator[tuple[Tester, ...]]:
+    """Open several Testers, as `open_tester` does, on the same CPUs: each has an engine of its own.
+
+    An engine that is asked nothing waits for its next request, so they may be asked in turn.
+    """
+    cpus = {cpu for _, bed in prepared if bed.gateway_cores for cpu in (*bed.gateway_cores, *bed.tester_cores)}
+    with claimed_cpus(cpus), contextlib.ExitStack() as stack:
+        testers = tuple(
+            stack.enter_context(_opened(campaign, bed, equipment, log))
+            for (campaign, bed), log in zip(prepared, logs, strict=True)
+        )
+        workers = {worker["cpu"] for tester in testers for worker in tester.opened["workers"]}
+        stack.enter_context(keeping_off(workers))  # not before the last engine has started: it inherits the CPUs
+        yield testers
+
+
+@contextlib.contextmanager
+def _opened(campaign: Campaign, bed: TestBed, equipment: Equipment, log: Path | None) -> Iterator[Tester]:
+    with bed as testbed:
         ported = _with_ports(campaign, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
             GatewayAddresses(engine, ported).reach(wait_s=ported.control.boot_wait_s)
             testbed.check()
-            stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
             rate, source = this_machine.medium_rate(
                 bed=ported.bed,
                 stated=ported.line.rate,
