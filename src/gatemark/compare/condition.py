@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isinf
 
 from gatemark.compare.document import Check, ComparedQuantity, Comparison, Condition, Outcome
 from gatemark.config.check import nearest
@@ -97,7 +98,13 @@ def _judged(limit: Limit, quantity: ComparedQuantity, comparison: Comparison) ->
         return "cannot_be_judged", "neither more nor less of it is better"
     if comparison.low is None or comparison.high is None:
         return "cannot_be_judged", comparison.reason or "it was not measured"
-    best, worst = _shares_lost(quantity, comparison.low, comparison.high, is_ratio=comparison.interval_of == "ratio")
+    return judged_shares(
+        limit, *_shares_lost(quantity, comparison.low, comparison.high, is_ratio=comparison.interval_of == "ratio")
+    )
+
+
+def judged_shares(limit: Limit, best: float, worst: float) -> tuple[Outcome, str]:
+    """Return the outcome of a condition if a figure is worse by a share between `best` and `worst`; below 0 better."""
     words = f"{_words(best)} to {_words(worst)}"
     bound = format_ratio(limit.limit)
     if best > limit.limit:
@@ -125,4 +132,6 @@ def _over(first: float, low: float, high: float) -> Iterator[float]:
 
 
 def _words(share: float) -> str:
+    if isinf(share):
+        return "any amount better" if share < 0 else "any amount worse"
     return f"{100 * abs(share):.1f} % {'worse' if share > 0 else 'better'}"

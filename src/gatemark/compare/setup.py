@@ -36,6 +36,16 @@ def differences(sides: Sequence[Mapping[tuple[str, ...], Facts]]) -> tuple[Setup
     )
 
 
+def flat(table: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every key of a document as a path with its value; a list is one value."""
+    for key, value in table.items():
+        path = f"{at}{key}"
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{path}.")
+        else:
+            yield path, value
+
+
 def _of_column(sides: Sequence[Facts]) -> Iterator[tuple[str, str, list[Any]]]:
     one_recipe = len({side.get(RECIPE_DIGEST) for side in sides}) == 1
     for name in dict.fromkeys(name for side in sides for name in side):

@@ -11,6 +11,7 @@ from typing import Any
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.compare.document import ComparedSide
 from gatemark.compare.judge import Placed, pooled
+from gatemark.compare.setup import flat
 from gatemark.config.vary import value_words
 from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
 from gatemark.facts import Facts
@@ -170,7 +171,7 @@ def _facts(
 ) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield every fact that a figure may depend on."""
     campaign = folder.read_json("campaign.json") if folder.has("campaign.json") else {}
-    for key, value in _flat({key: value for key, value in campaign.items() if key not in ("file", "name")}):
+    for key, value in flat({key: value for key, value in campaign.items() if key not in ("file", "name")}):
         yield ("campaign", key), value
     described = ("name", "version", "commands" if gateway.get("commands") else "configuration")
     for key in described:  # the configuration text has counters, and addresses that the kernel draws each time
@@ -217,13 +218,3 @@ def _group(topic: str, prefix: str, facts: Facts, names: Sequence[str]) -> Itera
     values = facts.model_dump(mode="json")
     for name in names:
         yield (topic, f"{prefix}{name}"), values[name]
-
-
-def _flat(table: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every key of a document as a path with its value; a list is one value."""
-    for key, value in table.items():
-        path = f"{at}{key}"
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}.")
-        else:
-            yield path, value
