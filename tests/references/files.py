@@ -11,6 +11,7 @@ from tests.references.page import filled
 
 from gatemark.campaign.file import schema_text
 from gatemark.compare.document import ComparisonDocument
+from gatemark.pairs.document import PairDocument
 from gatemark.procedures.registry import PublishedDocument
 from gatemark.series.document import SeriesDocument
 
@@ -31,6 +32,7 @@ WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "result.schema.json": lambda: described_schema(PublishedDocument),
     REFERENCE / "series.schema.json": lambda: described_schema(SeriesDocument),
     REFERENCE / "comparison.schema.json": lambda: described_schema(ComparisonDocument),
+    REFERENCE / "pair.schema.json": lambda: described_schema(PairDocument),
     REFERENCE / "gatemark.1": commands.man_page,
     PROTOCOL / "request.schema.json": protocol.request_schema,
     PROTOCOL / "answer.schema.json": protocol.answer_schema,

@@ -6,6 +6,7 @@ from tests.references.objects import Page
 from tests.references.page import table
 
 from gatemark.compare.document import ComparisonDocument
+from gatemark.pairs.document import PairDocument
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.results.coordinates import COORDINATES, MEANINGS
 from gatemark.results.document import ResultDocument
@@ -30,6 +31,7 @@ PAGE = Page(
         **{name: row.result for name, row in PROCEDURES.items()},
         "series": SeriesDocument,
         "comparison": ComparisonDocument,
+        "pair": PairDocument,
         "provenance": Provenance,
     },
     heading=_heading,

@@ -55,6 +55,10 @@ ARROWS: dict[str, set[str]] = {
     "compare": {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
     },
+    "pairs": {
+        "campaign", "compare", "config", "consoles", "dut", "errors", "procedures", "report", "results", "search",
+        "session", "stats", "tester", "trial", "units",
+    },
     "laboratory": {"campaign", "config", "errors", "files", "results", "series", "session"},
     "archive": {
         "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "results", "series",
@@ -85,6 +89,8 @@ PURE = (
     "config.siitperf_script", "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "config.views", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.report", "compare.setup",
+    "pairs.conclude", "pairs.document", "pairs.evidence", "pairs.load", "pairs.options", "pairs.pair", "pairs.report",
+    "pairs.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
     "results.ceiling", "results.connections", "results.coordinates", "results.document",
     "results.header_changes", "results.loss", "results.part",

@@ -34,6 +34,7 @@ COMMANDS = {
     "report": "rebuild the report of a result folder",
     "archive": "pack a result folder into one file that others can verify and repeat",
     "compare": "compare results side by side and judge their differences",
+    "pair": "measure two gateways in pairs of short trials and judge their ratio",
     "import": "convert the configuration file of another tester to a campaign file",
     "export": "print the MAP rules of a campaign in the syntax of a gateway",
     "completion": "print a shell completion script for commands and options",

@@ -21,7 +21,7 @@ from gatemark.compare.document import (
 from gatemark.report.lines import FigureWords
 from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
-from gatemark.report.table import Column, Plot, Section, plot, table_of
+from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.words import (
     DASH,
     format_count,
@@ -85,18 +85,25 @@ def render_comparison(document: ComparisonDocument, configurations: Sequence[str
 
 def sides_section(document: ComparisonDocument) -> Section:
     """Return which folder is which side, and in what their set-up differs."""
-    labels = ("set-up", *(side.label for side in document.sides))
-    columns = (Column(label, itemgetter(place), numeric=False) for place, label in enumerate(labels))
-    words = [_difference(difference) for difference in document.differences]
-    why = "A difference of figures may be due to any of them."
     return Section(
         title="Set-up",
         tables=(
             table_of("What is compared", SIDES, document.sides),
-            table_of("Differences of set-up", columns, words, notes=(why,)),
+            differences_table([side.label for side in document.sides], document.differences),
         ),
-        notes=() if document.differences else ("The set-up is the same as far as it is recorded.",),
+        notes=() if document.differences else (NO_DIFFERENCE,),
     )
+
+
+NO_DIFFERENCE = "The set-up is the same as far as it is recorded."
+
+
+def differences_table(labels: Sequence[str], differences: Sequence[SetupDifference]) -> Table:
+    """Return the facts in which the set-up of sides with these labels differs."""
+    headings = ("set-up", *labels)
+    columns = (Column(heading, itemgetter(place), numeric=False) for place, heading in enumerate(headings))
+    why = "A difference of figures may be due to any of them."
+    return table_of("Differences of set-up", columns, map(_difference, differences), notes=(why,))
 
 
 SIDES: tuple[Column[ComparedSide], ...] = (

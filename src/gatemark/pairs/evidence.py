@@ -1,0 +1,122 @@
+"""What the pairs so far show: estimate and interval at each look, whether that is enough, what else to tell. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from statistics import fmean, median
+
+from gatemark.compare.condition import Limit, judged_shares
+from gatemark.compare.document import Judgement, Outcome
+from gatemark.pairs.pair import SIDES, Pair, Side
+from gatemark.stats.looks import error_at, pairs_at
+from gatemark.stats.signed_ranks import centre, centre_interval
+
+UNEQUAL_CHANCE = Fraction(1, 100)
+"""A difference in how often trials of a side are left out is told if chance makes one as large less often than this."""
+DRIFT_TOLD = 0.05
+"""A side whose rate moved by this share from the first third of the pairs to the last is told of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the first pairs that count show of B's rate / A's rate. An end that is not known is 0 or infinite."""
+
+    pairs: int
+    ratio_low: float
+    """Estimate; it lies between both where trials are bounds."""
+    ratio_high: float
+    low: float
+    high: float
+
+    @property
+    def precision(self) -> float:
+        """Half the width of the interval, as a share: 0.01 is plus or minus 1 %."""
+        return math.sqrt(self.high / self.low) - 1 if self.low and math.isfinite(self.high) else math.inf
+
+    @property
+    def judgement(self) -> Judgement:
+        """What it shows of B; more is better."""
+        if self.low <= 1 <= self.high:
+            return "no_difference" if self.low or math.isfinite(self.high) else "not_judged"
+        return "worse" if self.high < 1 else "better"
+
+    def judged(self, limit: Limit) -> tuple[Outcome, str]:
+        """Return the outcome of a condition and its reason."""
+        return judged_shares(limit, 1 - self.high, 1 - self.low)
+
+    def decides(self, limit: Limit) -> bool:
+        """Whether all of the interval lies on one side of a limit."""
+        return 1 - self.high > limit.limit or 1 - self.low <= limit.limit
+
+
+def look_at(pairs: Sequence[Pair], number: int, error: Fraction) -> Look | None:
+    """Return what look `number`, counted from 1, shows of pairs that count; None if it is due later.
+
+    `error` is allowed to all looks together. The logarithms of the ratios are estimated.
+    """
+    if len(pairs) < pairs_at(number):
+        return None
+    lows, highs = zip(*(pair.logarithms for pair in pairs[: pairs_at(number)]), strict=True)
+    interval = centre_interval(lows, highs, error_at(number, error))
+    if interval is None:
+        return None
+    return Look(
+        pairs=len(lows),
+        ratio_low=math.exp(centre(lows)),
+        ratio_high=math.exp(centre(highs)),
+        low=math.exp(interval.low),
+        high=math.exp(interval.high),
+    )
+
+
+def is_decided(look: Look, precision: Fraction, limits: Sequence[Limit]) -> bool:
+    """Whether every condition is decided; without any, whether the interval is as narrow as asked."""
+    return all(look.decides(limit) for limit in limits) if limits else look.precision <= precision
+
+
+def drift(pairs: Sequence[Pair], side: Side) -> float | None:
+    """Return a side's rate in the last third of the pairs / that in the first third, less 1; None for few pairs."""
+    rates = [pair.trials[side].rate for pair in pairs]
+    third = len(rates) // 3
+    if third < 3 or not median(rates[:third]):
+        return None
+    return median(rates[-third:]) / median(rates[:third]) - 1
+
+
+def autocorrelation(pairs: Sequence[Pair]) -> float | None:
+    """Return by how much the logarithm of a ratio tells the next one, in [-1, 1]; None for few pairs, or equal ones."""
+    values = [low for low, high in (pair.logarithms for pair in pairs) if low == high and math.isfinite(low)]
+    if len(values) < 10:
+        return None
+    mean = fmean(values)
+    around = [value - mean for value in values]
+    whole = sum(value * value for value in around)
+    return sum(first * second for first, second in pairwise(around)) / whole if whole else None
+
+
+def is_autocorrelated(value: float | None, pairs: int) -> bool:
+    """Whether chance makes a correlation of neighbours so far from 0 in 1 of 100 cases at most."""
+    return value is not None and abs(value) > 2.58 / math.sqrt(pairs)
+
+
+def left_out(pairs: Sequence[Pair], side: Side) -> int:
+    """Return how many trials of a side were invalid or suspect."""
+    return sum(pair.trials[side].outcome in ("invalid", "suspect") for pair in pairs)
+
+
+def chance_of_left_out(pairs: Sequence[Pair]) -> Fraction:
+    """Return the chance that sides which are left out equally often differ as much as they do (McNemar, exact)."""
+    alone = {
+        side: sum(
+            pair.trials[side].outcome in ("invalid", "suspect")
+            and pair.trials[other].outcome not in ("invalid", "suspect")
+            for pair in pairs
+        )
+        for side, other in zip(SIDES, reversed(SIDES), strict=True)
+    }
+    fewer, both = min(alone.values()), sum(alone.values())
+    return min(Fraction(1), Fraction(2 * sum(math.comb(both, number) for number in range(fewer + 1)), 2**both))

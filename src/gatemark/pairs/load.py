@@ -1,0 +1,95 @@
+"""At which load the next pair is made: one above what both gateways forward, and below the limit of the Tester. Pure.
+
+A short search doubles the load until both gateways lose a tenth. Pairs are then made at a load a third above what the
+faster one forwarded. If a gateway changes later, so that trials become bounds or invalid, the load is searched for
+again. What decides is never which of both gateways was faster, so the choice favours neither.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gatemark.pairs.pair import Pair
+
+FIRST_LOAD = 20_000
+"""Frames/s."""
+LOWEST_LOAD = 500
+"""Below it no load is tried."""
+OVERLOAD = Fraction(1, 10)
+"""Both gateways lose this share at least where a search ends."""
+HEADROOM = Fraction(4, 3)
+"""Load of the pairs / what the faster gateway forwarded in the search."""
+RAISED = Fraction(6, 5)
+"""Load at which the search for a higher one begins / the load before."""
+NARROW = Fraction(11, 10)
+"""A search between a load that is too low and one that the Tester cannot offer ends when they are this close."""
+TRIES = 3
+"""Pairs that are left out, one after the other, before the Tester is taken not to be able to offer their load."""
+WINDOW = 10
+"""Latest pairs at a load that say whether it still does."""
+BOUNDS_MAX = 2
+LEFT_OUT_MAX = 6
+"""So many of the window, and the load is searched for again."""
+RETRY_PAIRS = 60
+"""After so many pairs at the Tester's limit, a higher load is tried again: the machine may have become faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadChoice:
+    """What is known of the load after the pairs so far."""
+
+    load: int = FIRST_LOAD
+    """Load of the next pair."""
+    is_search: bool = True
+    too_low: int | None = None
+    """Highest load in this search at which a gateway lost less than a tenth."""
+    too_high: int | None = None
+    """Lowest load in this search that the Tester could not offer."""
+    tries: int = 0
+    """Pairs left out at this load, one after the other."""
+    latest: tuple[Pair, ...] = ()
+    """Latest pairs at this load that were no search."""
+    pairs: int = 0
+    """How many there were."""
+    is_tester_limited: bool = False
+    """Whether the Tester cannot offer more, although a gateway may forward more."""
+
+    def after(self, pair: Pair) -> LoadChoice:
+        """Return what is known after one pair more, which was made at `load`."""
+        return self._after_search(pair) if self.is_search else self._after_pair(pair)
+
+    def _after_search(self, pair: Pair) -> LoadChoice:
+        if not pair.is_kept:
+            if self.tries + 1 < TRIES:
+                return replace(self, tries=self.tries + 1)
+            return replace(self, too_high=self.load)._next()
+        if any(trial.loss_ratio < OVERLOAD for trial in pair.trials.values()):
+            return replace(self, too_low=self.load)._next()
+        enough = math.ceil(HEADROOM * Fraction(max(trial.highest_rate for trial in pair.trials.values())))
+        return LoadChoice(load=max(LOWEST_LOAD, min(self.load, enough)), is_search=False)
+
+    def _next(self) -> LoadChoice:
+        """Return the next load of a search."""
+        if self.too_high is None:
+            return replace(self, load=2 * self.load, tries=0)
+        if self.too_low is None:
+            lower = max(LOWEST_LOAD, self.load * 3 // 4)
+            if lower < self.load:
+                return replace(self, load=lower, tries=0)
+            return LoadChoice(load=lower, is_search=False, is_tester_limited=True)
+        if self.too_high < NARROW * self.too_low:
+            return LoadChoice(load=self.too_low, is_search=False, is_tester_limited=True)
+        return replace(self, load=math.isqrt(self.too_low * self.too_high), tries=0)
+
+    def _after_pair(self, pair: Pair) -> LoadChoice:
+        latest = (*self.latest[1 - WINDOW :], pair)
+        left_out = sum(not each.is_kept for each in latest)
+        bounds = sum(any(trial.outcome == "bound" for trial in each.trials.values()) for each in latest)
+        if left_out >= LEFT_OUT_MAX:
+            return LoadChoice(load=max(LOWEST_LOAD, self.load * 4 // 5), too_high=self.load)
+        retries = self.is_tester_limited and self.pairs + 1 >= RETRY_PAIRS
+        if bounds >= BOUNDS_MAX and (retries or not self.is_tester_limited):
+            return LoadChoice(load=math.ceil(RAISED * self.load), too_low=self.load)
+        return replace(self, latest=latest, pairs=self.pairs + 1)

@@ -1,0 +1,84 @@
+"""What a user asked for when pairs were begun: kept in their folder, so that resuming needs nothing else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from gatemark.compare.condition import ANY, Limit, read_limits
+from gatemark.errors import ConfigError, Problem
+from gatemark.pairs.conclude import QUANTITY, Wanted
+from gatemark.results.part import Part
+from gatemark.units import format_ratio, parse_duration, parse_ratio
+
+
+class PairOptions(Part):
+    """Options of the command as they were written; files and recipes are absolute paths, or names of built-in ones."""
+
+    files: tuple[str, str]
+    recipes: tuple[str | None, str | None]
+    size: int | None
+    direction: str | None
+    mix: str | None
+    duration: str
+    precision: str
+    time: str
+    fail_if: tuple[str, ...]
+    confidence: str
+    seed: int
+
+
+def wanted_of(options: PairOptions) -> Wanted:
+    """Return what was asked for. Raises ConfigError with everything that is wrong with it."""
+    problems: list[Problem] = []
+    limits = _limits(options.fail_if, problems)
+    wanted = Wanted(
+        precision=_share("--precision", options.precision, Fraction(0), Fraction(1), problems),
+        time_ns=_duration("--time", options.time, problems),
+        confidence=_share("--confidence", options.confidence, Fraction(1, 2), Fraction(1), problems),
+        limits=limits,
+        trial_ns=_duration("--duration", options.duration, problems),
+        seed=options.seed,
+    )
+    if options.seed < 0:
+        problems.append(Problem(what="a seed is 0 or more", where=f"--seed {options.seed}", fix="write for example 1"))
+    if problems:
+        raise ConfigError(problems=problems)
+    return wanted
+
+
+def _limits(texts: Sequence[str], problems: list[Problem]) -> tuple[Limit, ...]:
+    try:
+        limits = read_limits(texts)
+    except ConfigError as error:
+        problems += error.problems
+        return ()
+    for limit in limits:
+        if limit.name not in (QUANTITY, ANY):
+            what = f"pairs measure the {QUANTITY}, not {limit.name}"
+            fix = f'write "{QUANTITY} worse than {format_ratio(limit.limit)}"; gatemark compare judges other quantities'
+            problems.append(Problem(what=what, where=f"--fail-if {limit.text!r}", fix=fix))
+    return limits
+
+
+def _duration(name: str, text: str, problems: list[Problem]) -> int:
+    try:
+        value = parse_duration(text)
+    except ValueError as error:
+        problems.append(Problem(what=str(error), where=f"{name} {text}", fix="write for example 100ms, 60s or 5min"))
+        return 1
+    if value <= 0:
+        problems.append(Problem(what="it is above 0", where=f"{name} {text}", fix="write for example 100ms or 5min"))
+    return value
+
+
+def _share(name: str, text: str, above: Fraction, below: Fraction, problems: list[Problem]) -> Fraction:
+    fix = f"write a share above {format_ratio(above)} and below {format_ratio(below)}"
+    try:
+        value = parse_ratio(text)
+    except ValueError as error:
+        problems.append(Problem(what=str(error), where=f"{name} {text}", fix=fix))
+        return above
+    if not above < value < below:
+        problems.append(Problem(what="the share is out of range", where=f"{name} {text}", fix=fix))
+    return value

@@ -1,0 +1,329 @@
+"""Measures two gateways in pairs: both test beds open at once, the trials of a pair one right after the other.
+
+Each bed has an engine of its own; the one that is asked nothing waits. Every trial is on disk before the next choice.
+Which load and which order the next pair has, and whether there is one, follows from the pairs so far, so resuming
+replays the journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from gatemark.campaign.engine_trial import Demands
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.maker import TrialMaker
+from gatemark.campaign.plan import flow_start_of
+from gatemark.campaign.progress import run_words
+from gatemark.campaign.runner import ignore
+from gatemark.config.model import Campaign
+from gatemark.dut.base import GatewayDescription
+from gatemark.dut.recipe import recipe_sha256
+from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem, ResultError
+from gatemark.pairs.conclude import Setting, SideFacts, Wanted, conclude, end_of
+from gatemark.pairs.document import Ended, PairDocument
+from gatemark.pairs.idle import IdleCost
+from gatemark.pairs.load import LoadChoice
+from gatemark.pairs.options import PairOptions
+from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial, side_trial
+from gatemark.pairs.report import render_pairs
+from gatemark.pairs.setup import setup_differences, setup_problems
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.phase_one import phase_one_rate
+from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
+from gatemark.results.this_machine import gatemark_version, names
+from gatemark.search.goal import Measure, bounds_of
+from gatemark.session import check_origin, resolved
+from gatemark.tester import Equipment, Tester, open_testers, prepare, stop_signals
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.form import TrialForm
+from gatemark.trial.order import TrialOrder, difference
+from gatemark.trial.record import TrialRecord
+
+INPUTS, RESULT = "inputs.json", "pair.json"
+
+DRAIN_MAX_NS = 20_000_000
+"""Frames that a gateway still holds after this time are not waited for: a trial of tenths of a second would become one
+of seconds."""
+
+Measured = Mapping[Side, tuple[Campaign, Cell]]
+"""A complete campaign of each side, with the traffic to be measured."""
+
+PairCallback = Callable[[Sequence[Pair], float, Wanted], None]
+"""Called after each pair with all pairs so far, the seconds of measuring, and what was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResult:
+    """What the pairs showed, and the folder that holds all of it."""
+
+    folder: Path
+    document: PairDocument
+    was_interrupted: bool
+
+    @property
+    def report_file(self) -> Path:
+        """The report as one self-contained page."""
+        return ResultFolder(path=self.folder).report_file
+
+
+def check_measured(measured: Measured) -> None:
+    """Raise ConfigError with everything that keeps two campaigns from being measured in pairs."""
+    problems: dict[Problem, None] = {}
+    campaigns = {side: measured[side][0] for side in SIDES}
+    for campaign in campaigns.values():
+        if not campaign.bed.has_recipe:
+            what = f"{campaign.bed.words} cannot be there twice"
+            fix = "both gateways of pairs are made of recipes: write testbed.kind and testbed.recipe"
+            problems[Problem(what=what, where=f"{campaign.source}: testbed.kind", fix=fix)] = None
+    documents = {side: resolved(campaign) for side, campaign in campaigns.items()}
+    sources = {side: str(campaign.source) for side, campaign in campaigns.items()}
+    problems |= dict.fromkeys(setup_problems(documents, sources))
+    if problems:
+        raise ConfigError(problems=[*problems])
+
+
+def create_folder(path: Path, options: PairOptions, measured: Measured, equipment: Equipment) -> ResultFolder:
+    """Make the folder of new pairs; one that already holds some is refused."""
+    if (path / INPUTS).exists() or (path / "campaign.toml").exists():
+        fix = f"name another folder with --output, or go on with: gatemark pair --resume {path}"
+        raise ResultError(what="the folder already holds results", where=str(path), fix=fix)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    folder = ResultFolder(path=path)
+    folder.write_json(ORIGIN, names())
+    folder.write_json(INPUTS, {"options": options.model_dump(mode="json"), "facts": _facts(measured, equipment)})
+    return folder
+
+
+def open_folder(path: Path, *, trust_commands: bool) -> tuple[ResultFolder, PairOptions]:
+    """Return the folder of pairs that were begun, with what was asked for. Raises ResultError for a stranger's."""
+    if not (path / INPUTS).is_file():
+        fix = "name the folder that `gatemark pair` printed"
+        raise ResultError(what=f"it holds no {INPUTS}: nothing was measured in pairs here", where=str(path), fix=fix)
+    folder = ResultFolder(path=path)
+    if not trust_commands:
+        check_origin(folder)
+    with evaluating(path):
+        return folder, PairOptions.model_validate(folder.read_json(INPUTS)["options"])
+
+
+def check_unchanged(folder: ResultFolder, measured: Measured, equipment: Equipment) -> None:
+    """Raise ResultError if campaigns, recipes or engine are not those with which the folder was made."""
+    before, now = folder.read_json(INPUTS).get("facts", {}), _facts(measured, equipment)
+    changed = [key for key in now if before.get(key) != now[key]]
+    if changed:
+        fix = "undo the change, or measure into a new folder"
+        raise ResultError(
+            what=f"changed since the folder was made: {', '.join(changed)}", where=str(folder.path), fix=fix
+        )
+
+
+def _facts(measured: Measured, equipment: Equipment) -> dict[str, object]:
+    facts: dict[str, object] = {"engine": equipment.engine_sha256()}
+    for side, (campaign, _) in measured.items():
+        facts[f"campaign of {side}"] = resolved(campaign)
+        facts[f"recipe of {side}"] = recipe_sha256(_recipe(campaign))
+    return json.loads(json.dumps(facts))  # type: ignore[no-any-return]
+
+
+def _recipe(campaign: Campaign) -> str:
+    assert campaign.testbed.recipe is not None, "a bed with a recipe names it"
+    return campaign.testbed.recipe
+
+
+def measure_pairs(
+    folder: ResultFolder,
+    measured: Measured,
+    wanted: Wanted,
+    *,
+    on_open: Callable[[Setting], None] = ignore,
+    on_pair: PairCallback | None = None,
+    equipment: Equipment | None = None,
+) -> PairResult:
+    """Make pairs until enough is known, and write pair.json and report.html; a folder with a journal is gone on with.
+
+    Whatever ends it, test beds and engines are gone, and every trial is in the journal. Where the user stops it, the
+    result is what the pairs so far show. Raises GatemarkError if a gateway, a test bed or the engine fails.
+    """
+    used = equipment or Equipment()
+    session: _Session | None = None
+    ended: Ended = "stopped"
+    try:
+        with stop_signals(resume_hint=None), folder.locked():
+            prepared = [prepare(measured[side][0], used) for side in SIDES]
+            beds = [(campaign, bed) for bed, campaign in prepared]
+            logs = [folder.path / f"engine-{side.lower()}.log" for side in SIDES]
+            with open_testers(beds, used, logs=logs) as testers, Journal(folder.journal_file) as journal:
+                sides = {
+                    side: _SideBed(side, _short(tester, wanted), *measured[side])
+                    for side, tester in zip(SIDES, testers, strict=True)
+                }
+                session = _Session(sides, journal, wanted)
+                on_open(session.setting)
+                ended = session.measure(on_pair)
+    except Interrupted:
+        if session is None:
+            raise
+    except GatemarkError:
+        if session is not None:
+            _store(folder, session, ended)
+        raise
+    assert session is not None, "the testers were open"
+    document = _store(folder, session, ended)
+    return PairResult(folder=folder.path, document=document, was_interrupted=ended == "stopped")
+
+
+def _store(folder: ResultFolder, session: _Session, ended: Ended) -> PairDocument:
+    document = conclude(session.pairs, session.measured_s, session.wanted, session.now(), ended)
+    folder.write_text(folder.report_file.name, render_pairs(document))
+    folder.write_text(RESULT, document.to_text())
+    return document
+
+
+def _short(tester: Tester, wanted: Wanted) -> Tester:
+    """Return a Tester whose trials follow each other closely: addresses are known, and nothing needs to rest."""
+    trial = tester.campaign.trial
+    waits = {"settle_ns": 0, "learn_ns": 0, "rest_ns": 0, "drain_ns": min(DRAIN_MAX_NS, trial.drain_ns)}
+    short = trial.model_copy(update={"duration_ns": wanted.trial_ns, **waits})
+    return replace(tester, campaign=tester.campaign.model_copy(update={"trial": short}))
+
+
+class _SideBed:
+    """The opened Tester of one side."""
+
+    def __init__(self, side: Side, tester: Tester, campaign: Campaign, cell: Cell) -> None:
+        """`campaign`: as it was read, without the ports of this session."""
+        self.campaign = campaign
+        self.gateway: GatewayDescription = tester.testbed.describe()
+        self.idle = IdleCost(tester.testbed)
+        self._run = Run(number=SIDES.index(side) + 1, procedure="pair", cell=cell)
+        self._maker = TrialMaker(
+            campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=ignore
+        )
+
+    def order(self, pair: int, trial_number: int, choice: LoadChoice) -> TrialOrder:
+        """Return the trial of a pair at the load that was chosen."""
+        campaign, cell = self._maker.campaign, self._run.cell
+        duration_ns = campaign.trial.duration_ns
+        rate = None
+        if cell.connections is not None:
+            rate = phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
+        return TrialOrder(
+            run=self._run,
+            trial_number=trial_number,
+            repetition=pair - 1,
+            attempt=0,
+            step=Measure(
+                frames_per_second=choice.load,
+                duration_ns=duration_ns,
+                purpose="search" if choice.is_search else "load",
+            ),
+            connections_per_second=rate,
+            form=TrialForm(flow_start=flow_start_of(campaign, cell)),
+        )
+
+    def make(self, order: TrialOrder) -> TrialRecord:
+        """Make a trial. That it loses frames says nothing: it is to."""
+        return self._maker.make(
+            order,
+            loss_tolerance=Fraction(0),
+            bounds=bounds_of(()),
+            demands=Demands(needs_link=True),
+            asks_for_pattern=False,
+        )
+
+    def facts(self) -> SideFacts:
+        return SideFacts(
+            file=str(self.campaign.source),
+            recipe=_recipe(self.campaign),
+            gateway=f"{self.gateway.name} {self.gateway.version}".strip(),
+            idle_cpu_share=self.idle.share,
+        )
+
+    def known(self) -> dict[str, object]:
+        """Return what the gateway says of itself, without what the kernel draws each time."""
+        gateway = self.gateway
+        settings = {
+            f"settings.{fact.name}": fact.value if fact.read is None else fact.read for fact in gateway.settings
+        }
+        return {
+            "name": gateway.name,
+            "version": gateway.version,
+            "commands": list(gateway.commands),
+            "recipe_sha256": recipe_sha256(_recipe(self.campaign)),
+            **settings,
+        }
+
+
+class _Session:
+    """Pairs that are made one after the other, the first ones replayed from the journal."""
+
+    def __init__(self, sides: Mapping[Side, _SideBed], journal: Journal, wanted: Wanted) -> None:
+        self.pairs: list[Pair] = []
+        self.measured_s = 0.0
+        self.wanted = wanted
+        self._sides = sides
+        self._journal = journal
+        self._trials = 0
+        self.setting = Setting(
+            version=gatemark_version(),
+            traffic=run_words(sides["A"]._run).removeprefix("pair, "),
+            sides={side: bed.facts() for side, bed in sides.items()},
+            differences=setup_differences(
+                {side: resolved(bed.campaign) for side, bed in sides.items()},
+                {side: bed.known() for side, bed in sides.items()},
+            ),
+        )
+
+    def now(self) -> Setting:
+        """Return what was measured, with what the idle test beds cost so far."""
+        return replace(self.setting, sides={side: bed.facts() for side, bed in self._sides.items()})
+
+    def measure(self, on_pair: PairCallback | None) -> Ended:
+        """Make pairs until enough is known; return why it is."""
+        choice = LoadChoice()
+        while (ended := end_of(self.pairs, self.measured_s, self.wanted)) is None:
+            pair = self._pair(choice)
+            self.pairs.append(pair)
+            choice = choice.after(pair)
+            if on_pair is not None:
+                on_pair(self.pairs, self.measured_s, self.wanted)
+        return ended
+
+    def _pair(self, choice: LoadChoice) -> Pair:
+        number = len(self.pairs) + 1
+        first: Side = SIDES[int(np.random.default_rng([self.wanted.seed, number]).integers(2))]
+        at_s = self.measured_s
+        second: Side = "B" if first == "A" else "A"
+        trials = {side: self._trial(side, number, choice) for side in (first, second)}
+        return Pair(number=number, load=choice.load, is_search=choice.is_search, first=first, trials=trials, at_s=at_s)
+
+    def _trial(self, side: Side, pair: int, choice: LoadChoice) -> SideTrial:
+        self._trials += 1
+        order = self._sides[side].order(pair, self._trials, choice)
+        record = next(self._journal.records, None)
+        if record is None:
+            with self._others_idle(side):
+                record = self._sides[side].make(order)
+            self._journal.append(record)
+        elif (unlike := difference(record.order, order)) is not None:
+            raise ResultError(
+                what=f"trial {order.trial_number} was made with {unlike.part} {unlike.first}, not {unlike.second}",
+                where=str(self._journal.path),
+                fix="it was written by another version of gatemark: measure into a new folder",
+            )
+        self.measured_s += record.seconds
+        return side_trial(record)
+
+    @contextlib.contextmanager
+    def _others_idle(self, side: Side) -> Iterator[None]:
+        other: Side = "B" if side == "A" else "A"
+        with self._sides[other].idle.measured():
+            yield
