@@ -32,8 +32,8 @@ WINDOW = 10
 BOUNDS_MAX = 2
 LEFT_OUT_MAX = 6
 """So many of the window, and the load is searched for again."""
-RETRY_PAIRS = 60
-"""After so many pairs at the Tester's limit, a higher load is tried again: the machine may have become faster."""
+RETRY_PAIRS = 20
+"""After so many pairs at the Tester's limit, a higher load is tried again: the machine may have been disturbed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,68 @@
+"""Real routers in pairs: rules before forwarding are shown to cost speed, and a router does not differ from itself.
+
+A busy machine may keep it from deciding, and never makes it wrong. Needs root and two CPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.judgement import write_campaign
+from tests.system.machine import missing, nothing_compared
+
+MISSING = [*missing("ip", "ethtool", "nft", root=True), *(["two CPUs"] if len(os.sched_getaffinity(0)) < 2 else [])]
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+    pytest.mark.alone,
+]
+RULES = 1_000
+CONFIDENCE = "99.9%"
+"""One of a thousand tests of a router against itself may be wrong."""
+
+
+def pair(output: Path, *arguments: object) -> tuple[int, dict[str, Any]]:
+    """Return exit status and document of the command."""
+    program = Path(sys.executable).with_name("gatemark")
+    command = (program, "pair", *arguments, "--output", output, "--confidence", CONFIDENCE, "--json")
+    ended = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True)
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def test_rules_before_forwarding_are_shown_to_cost_speed(tmp_path: Path) -> None:
+    none, many = (write_campaign(tmp_path, rules) for rules in (0, RULES))
+    condition = "forwarding rate worse than 20%"
+    status, document = pair(tmp_path / "out", none, many, "--fail-if", condition, "--time", "60s")
+    assert {difference["key"] for difference in document["differences"]} == {"testbed.recipe", "recipe_sha256"}
+    assert document["judgement"] not in ("better", "different")
+    if not document["decided"]:
+        nothing_compared(f"not decided: {document['look']}, {document['findings']}")
+        return
+    assert (status, document["judgement"], document["ended"]) == (1, "worse", "decided")
+    assert document["look"]["high"] < 0.8
+    assert all(side["idle_cpu_share"] < 0.5 for side in document["sides"]), "an engine that is asked nothing waits"
+
+
+def test_a_router_is_not_shown_to_differ_from_itself(tmp_path: Path) -> None:
+    campaign = write_campaign(tmp_path, 300)
+    status, document = pair(
+        tmp_path / "out", campaign, "--recipe", *_twice(campaign), "--fail-if", "any may be worse than 50%",
+        "--time", "60s", "--precision", "20%",
+    )  # fmt: skip
+    assert document["judgement"] in ("no_difference", "not_judged")
+    assert document["differences"] == []
+    if not document["decided"]:
+        nothing_compared(f"not decided: {document['look']}, {document['findings']}")
+        return
+    assert status == 0
+
+
+def _twice(campaign: Path) -> tuple[str, str, str]:
+    recipe = str(campaign.with_name("recipe.toml"))
+    return recipe, "--recipe", recipe
