@@ -75,7 +75,7 @@ def measure(first: Path, second: Path, row: Row, output: Path) -> Made:
         left_out=told["pairs_left_out"],
         measured_s=told["measured_s"],
         whole_s=time.monotonic() - began,
-        rates=tuple(side["rate"] for side in told["sides"]),
+        rates=tuple(side["value"] for side in told["sides"]),
     )
 
 

@@ -27,6 +27,7 @@ from gatemark.errors import ConfigError, EngineError, ResultError
 from gatemark.pairs.conclude import Setting, SideFacts, Wanted, conclude, end_of
 from gatemark.pairs.document import PairDocument
 from gatemark.pairs.evidence import chance_of_left_out, look_at
+from gatemark.pairs.figure import MEDIAN_DELAY
 from gatemark.pairs.load import FIRST_LOAD, LOWEST_LOAD, LoadChoice
 from gatemark.pairs.options import PairOptions, wanted_of
 from gatemark.pairs.pair import BOUND_BELOW, SIDES, Outcome, Pair, Side, SideTrial
@@ -46,7 +47,7 @@ from gatemark.tester import Equipment
 ERROR = Fraction(1, 20)
 OPTIONS = PairOptions(
     files=("a.toml", "b.toml"), recipes=(None, None), size=None, direction=None, mix=None, duration="100ms",
-    precision="1%", time="5min", fail_if=(), confidence="95%", seed=1,
+    precision="1%", time="5min", fail_if=(), confidence="95%", seed=1, quantity="forwarding rate",
 )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def side(rate: float, load: int, outcome: Outcome | None = None) -> SideTrial:
     forwarded = min(rate, load)
     loss = 1 - Fraction(forwarded) / load
     return SideTrial(
-        trial_number=1, outcome=outcome or ("bound" if loss < BOUND_BELOW else "measured"), rate=forwarded,
+        trial_number=1, outcome=outcome or ("bound" if loss < BOUND_BELOW else "measured"), value=forwarded,
         highest_rate=forwarded, loss_ratio=loss, reasons=(), seconds=0.2,
     )  # fmt: skip
 
@@ -103,7 +104,7 @@ def test_a_trial_that_is_a_bound_leaves_one_end_open() -> None:
 def test_bounds_never_pull_the_ratio_towards_1() -> None:
     """B forwards half of what A does, but only 1.1 times B's rate is offered."""
     bounds = [pair(side(1000, 550), side(500 + number, 600), load=550, number=number) for number in range(40)]
-    look = look_at(bounds, 7, ERROR)
+    look = look_at(bounds, 7, ERROR, "higher")
     assert look is not None
     assert look.low == 0, "how much faster A is, nobody knows"
     assert look.high < 0.98
@@ -117,7 +118,7 @@ def test_bounds_never_pull_the_ratio_towards_1() -> None:
     assert concluded(both).judgement == "not_judged"
 
 
-@pytest.mark.parametrize("outcome", ["invalid", "suspect"])
+@pytest.mark.parametrize("outcome", ["invalid", "suspect", "lossy"])
 def test_a_trial_that_says_nothing_takes_its_partner_with_it(outcome: Outcome) -> None:
     good = pairs_of([0.9] * 20)
     spoiled = pairs_of([2.0] * 15, b=outcome)
@@ -209,6 +210,18 @@ def test_where_the_tester_is_the_limit_its_highest_load_is_offered() -> None:
     begun_too_high = searched(1_000_000, 900_000, FIRST_LOAD // 3)
     assert all(choice.load <= FIRST_LOAD // 3 for choice in begun_too_high if not choice.is_search)
     assert searched(1_000_000, 900_000, 0, pairs=100)[-1].load == LOWEST_LOAD
+
+
+def test_delays_are_measured_at_half_of_what_the_slower_one_forwards() -> None:
+    choice = LoadChoice(figure=MEDIAN_DELAY)
+    for _ in range(20):
+        a, b = (side(rate, choice.load, "measured") for rate in (100_000, 80_000))
+        choice = choice.after(pair(a, b, load=choice.load, is_search=choice.is_search))
+    assert not choice.is_search and choice.load == 40_000
+    for _ in range(6):
+        latest = pair(side(1, choice.load, "lossy"), side(1, choice.load), load=choice.load)
+        choice = choice.after(latest)
+    assert choice == LoadChoice(figure=MEDIAN_DELAY), "a gateway that became slower is searched again"
 
 
 def test_a_gateway_that_becomes_faster_has_another_load() -> None:
@@ -311,6 +324,36 @@ def test_a_slower_gateway_is_shown_and_an_equal_one_is_not(tmp_path: Path) -> No
     assert (tmp_path / "same/report.html").exists()
 
 
+def test_a_longer_delay_is_worse(tmp_path: Path) -> None:
+    devices = [
+        SimulatedDevice(capacity_forward=100_000, delays_ns=(delay_ns,), delay_spread_ns=5_000)
+        for delay_ns in (50_000, 60_000)
+    ]
+    condition = "median delay worse than 5%"
+    document = measured_pairs(tmp_path / "ab", *devices, quantity="median delay", fail_if=(condition,)).document
+    assert (document.judgement, document.passes, document.ended) == ("worse", False, "decided")
+    assert document.look is not None and document.look.low is not None and document.look.low > 1.05
+    assert document.sides[0].value == pytest.approx(52_500, abs=2_500)
+    assert document.rows[-1].load == 50_000
+    back = measured_pairs(tmp_path / "ba", *reversed(devices), quantity="median delay", fail_if=(condition,)).document
+    assert (back.judgement, back.passes) == ("better", True)
+    assert "Median delay at a load below both, ns" in render_pairs(back)
+
+
+def test_a_trial_that_lost_frames_has_no_delay(tmp_path: Path) -> None:
+    lossy = SimulatedDevice(capacity_forward=100_000, loss_ratio=0.05)
+    clean = SimulatedDevice(capacity_forward=100_000)
+
+    def stop(number: int) -> None:
+        if number == 40:
+            raise KeyboardInterrupt
+
+    document = measured_pairs(tmp_path, clean, lossy, quantity="median delay", each=stop).document
+    assert (document.pairs, document.sides[0].lossy) == (0, 0)
+    assert document.sides[1].lossy > 10
+    assert any("left out" in finding for finding in document.findings)
+
+
 def test_who_stops_has_the_estimate_so_far_and_goes_on_by_replay(tmp_path: Path) -> None:
     devices = (noisy(100_000), noisy(97_000))
     whole = measured_pairs(tmp_path / "whole", *devices)
@@ -361,9 +404,10 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path, capsys: pytest.Captur
     good.write_text('[testbed]\nkind = "netns"\nrecipe = "linux-router4"\n[throughput]\n', "utf-8")
     bad.write_text("nothing = 1\n", "utf-8")
     command = ["pair", str(good), str(bad), "--fail-if", "throughput worse than 5%", "--precision", "2", "--time", "5m"]
+    command += ["--quantity", "jitter"]
     assert main(command) == 2
     told = capsys.readouterr().err
-    for part in ("forwarding rate, not throughput", "--precision 2", "--time 5m", "bad.toml"):
+    for part in ("not throughput", "--precision 2", "--time 5m", "bad.toml", "'jitter'"):
         assert part in told
     assert main(["pair", str(good)]) == 2
     assert "two campaign files, or one and two recipes" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from gatemark.config.model import Campaign
 from gatemark.consoles import stdout_console
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem
 from gatemark.pairs.conclude import Wanted
+from gatemark.pairs.figure import FORWARDING_RATE
 from gatemark.pairs.options import PairOptions, wanted_of
 from gatemark.pairs.pair import SIDES
 from gatemark.pairs.progress import pair_display
@@ -34,11 +35,13 @@ from gatemark.trial.cell import Cell
 
 ONLY_TIME = "only --time, --trust-commands and --json can be combined with it"
 DURATION, PRECISION, TIME, CONFIDENCE = "100ms", "1%", "5min", "95%"
+DEFAULTS = (PRECISION, DURATION, CONFIDENCE, 1, FORWARDING_RATE.name)
 
 
 def pair(
     *files: Path,
     recipe: tuple[str, ...] = (),
+    quantity: str = FORWARDING_RATE.name,
     fail_if: tuple[str, ...] = (),
     precision: str = PRECISION,
     time: str | None = None,
@@ -55,8 +58,7 @@ def pair(
 ) -> int:
     """Measure two gateways in pairs of short trials, close together, and show by how much B is slower than A.
 
-    Both test beds are open at once, on the same CPUs. The figure is the forwarding rate at the maximum offered load
-    (RFC 2285 section 3.6.2). The exit status is 1 if a condition of --fail-if is met or cannot be judged.
+    Both test beds are open at once. The exit status is 1 if a condition of --fail-if is met or cannot be judged.
 
     Example: gatemark pair before.toml after.toml --fail-if "forwarding rate worse than 5%"
 
@@ -66,6 +68,8 @@ def pair(
         Campaign files of A and B; with two --recipe one file for both.
     recipe
         Recipe of A, then that of B, in place of the recipe of the file: a name or a path.
+    quantity
+        forwarding rate, or median delay at half of what the slower gateway forwards.
     fail_if
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.
@@ -96,16 +100,14 @@ def pair(
     """
     if resume is not None:
         given = (*files, *recipe, *fail_if, size, direction, mix, output)
-        _check_alone(*given, (precision, duration, confidence, seed) != (PRECISION, DURATION, CONFIDENCE, 1))
-        result = _resumed(resume, time, trust_commands=trust_commands)
-    else:
-        options = PairOptions(
-            files=_files(files, recipe), recipes=_recipes(recipe), size=size, direction=direction, mix=mix,
-            duration=duration, precision=precision, time=time or TIME, fail_if=fail_if, confidence=confidence,
-            seed=seed,
-        )  # fmt: skip
-        result = _begun(options, output)
-    return _tell(result, as_json=as_json)
+        _check_alone(*given, (precision, duration, confidence, seed, quantity) != DEFAULTS)
+        return _tell(_resumed(resume, time, trust_commands=trust_commands), as_json=as_json)
+    options = PairOptions(
+        files=_files(files, recipe), recipes=_recipes(recipe), size=size, direction=direction, mix=mix,
+        duration=duration, precision=precision, time=time or TIME, fail_if=fail_if, confidence=confidence,
+        seed=seed, quantity=quantity,
+    )  # fmt: skip
+    return _tell(_begun(options, output), as_json=as_json)
 
 
 def _check_alone(*others: object) -> None:

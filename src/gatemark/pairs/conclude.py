@@ -24,17 +24,17 @@ from gatemark.pairs.evidence import (
     left_out,
     look_at,
 )
+from gatemark.pairs.figure import Figure
 from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial
 from gatemark.stats.looks import looks_made, pairs_at
 from gatemark.units import NANOSECONDS_PER_SECOND
-
-QUANTITY = "forwarding rate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What was asked for."""
 
+    figure: Figure
     precision: Fraction
     """Half the width of the interval at which it ends, as a share."""
     time_ns: int
@@ -73,7 +73,7 @@ def end_of(pairs: Sequence[Pair], measured_s: float, wanted: Wanted) -> Ended | 
     counting = [pair for pair in pairs if pair.counts]
     number = looks_made(len(counting))
     is_due = number and len(counting) == pairs_at(number)  # between two looks nothing new is known
-    look = look_at(counting, number, wanted.error) if is_due else None
+    look = look_at(counting, number, wanted.error, wanted.figure.better) if is_due else None
     if look is not None and wanted.limits and is_decided(look, wanted.precision, wanted.limits):
         return "decided"
     if look is not None and look.precision <= wanted.precision:
@@ -87,13 +87,15 @@ def conclude(pairs: Sequence[Pair], measured_s: float, wanted: Wanted, setting: 
     looks = [
         look
         for number in range(1, looks_made(len(counting)) + 1)
-        if (look := look_at(counting, number, wanted.error)) is not None
+        if (look := look_at(counting, number, wanted.error, wanted.figure.better)) is not None
     ]
     last = looks[-1] if looks else None
     return PairDocument(
         schema_=PAIR_SCHEMA,
         gatemark=setting.version,
-        quantity=QUANTITY,
+        quantity=wanted.figure.name,
+        unit=wanted.figure.unit,
+        better=wanted.figure.better,
         traffic=setting.traffic,
         sides=tuple(_side(side, setting.sides[side], pairs, counting) for side in SIDES),
         differences=setting.differences,
@@ -109,8 +111,8 @@ def conclude(pairs: Sequence[Pair], measured_s: float, wanted: Wanted, setting: 
         look=None if last is None else look_part(last),
         judgement="not_judged" if last is None else last.judgement,
         autocorrelation=autocorrelation(counting),
-        findings=tuple(findings(pairs)),
-        conditions=tuple(_condition(limit, last) for limit in wanted.limits),
+        findings=tuple(findings(pairs, wanted.figure)),
+        conditions=tuple(_condition(limit, last, wanted.figure) for limit in wanted.limits),
         decided=last is not None and is_decided(last, wanted.precision, wanted.limits),
         looks=tuple(map(look_part, looks)),
         rows=tuple(map(_row, pairs)),
@@ -119,14 +121,15 @@ def conclude(pairs: Sequence[Pair], measured_s: float, wanted: Wanted, setting: 
 
 def _side(side: Side, facts: SideFacts, pairs: Sequence[Pair], counting: Sequence[Pair]) -> PairSide:
     outcomes = [pair.trials[side].outcome for pair in pairs]
-    rates = [pair.trials[side].rate for pair in counting]
+    values = [pair.trials[side].value for pair in counting]
     return PairSide(
         side=side,
         file=facts.file,
         recipe=facts.recipe,
         gateway=facts.gateway,
-        rate=median(rates) if rates else None,
+        value=median(values) if values else None,
         drift=drift(counting, side),
+        lossy=outcomes.count("lossy"),
         bounds=sum(pair.trials[side].outcome == "bound" for pair in counting),
         invalid=outcomes.count("invalid"),
         suspect=outcomes.count("suspect"),
@@ -162,25 +165,25 @@ def _row(pair: Pair) -> PairRow:
 
 
 def _trial(trial: SideTrial) -> PairTrial:
-    return PairTrial(trial=trial.trial_number, rate=round(trial.rate, 1), outcome=trial.outcome)
+    return PairTrial(trial=trial.trial_number, value=round(trial.value, 1), outcome=trial.outcome)
 
 
-def _condition(limit: Limit, look: Look | None) -> Condition:
+def _condition(limit: Limit, look: Look | None, figure: Figure) -> Condition:
     if look is None:
         outcome, reason = "cannot_be_judged", "there are too few pairs that count"
     else:
         outcome, reason = look.judged(limit)
-    check = Check(procedure="pair", quantity=QUANTITY, where={}, side="B", outcome=outcome, reason=reason)
+    check = Check(procedure="pair", quantity=figure.name, where={}, side="B", outcome=outcome, reason=reason)
     return Condition(text=limit.text, outcome=outcome, checks=(check,))
 
 
-def findings(pairs: Sequence[Pair]) -> Iterator[str]:
+def findings(pairs: Sequence[Pair], figure: Figure) -> Iterator[str]:
     """Yield what else is to be known of the pairs."""
     counting = [pair for pair in pairs if pair.counts]
     if (chance := chance_of_left_out(pairs)) < UNEQUAL_CHANCE:
         counts = {side: left_out(pairs, side) for side in SIDES}
         yield (
-            f"Of {len(pairs)} trials of each side, {counts['A']} of A and {counts['B']} of B were invalid or suspect;"
+            f"Of {len(pairs)} trials of each side, {counts['A']} of A and {counts['B']} of B were left out;"
             f" chance makes such a difference in {float(chance):.2g} of all cases: the sides differ in this as well."
         )
     for side in SIDES:
@@ -193,7 +196,8 @@ def findings(pairs: Sequence[Pair]) -> Iterator[str]:
         moved = drift(counting, side)
         if moved is not None and abs(moved) >= DRIFT_TOLD:
             way = "rose" if moved > 0 else "fell"
-            yield f"The rate of {side} {way} by {abs(100 * moved):.0f} % from the first third of the pairs to the last."
+            share = f"{abs(100 * moved):.0f} %"
+            yield f"The {figure.name} of {side} {way} by {share} from the first third of the pairs to the last."
     correlation = autocorrelation(counting)
     if correlation is not None and is_autocorrelated(correlation, len(counting)):
         yield (

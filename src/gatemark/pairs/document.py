@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 from gatemark.compare.document import Condition, Judgement, SetupDifference
+from gatemark.pairs.figure import FigureName
 from gatemark.pairs.pair import Outcome, Side
 from gatemark.results.part import Document, Part
+from gatemark.results.quantity import Better
 
 PAIR_SCHEMA = 1
 """Format number: changes whenever a key changes its name, type or meaning."""
@@ -30,11 +32,13 @@ class PairSide(Part):
     """Recipe that made the gateway."""
     gateway: str
     """Name of the gateway with its version."""
-    rate: float | None
-    """Median of the forwarding rates of the pairs that count, frames/s. Null without any."""
+    value: float | None
+    """Median of the figure over the pairs that count, in `unit`. Null without any."""
     drift: float | None
-    """Median of the rates in the last third of these pairs / that in the first third, less 1. Null with fewer than nine
-    pairs."""
+    """Median of the figures in the last third of these pairs / that in the first third, less 1. Null with fewer than
+    nine pairs."""
+    lossy: int
+    """Trials in which it lost frames at a load at which its delay was measured."""
     bounds: int
     """Trials of pairs that count in which it forwarded nearly all that was offered."""
     invalid: int
@@ -52,7 +56,7 @@ class PairLook(Part):
     pairs: int
     """Number of these pairs."""
     ratio_low: float | None
-    """Estimate of B's rate / A's rate. Null if unknown."""
+    """Estimate of B's figure / A's figure. Null if unknown."""
     ratio_high: float | None
     """The same; larger than `ratio_low` only where trials are bounds. Null if unknown."""
     low: float | None
@@ -66,11 +70,12 @@ class PairTrial(Part):
 
     trial: int
     """Its number, in the journal too."""
-    rate: float
-    """Forwarding rate, frames/s: frames delivered correctly, in all directions, divided by the sending time."""
+    value: float
+    """Forwarding rate, frames/s: frames delivered correctly, in all directions, divided by the sending time. Or median
+    delay, ns, in the direction in which it is longer."""
     outcome: Outcome
-    """`measured`, or `bound` if it forwarded nearly all that was offered; then it may forward more. `invalid` and
-    `suspect` ones take their partner with them."""
+    """`measured`, or `bound` if it forwarded nearly all that was offered; then it may forward more. `lossy`, `invalid`
+    and `suspect` ones take their partner with them."""
 
 
 class PairRow(Part):
@@ -99,8 +104,12 @@ class PairDocument(Document):
     """Format number. It changes when a key changes its name, type or meaning."""
     gatemark: str
     """Version that measured."""
-    quantity: Literal["forwarding rate"]
-    """What was measured, at the maximum offered load (RFC 2285 section 3.6.2)."""
+    quantity: FigureName
+    """`forwarding rate`: at the maximum offered load (RFC 2285 section 3.6.2); `median delay`: at a load below both."""
+    unit: str
+    """Unit of the figure."""
+    better: Better
+    """Whether more or less of it is better."""
     traffic: str
     """Direction, frame size and foreground share, in words."""
     sides: tuple[PairSide, ...]
@@ -124,7 +133,7 @@ class PairDocument(Document):
     pairs: int
     """Pairs that count."""
     pairs_left_out: int
-    """Pairs left out because a trial of them was invalid or suspect, searches for a load included."""
+    """Pairs left out because a trial of them was lossy, invalid or suspect, searches for a load included."""
     look: PairLook | None
     """The last look: what is concluded rests on it. Null if it was not due."""
     judgement: Judgement

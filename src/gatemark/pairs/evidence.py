@@ -11,7 +11,8 @@ from statistics import fmean, median
 
 from gatemark.compare.condition import Limit, judged_shares
 from gatemark.compare.document import Judgement, Outcome
-from gatemark.pairs.pair import SIDES, Pair, Side
+from gatemark.pairs.pair import LEFT_OUT, SIDES, Pair, Side
+from gatemark.results.quantity import Better
 from gatemark.stats.looks import error_at, pairs_at
 from gatemark.stats.signed_ranks import centre, centre_interval
 
@@ -23,8 +24,10 @@ DRIFT_TOLD = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the first pairs that count show of B's rate / A's rate. An end that is not known is 0 or infinite."""
+    """What the first pairs that count show of B's figure / A's. An end that is not known is 0 or infinite."""
 
+    better: Better
+    """Whether more or less of the figure is better."""
     pairs: int
     ratio_low: float
     """Estimate; it lies between both where trials are bounds."""
@@ -39,21 +42,27 @@ class Look:
 
     @property
     def judgement(self) -> Judgement:
-        """What it shows of B; more is better."""
+        """What it shows of B."""
         if self.low <= 1 <= self.high:
             return "no_difference" if self.low or math.isfinite(self.high) else "not_judged"
-        return "worse" if self.high < 1 else "better"
+        return "worse" if (self.high < 1) == (self.better == "higher") else "better"
+
+    @property
+    def shares_lost(self) -> tuple[float, float]:
+        """By what share of A's figure B's is worse, at least and at most; below 0 it is better."""
+        return (1 - self.high, 1 - self.low) if self.better == "higher" else (self.low - 1, self.high - 1)
 
     def judged(self, limit: Limit) -> tuple[Outcome, str]:
         """Return the outcome of a condition and its reason."""
-        return judged_shares(limit, 1 - self.high, 1 - self.low)
+        return judged_shares(limit, *self.shares_lost)
 
     def decides(self, limit: Limit) -> bool:
         """Whether all of the interval lies on one side of a limit."""
-        return 1 - self.high > limit.limit or 1 - self.low <= limit.limit
+        best, worst = self.shares_lost
+        return best > limit.limit or worst <= limit.limit
 
 
-def look_at(pairs: Sequence[Pair], number: int, error: Fraction) -> Look | None:
+def look_at(pairs: Sequence[Pair], number: int, error: Fraction, better: Better) -> Look | None:
     """Return what look `number`, counted from 1, shows of pairs that count; None if it is due later.
 
     `error` is allowed to all looks together. The logarithms of the ratios are estimated.
@@ -65,6 +74,7 @@ def look_at(pairs: Sequence[Pair], number: int, error: Fraction) -> Look | None:
     if interval is None:
         return None
     return Look(
+        better=better,
         pairs=len(lows),
         ratio_low=math.exp(centre(lows)),
         ratio_high=math.exp(centre(highs)),
@@ -79,12 +89,12 @@ def is_decided(look: Look, precision: Fraction, limits: Sequence[Limit]) -> bool
 
 
 def drift(pairs: Sequence[Pair], side: Side) -> float | None:
-    """Return a side's rate in the last third of the pairs / that in the first third, less 1; None for few pairs."""
-    rates = [pair.trials[side].rate for pair in pairs]
-    third = len(rates) // 3
-    if third < 3 or not median(rates[:third]):
+    """Return a side's figure in the last third of the pairs / that in the first third, less 1; None for few pairs."""
+    values = [pair.trials[side].value for pair in pairs]
+    third = len(values) // 3
+    if third < 3 or not median(values[:third]):
         return None
-    return median(rates[-third:]) / median(rates[:third]) - 1
+    return median(values[-third:]) / median(values[:third]) - 1
 
 
 def autocorrelation(pairs: Sequence[Pair]) -> float | None:
@@ -104,17 +114,15 @@ def is_autocorrelated(value: float | None, pairs: int) -> bool:
 
 
 def left_out(pairs: Sequence[Pair], side: Side) -> int:
-    """Return how many trials of a side were invalid or suspect."""
-    return sum(pair.trials[side].outcome in ("invalid", "suspect") for pair in pairs)
+    """Return how many trials of a side took their partner with them."""
+    return sum(pair.trials[side].outcome in LEFT_OUT for pair in pairs)
 
 
 def chance_of_left_out(pairs: Sequence[Pair]) -> Fraction:
     """Return the chance that sides which are left out equally often differ as much as they do (McNemar, exact)."""
     alone = {
         side: sum(
-            pair.trials[side].outcome in ("invalid", "suspect")
-            and pair.trials[other].outcome not in ("invalid", "suspect")
-            for pair in pairs
+            pair.trials[side].outcome in LEFT_OUT and pair.trials[other].outcome not in LEFT_OUT for pair in pairs
         )
         for side, other in zip(SIDES, reversed(SIDES), strict=True)
     }

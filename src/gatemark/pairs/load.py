@@ -1,8 +1,9 @@
 """At which load the next pair is made: one above what both gateways forward, and below the limit of the Tester. Pure.
 
 A short search doubles the load until both gateways lose a tenth. Pairs are then made at a load a third above what the
-faster one forwarded. If a gateway changes later, so that trials become bounds or invalid, the load is searched for
-again. What decides is never which of both gateways was faster, so the choice favours neither.
+faster one forwarded; where delays are measured, at half of what the slower one forwarded. If a gateway changes later,
+so that trials become bounds, lossy or invalid, the load is searched for again. What decides is never which of both
+gateways was faster, so the choice favours neither.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from gatemark.pairs.figure import FORWARDING_RATE, Figure
 from gatemark.pairs.pair import Pair
 
 FIRST_LOAD = 20_000
@@ -19,8 +21,6 @@ LOWEST_LOAD = 500
 """Below it no load is tried."""
 OVERLOAD = Fraction(1, 10)
 """Both gateways lose this share at least where a search ends."""
-HEADROOM = Fraction(4, 3)
-"""Load of the pairs / what the faster gateway forwarded in the search."""
 RAISED = Fraction(6, 5)
 """Load at which the search for a higher one begins / the load before."""
 NARROW = Fraction(11, 10)
@@ -40,6 +40,7 @@ RETRY_PAIRS = 20
 class LoadChoice:
     """What is known of the load after the pairs so far."""
 
+    figure: Figure = FORWARDING_RATE
     load: int = FIRST_LOAD
     """Load of the next pair."""
     is_search: bool = True
@@ -67,8 +68,18 @@ class LoadChoice:
             return replace(self, too_high=self.load)._next()
         if any(trial.loss_ratio < OVERLOAD for trial in pair.trials.values()):
             return replace(self, too_low=self.load)._next()
-        enough = math.ceil(HEADROOM * Fraction(max(trial.highest_rate for trial in pair.trials.values())))
-        return LoadChoice(load=max(LOWEST_LOAD, min(self.load, enough)), is_search=False)
+        return self._pairs_at(min(self.load, self._load_of(pair)))
+
+    def _load_of(self, pair: Pair) -> int:
+        """Return the load that is measured at, from a pair in which both gateways were overloaded."""
+        rates = [trial.highest_rate for trial in pair.trials.values()]
+        return math.ceil(self.figure.load_share * Fraction(max(rates) if self.figure.is_overload else min(rates)))
+
+    def _pairs_at(self, load: int, *, is_tester_limited: bool = False) -> LoadChoice:
+        """Return that the search has ended."""
+        return LoadChoice(
+            figure=self.figure, load=max(LOWEST_LOAD, load), is_search=False, is_tester_limited=is_tester_limited
+        )
 
     def _next(self) -> LoadChoice:
         """Return the next load of a search."""
@@ -78,18 +89,28 @@ class LoadChoice:
             lower = max(LOWEST_LOAD, self.load * 3 // 4)
             if lower < self.load:
                 return replace(self, load=lower, tries=0)
-            return LoadChoice(load=lower, is_search=False, is_tester_limited=True)
+            return self._pairs_at(lower, is_tester_limited=True)
         if self.too_high < NARROW * self.too_low:
-            return LoadChoice(load=self.too_low, is_search=False, is_tester_limited=True)
+            return self._pairs_at(self._highest(self.too_low), is_tester_limited=True)
         return replace(self, load=math.isqrt(self.too_low * self.too_high), tries=0)
+
+    def _highest(self, too_low: int) -> int:
+        """Return the load that is measured at where the Tester can offer no more, and a gateway may forward that."""
+        return too_low if self.figure.is_overload else math.ceil(self.figure.load_share * too_low)
 
     def _after_pair(self, pair: Pair) -> LoadChoice:
         latest = (*self.latest[1 - WINDOW :], pair)
         left_out = sum(not each.is_kept for each in latest)
         bounds = sum(any(trial.outcome == "bound" for trial in each.trials.values()) for each in latest)
         if left_out >= LEFT_OUT_MAX:
-            return LoadChoice(load=max(LOWEST_LOAD, self.load * 4 // 5), too_high=self.load)
+            return self._again(self.load * 4 // 5, too_high=self.load)
         retries = self.is_tester_limited and self.pairs + 1 >= RETRY_PAIRS
         if bounds >= BOUNDS_MAX and (retries or not self.is_tester_limited):
-            return LoadChoice(load=math.ceil(RAISED * self.load), too_low=self.load)
+            return self._again(math.ceil(RAISED * self.load), too_low=self.load)
         return replace(self, latest=latest, pairs=self.pairs + 1)
+
+    def _again(self, load: int, *, too_high: int | None = None, too_low: int | None = None) -> LoadChoice:
+        """Return the begin of another search; where delays are measured, it says nothing about the load of before."""
+        if not self.figure.is_overload:
+            return LoadChoice(figure=self.figure)
+        return LoadChoice(load=max(LOWEST_LOAD, load), too_high=too_high, too_low=too_low)

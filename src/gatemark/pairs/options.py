@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from gatemark.compare.condition import ANY, Limit, read_limits
 from gatemark.errors import ConfigError, Problem
-from gatemark.pairs.conclude import QUANTITY, Wanted
+from gatemark.pairs.conclude import Wanted
+from gatemark.pairs.figure import FIGURES, FORWARDING_RATE, Figure
 from gatemark.results.part import Part
 from gatemark.units import format_ratio, parse_duration, parse_ratio
 
@@ -26,13 +27,19 @@ class PairOptions(Part):
     fail_if: tuple[str, ...]
     confidence: str
     seed: int
+    quantity: str
 
 
 def wanted_of(options: PairOptions) -> Wanted:
     """Return what was asked for. Raises ConfigError with everything that is wrong with it."""
     problems: list[Problem] = []
-    limits = _limits(options.fail_if, problems)
+    figure = FIGURES.get(options.quantity.casefold(), FORWARDING_RATE)
+    if options.quantity.casefold() not in FIGURES:
+        fix = f"there are {' and '.join(FIGURES)}; gatemark run and gatemark compare measure and judge others"
+        problems.append(Problem(what="pairs do not measure it", where=f"--quantity {options.quantity!r}", fix=fix))
+    limits = _limits(options.fail_if, figure, problems)
     wanted = Wanted(
+        figure=figure,
         precision=_share("--precision", options.precision, Fraction(0), Fraction(1), problems),
         time_ns=_duration("--time", options.time, problems),
         confidence=_share("--confidence", options.confidence, Fraction(1, 2), Fraction(1), problems),
@@ -47,16 +54,17 @@ def wanted_of(options: PairOptions) -> Wanted:
     return wanted
 
 
-def _limits(texts: Sequence[str], problems: list[Problem]) -> tuple[Limit, ...]:
+def _limits(texts: Sequence[str], figure: Figure, problems: list[Problem]) -> tuple[Limit, ...]:
     try:
         limits = read_limits(texts)
     except ConfigError as error:
         problems += error.problems
         return ()
     for limit in limits:
-        if limit.name not in (QUANTITY, ANY):
-            what = f"pairs measure the {QUANTITY}, not {limit.name}"
-            fix = f'write "{QUANTITY} worse than {format_ratio(limit.limit)}"; gatemark compare judges other quantities'
+        if limit.name not in (figure.name, ANY):
+            what = f"these pairs measure the {figure.name}, not {limit.name}"
+            bound = format_ratio(limit.limit)
+            fix = f'write "{figure.name} worse than {bound}"; gatemark compare judges other quantities'
             problems.append(Problem(what=what, where=f"--fail-if {limit.text!r}", fix=fix))
     return limits
 

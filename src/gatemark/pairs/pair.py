@@ -1,7 +1,8 @@
 """A pair of trials, one of each gateway at one load, and what may be concluded from it. Pure.
 
-The figure of a trial is the forwarding rate (RFC 2285 section 3.6.1) at a load above what the gateway forwards, so at
-the maximum offered load (section 3.6.2): frames delivered correctly, divided by the sending time. It needs no search.
+The figure of a trial needs no search. It is the forwarding rate (RFC 2285 section 3.6.1) at a load above what the
+gateway forwards, so at the maximum offered load (section 3.6.2): frames delivered correctly, divided by the sending
+time. Or it is the median delay at a load that both gateways forward.
 """
 
 from __future__ import annotations
@@ -12,19 +13,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from gatemark.pairs.figure import Figure, delay_of, rate_of
 from gatemark.trial.record import TrialRecord
-from gatemark.units import NANOSECONDS_PER_SECOND
+from gatemark.trial.report import DirectionResult
 
 Side = Literal["A", "B"]
 SIDES: tuple[Side, Side] = ("A", "B")
 
-Outcome = Literal["measured", "bound", "invalid", "suspect"]
-"""What a trial says. ``bound``: the gateway forwarded nearly all that was offered, so it may be faster than its figure.
-``invalid``: the Tester did not do its job. ``suspect``: others held up the gateway's host."""
+Outcome = Literal["measured", "bound", "lossy", "invalid", "suspect"]
+"""What a trial says. ``bound``: the gateway forwarded nearly all that was offered, so its rate may be higher than
+measured. ``lossy``: it lost frames at a load that was to be below its limit, so its delay is another one. ``invalid``:
+the Tester did not do its job. ``suspect``: others held up the gateway's host."""
+
+LEFT_OUT: frozenset[Outcome] = frozenset(("lossy", "invalid", "suspect"))
+"""Trials that take their partner with them."""
 
 BOUND_BELOW = Fraction(1, 20)
 """A gateway that lost a smaller share in a direction may not have been the limit: where its speed changes within a
 trial, it forwarded all for part of the time."""
+
+LOSSY_ABOVE = Fraction(1, 100)
+"""A gateway that lost a larger share in a direction was overloaded for part of the trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +42,10 @@ class SideTrial:
 
     trial_number: int
     outcome: Outcome
-    rate: float
-    """Frames delivered per second of sending, in all directions together."""
+    value: float
+    """The figure: frames delivered per second of sending, in all directions together; or the median delay, ns."""
     highest_rate: float
-    """The same of the direction that delivered most."""
+    """Frames delivered per second of sending, of the direction that delivered most."""
     loss_ratio: Fraction
     """Share not delivered, of the direction that lost least."""
     reasons: tuple[str, ...]
@@ -63,7 +72,7 @@ class Pair:
     @property
     def is_kept(self) -> bool:
         """Whether both trials are valid and not suspect: one that is not takes its partner with it."""
-        return all(trial.outcome in ("measured", "bound") for trial in self.trials.values())
+        return not any(trial.outcome in LEFT_OUT for trial in self.trials.values())
 
     @property
     def counts(self) -> bool:
@@ -72,44 +81,49 @@ class Pair:
 
     @property
     def logarithms(self) -> tuple[float, float]:
-        """Between what the logarithm of B's rate / A's rate lies; both ends are equal if neither trial is a bound.
+        """Between what the logarithm of B's figure / A's figure lies; both ends are equal if neither trial is a bound.
 
         A trial that is a bound does not limit the ratio from the side on which its gateway may be faster.
         """
-        ratio = _logarithm(self.trials["B"].rate) - _logarithm(self.trials["A"].rate)
-        if math.isnan(ratio):  # neither gateway forwarded anything
+        ratio = _logarithm(self.trials["B"].value) - _logarithm(self.trials["A"].value)
+        if math.isnan(ratio):  # neither gateway has a figure
             return -math.inf, math.inf
         is_bound = {side: trial.outcome == "bound" for side, trial in self.trials.items()}
         return -math.inf if is_bound["A"] else ratio, math.inf if is_bound["B"] else ratio
 
 
-def _logarithm(rate: float) -> float:
-    return math.log(rate) if rate else -math.inf
+def _logarithm(value: float) -> float:
+    return math.log(value) if value else -math.inf
 
 
-def side_trial(record: TrialRecord) -> SideTrial:
+def side_trial(record: TrialRecord, figure: Figure, *, is_search: bool) -> SideTrial:
     """Return what a trial says of its gateway."""
-    rates, losses = [], []
-    for direction in record.report.directions:
-        offered = sum(counts.offered for _, counts in direction.classes)
-        received = sum(counts.received for _, counts in direction.classes)
-        rates.append(received * NANOSECONDS_PER_SECOND / max(1, direction.sending_ns))
-        losses.append(1 - Fraction(received, offered) if offered else Fraction(0))
-    outcome, reasons = _outcome(record, min(losses, default=Fraction(0)))
+    directions = record.report.directions
+    rates = [rate_of(direction) for direction in directions]
+    losses = [_loss_ratio(direction) for direction in directions] or [Fraction(0)]
+    least, most = min(losses), max(losses)
+    outcome: Outcome = "measured"
+    if figure.is_overload and least < BOUND_BELOW:
+        outcome = "bound"
+    elif not figure.is_overload and not is_search and most > LOSSY_ABOVE:
+        outcome = "lossy"
+    reasons: tuple[str, ...] = ()
+    if not record.validity.valid:
+        outcome, reasons = "invalid", record.validity.reasons
+    elif record.suspicion is not None:
+        outcome, reasons = "suspect", (record.suspicion.reason,)
     return SideTrial(
         trial_number=record.order.trial_number,
         outcome=outcome,
-        rate=sum(rates),
+        value=sum(rates) if figure.is_overload else max((delay_of(direction) for direction in directions), default=0),
         highest_rate=max(rates, default=0.0),
-        loss_ratio=min(losses, default=Fraction(0)),
+        loss_ratio=least,
         reasons=reasons,
         seconds=record.seconds,
     )
 
 
-def _outcome(record: TrialRecord, least_loss: Fraction) -> tuple[Outcome, tuple[str, ...]]:
-    if not record.validity.valid:
-        return "invalid", record.validity.reasons
-    if record.suspicion is not None:
-        return "suspect", (record.suspicion.reason,)
-    return ("bound" if least_loss < BOUND_BELOW else "measured"), ()
+def _loss_ratio(direction: DirectionResult) -> Fraction:
+    offered = sum(counts.offered for _, counts in direction.classes)
+    received = sum(counts.received for _, counts in direction.classes)
+    return 1 - Fraction(received, offered) if offered else Fraction(0)

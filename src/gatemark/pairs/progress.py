@@ -43,7 +43,7 @@ class PairDisplay:
         left_ns = max(0, wanted.time_ns - int(measured_s * NANOSECONDS_PER_SECOND))
         left = f"{format_duration_ns(left_ns // NANOSECONDS_PER_SECOND * NANOSECONDS_PER_SECOND)} left at most"
         if number and pairs[-1].counts and len(counting) == pairs_at(number):
-            look = look_at(counting, number, wanted.error)
+            look = look_at(counting, number, wanted.error, wanted.figure.better)
             part = None if look is None else look_part(look)
             goal = f"±{format_ratio(wanted.precision)} asked"
             self.shown = f"B / A = {ratio_words(part)}, {precision_words(part)} ({goal})"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from gatemark.compare.report import JUDGEMENTS, NO_DIFFERENCE, OUTCOMES, differences_table
 from gatemark.pairs.document import Ended, PairDocument, PairLook, PairRow, PairSide, PairTrial
-from gatemark.pairs.pair import Side
+from gatemark.pairs.figure import FIGURES
+from gatemark.pairs.pair import LEFT_OUT, Side
 from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, add_legend
 from gatemark.report.table import Column, Plot, Section, plot, table_of
-from gatemark.report.words import DASH, format_count
+from gatemark.report.words import DASH, capital, format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +22,6 @@ MEANING = (
     "The estimate is that of Hodges and Lehmann, the interval that of the Wilcoxon signed-rank test, inverted, both of"
     " the logarithms of the ratios. It was looked at again and again: the errors of all looks together are the allowed"
     " one (alpha spending, Lan and DeMets 1983), so whoever stops early is not wrong more often."
-)
-RATE_MEANING = (
-    "The forwarding rate at the maximum offered load (RFC 2285 section 3.6.2) is no throughput: a gateway that forwards"
-    " less under overload than just below it has a lower one. Of a search, nothing is said here."
 )
 
 ENDS: Mapping[Ended, str] = {
@@ -80,9 +77,10 @@ SETUP: tuple[Column[PairSide], ...] = (
 
 SIDES: tuple[Column[PairSide], ...] = (
     Column("side", lambda side: side.side, names=True, numeric=False),
-    Column("forwarding rate,\nframes/s", lambda side: DASH if side.rate is None else format_count(side.rate)),
+    Column("median", lambda side: DASH if side.value is None else format_count(side.value), strong=True),
     Column("drift", lambda side: DASH if side.drift is None else f"{100 * side.drift:+.1f} %"),
     Column("forwarded\nnearly all", lambda side: str(side.bounds)),
+    Column("lost\nframes", lambda side: str(side.lossy)),
     Column("invalid\ntrials", lambda side: str(side.invalid)),
     Column("suspect\ntrials", lambda side: str(side.suspect)),
     Column("CPU time\nwhile idle", lambda side: _idle(side.idle_cpu_share)),
@@ -95,13 +93,14 @@ def _idle(share: float | None) -> str:
 
 def figures_section(document: PairDocument) -> Section:
     """Return both sides with their figures, what the pairs show, and what else is to be known."""
+    figure = FIGURES[document.quantity]
     return Section(
         title="Figures",
         tables=(
-            table_of("Forwarding rate at maximum offered load", SIDES, document.sides),
+            table_of(f"{capital(figure.name)} {figure.load_words}, {figure.unit}", SIDES, document.sides),
             table_of("Ratio", RATIO, (document,)),
         ),
-        notes=(*document.findings, f"{document.confidence_percent:g} %: {MEANING}", RATE_MEANING),
+        notes=(*document.findings, f"{document.confidence_percent:g} %: {MEANING}", figure.meaning),
     )
 
 
@@ -125,7 +124,8 @@ def end_lines(document: PairDocument) -> Iterator[str]:
         yield f"{condition.text}: {OUTCOMES[condition.outcome]}"
         yield from (f"  B: {check.reason}" for check in condition.checks)
     undecided = "" if document.decided else "; not decided"
-    yield f"ended after {document.pairs} pairs, {document.measured_s:.0f} s: {ENDS[document.ended]}{undecided}"
+    pairs = f"{document.pairs} pair{'' if document.pairs == 1 else 's'}"
+    yield f"ended after {pairs}, {document.measured_s:.0f} s: {ENDS[document.ended]}{undecided}"
 
 
 def render_pairs(document: PairDocument) -> str:
@@ -141,22 +141,24 @@ def render_pairs(document: PairDocument) -> str:
 
 
 def plots(document: PairDocument) -> Iterator[Plot]:
-    """Yield the ratio and the rates over time."""
+    """Yield the ratio and the figures over time."""
     rows = [row for row in document.rows if not row.search and _is_kept(row)]
     yield from plot(
         _ratio_plot(rows, document.looks),
         "B / A of every pair that counts (points; triangles: the gateway that they point to may be faster), and the"
         " interval at each look. A difference is shown once the interval does not hold 1.",
     )
-    yield from plot(_rates_plot(rows), "Forwarding rate of both sides over the time of measuring.")
+    yield from plot(
+        _figures_plot(rows, document), f"{capital(document.quantity)} of both sides over the time of measuring."
+    )
 
 
 def _is_kept(row: PairRow) -> bool:
-    return all(trial.outcome in ("measured", "bound") for trial in (row.a, row.b))
+    return not any(trial.outcome in LEFT_OUT for trial in (row.a, row.b))
 
 
 def _ratio_plot(rows: Sequence[PairRow], looks: Sequence[PairLook]) -> Drawing | None:
-    shown = [row for row in rows if row.a.rate and row.b.rate]
+    shown = [row for row in rows if row.a.value and row.b.value]
     if len(shown) < 2:
         return None
     ends = {place: row.at_s for place, row in enumerate(rows, start=1)}
@@ -166,7 +168,7 @@ def _ratio_plot(rows: Sequence[PairRow], looks: Sequence[PairLook]) -> Drawing |
         for marker, is_so in markers:
             some = [row for row in shown if is_so(row)]
             axes.plot(
-                [row.at_s for row in some], [row.b.rate / row.a.rate for row in some],
+                [row.at_s for row in some], [row.b.value / row.a.value for row in some],
                 linestyle="none", marker=marker, markersize=3, color=QUIET,
             )  # fmt: skip
         closed = [look for look in looks if look.low is not None and look.high is not None]
@@ -189,13 +191,13 @@ def _only_b_is_bound(row: PairRow) -> bool:
     return _bounds(row) == ("B",)
 
 
-def _rates_plot(rows: Sequence[PairRow]) -> Drawing | None:
+def _figures_plot(rows: Sequence[PairRow], document: PairDocument) -> Drawing | None:
     if len(rows) < 2:
         return None
 
     def draw(axes: Axes) -> None:
         for place, (name, rates) in enumerate(
-            (("A", [row.a.rate for row in rows]), ("B", [row.b.rate for row in rows]))
+            (("A", [row.a.value for row in rows]), ("B", [row.b.value for row in rows]))
         ):
             colour, marker = SERIES[place]
             axes.plot(
@@ -204,7 +206,7 @@ def _rates_plot(rows: Sequence[PairRow]) -> Drawing | None:
             )  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time of measuring, s")
-        axes.set_ylabel("1,000 frames/s")
+        axes.set_ylabel(f"1,000 {document.unit}")
         add_legend(axes)
 
-    return Drawing(name="rates over time", draw=draw, height=2.9)
+    return Drawing(name="figures over time", draw=draw, height=2.9)

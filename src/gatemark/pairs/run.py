@@ -77,16 +77,33 @@ def check_measured(measured: Measured) -> None:
     """Raise ConfigError with everything that keeps two campaigns from being measured in pairs."""
     problems: dict[Problem, None] = {}
     campaigns = {side: measured[side][0] for side in SIDES}
-    for campaign in campaigns.values():
+    for campaign, cell in measured.values():
         if not campaign.bed.has_recipe:
             what = f"{campaign.bed.words} cannot be there twice"
             fix = "both gateways of pairs are made of recipes: write testbed.kind and testbed.recipe"
             problems[Problem(what=what, where=f"{campaign.source}: testbed.kind", fix=fix)] = None
+        problems |= dict.fromkeys(_rate_problems(campaign, cell))
     documents = {side: resolved(campaign) for side, campaign in campaigns.items()}
     sources = {side: str(campaign.source) for side, campaign in campaigns.items()}
     problems |= dict.fromkeys(setup_problems(documents, sources))
     if problems:
         raise ConfigError(problems=[*problems])
+
+
+def _rate_problems(campaign: Campaign, cell: Cell) -> Sequence[Problem]:
+    """Return why no trial can begin with test phase 1; a stateless gateway has none."""
+    try:
+        _phase_one_rate(campaign, cell, 0)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def _phase_one_rate(campaign: Campaign, cell: Cell, duration_ns: int) -> int | None:
+    """Return the connections/s at which a trial begins; None where no connections are needed."""
+    if cell.connections is None:
+        return None
+    return phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
 
 
 def create_folder(path: Path, options: PairOptions, measured: Measured, equipment: Equipment) -> ResultFolder:
@@ -159,7 +176,7 @@ def measure_pairs(
         with stop_signals(resume_hint=None), folder.locked():
             prepared = [prepare(measured[side][0], used) for side in SIDES]
             beds = [(campaign, bed) for bed, campaign in prepared]
-            logs = [folder.path / f"engine-{side.lower()}.log" for side in SIDES]
+            logs = [folder.path / _log(side) for side in SIDES]
             with open_testers(beds, used, logs=logs) as testers, Journal(folder.journal_file) as journal:
                 sides = {
                     side: _SideBed(side, _short(tester, wanted), *measured[side])
@@ -168,16 +185,28 @@ def measure_pairs(
                 session = _Session(sides, journal, wanted)
                 on_open(session.setting)
                 ended = session.measure(on_pair)
-    except Interrupted:
+    except GatemarkError as error:
         if session is None:
+            _discard(folder)
             raise
-    except GatemarkError:
-        if session is not None:
+        if not isinstance(error, Interrupted):
             _store(folder, session, ended)
-        raise
+            raise
     assert session is not None, "the testers were open"
     document = _store(folder, session, ended)
     return PairResult(folder=folder.path, document=document, was_interrupted=ended == "stopped")
+
+
+def _discard(folder: ResultFolder) -> None:
+    """Remove a folder in which nothing was measured."""
+    if not folder.has(folder.journal_file.name):
+        for name in (INPUTS, *(_log(side) for side in SIDES)):
+            (folder.path / name).unlink(missing_ok=True)
+        folder.discard()
+
+
+def _log(side: Side) -> str:
+    return f"engine-{side.lower()}.log"
 
 
 def _store(folder: ResultFolder, session: _Session, ended: Ended) -> PairDocument:
@@ -212,9 +241,6 @@ class _SideBed:
         """Return the trial of a pair at the load that was chosen."""
         campaign, cell = self._maker.campaign, self._run.cell
         duration_ns = campaign.trial.duration_ns
-        rate = None
-        if cell.connections is not None:
-            rate = phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
         return TrialOrder(
             run=self._run,
             trial_number=trial_number,
@@ -225,7 +251,7 @@ class _SideBed:
                 duration_ns=duration_ns,
                 purpose="search" if choice.is_search else "load",
             ),
-            connections_per_second=rate,
+            connections_per_second=_phase_one_rate(campaign, cell, duration_ns),
             form=TrialForm(flow_start=flow_start_of(campaign, cell)),
         )
 
@@ -288,7 +314,7 @@ class _Session:
 
     def measure(self, on_pair: PairCallback | None) -> Ended:
         """Make pairs until enough is known; return why it is."""
-        choice = LoadChoice()
+        choice = LoadChoice(figure=self.wanted.figure)
         while (ended := end_of(self.pairs, self.measured_s, self.wanted)) is None:
             pair = self._pair(choice)
             self.pairs.append(pair)
@@ -320,7 +346,7 @@ class _Session:
                 fix="it was written by another version of gatemark: measure into a new folder",
             )
         self.measured_s += record.seconds
-        return side_trial(record)
+        return side_trial(record, self.wanted.figure, is_search=choice.is_search)
 
     @contextlib.contextmanager
     def _others_idle(self, side: Side) -> Iterator[None]:

@@ -1,0 +1,71 @@
+"""What a trial of a pair measures: one row for each figure. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from gatemark.results.quantity import Better
+from gatemark.trial.report import DirectionResult
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+FigureName = Literal["forwarding rate", "median delay"]
+
+MEDIAN_PER_100000 = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure of a trial that needs no search."""
+
+    name: FigureName
+    unit: str
+    better: Better
+    load_words: str
+    """At which load it is measured."""
+    load_share: Fraction
+    """Load / what a gateway forwarded under overload in the search: the faster one if above 1, else the slower one."""
+    meaning: str
+    """What it is not, in sentences."""
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether the gateways are to lose frames."""
+        return self.load_share > 1
+
+
+FORWARDING_RATE = Figure(
+    name="forwarding rate",
+    unit="frames/s",
+    better="higher",
+    load_words="at the maximum offered load",
+    load_share=Fraction(4, 3),
+    meaning="The forwarding rate at the maximum offered load (RFC 2285 section 3.6.2) is no throughput: a gateway that"
+    " forwards less under overload than just below it has a lower one. Of a search, nothing is said here.",
+)
+MEDIAN_DELAY = Figure(
+    name="median delay",
+    unit="ns",
+    better="lower",
+    load_words="at a load below both",
+    load_share=Fraction(1, 2),
+    meaning="The median delay is that of all frames of a trial, in the direction in which it is longer, at half of what"
+    " the slower gateway forwarded under overload. It holds the Tester's own paths, which both sides have in common:"
+    " they move the ratio towards 1.",
+)
+FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in (FORWARDING_RATE, MEDIAN_DELAY)}
+assert tuple(FIGURES) == get_args(FigureName)
+
+
+def rate_of(direction: DirectionResult) -> float:
+    """Return the frames of a direction that came back correct per second of sending."""
+    received = sum(counts.received for _, counts in direction.classes)
+    return received * NANOSECONDS_PER_SECOND / max(1, direction.sending_ns)
+
+
+def delay_of(direction: DirectionResult) -> int:
+    """Return the median delay of the frames of a direction, that of the class in which it is longer; 0 without any."""
+    medians = (counts.delay.percentile_ns(MEDIAN_PER_100000) for _, counts in direction.classes)
+    return max((median for median in medians if median is not None), default=0)
