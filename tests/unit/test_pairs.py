@@ -154,6 +154,7 @@ def test_what_is_not_decided_is_said() -> None:
     assert [condition.outcome for condition in document.conditions] == ["not_met", "met"]
     assert not document.decided
     assert list(end_lines(document))[-1].endswith("the time is over; not decided")
+    assert list(end_lines(concluded(some)))[-1].endswith("the time is over; the interval is still wider than asked")
     none = concluded(some[:3], fail_if=("forwarding rate worse than 5%",))
     assert none.conditions[0].outcome == "cannot_be_judged" and not none.passes
 

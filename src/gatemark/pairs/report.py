@@ -123,7 +123,8 @@ def end_lines(document: PairDocument) -> Iterator[str]:
     for condition in document.conditions:
         yield f"{condition.text}: {OUTCOMES[condition.outcome]}"
         yield from (f"  B: {check.reason}" for check in condition.checks)
-    undecided = "" if document.decided else "; not decided"
+    open_words = "not decided" if document.conditions else "the interval is still wider than asked"
+    undecided = "" if document.decided else f"; {open_words}"
     pairs = f"{document.pairs} pair{'' if document.pairs == 1 else 's'}"
     yield f"ended after {pairs}, {document.measured_s:.0f} s: {ENDS[document.ended]}{undecided}"
 
