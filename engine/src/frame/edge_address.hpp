@@ -11,6 +11,13 @@ inline Sum write_map_address(std::byte* field, Wide address) noexcept {
     store_raw(field + sizeof high, low);
     return (high & 0xffff'ffff) + (high >> 32) + (low & 0xffff'ffff) + (low >> 32);
 }
+/// Whether it is at `field`; `sum` is set to its share in any case.
+inline bool is_map_address(const std::byte* field, Wide address, Sum& sum) noexcept {
+    alignas(16) std::array<std::byte, 16> expected;
+    sum = write_map_address(expected.data(), address);
+    return ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(expected.data())) |
+            (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
+}
 inline Sum write_shared_address(std::byte* field, std::uint32_t address) noexcept {
     const std::uint32_t raw = swap_bytes(address);
     store_raw(field, raw);

@@ -342,17 +342,11 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
         same = load_raw<std::uint32_t>(edge) == expected;
         addresses = expected;
     } else {
-        alignas(16) std::array<std::byte, 16> expected;
-        addresses = write_map_address(expected.data(), edges.address_of(values.edge()));
-        same = ((load_raw<std::uint64_t>(edge) ^ load_raw<std::uint64_t>(expected.data())) |
-                (load_raw<std::uint64_t>(edge + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
+        same = is_map_address(edge, edges.address_of(values.edge()), addresses);
     }
     if constexpr (in_tunnel) {
-        alignas(16) std::array<std::byte, 16> expected;
-        write_map_address(expected.data(), edges.address_of(values.edge()));
-        const std::byte* const subscriber = frame + subscriber_;
-        same &= ((load_raw<std::uint64_t>(subscriber) ^ load_raw<std::uint64_t>(expected.data())) |
-                 (load_raw<std::uint64_t>(subscriber + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
+        Sum unused = 0;
+        same &= is_map_address(frame + subscriber_, edges.address_of(values.edge()), unused);
     }
     addresses +=
         from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
