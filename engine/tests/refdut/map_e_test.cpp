@@ -482,27 +482,20 @@ TEST(RefdutMapE, DamagesEchoMessagesInTheirTunnels) {
 }
 
 TEST(RefdutMapE, NamesWhatTheModeLacksOrDoesNotHave) {
-    const auto places = [](const TranslationConfig& config) {
-        std::vector<std::string> list;
-        for (const Error& error : check(config)) {
-            list.push_back(error.where);
-        }
-        return list;
-    };
     using Places = std::vector<std::string>;
     TranslationConfig config = relay_of({});
     config.tunnel.relay.reset();
-    EXPECT_EQ(places(config), (Places{"translation.domains", "tunnel.relay"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.domains", "tunnel.relay"}));
     config = relay_of({map_vectors[0].rule()}, "2001:db8:12::1");
     config.domains[0].dmr = prefix_of("64:ff9b::/96");
     config.tunnel.hop_limit = 0;
-    EXPECT_EQ(places(config), (Places{"translation.domains[0].dmr", "tunnel.relay", "tunnel.hop_limit"})) << "a customer's address";
+    EXPECT_EQ(places_of(config), (Places{"translation.domains[0].dmr", "tunnel.relay", "tunnel.hop_limit"})) << "a customer's address";
     for (const char* const address : {"ff02::1", "fe80::1", "::", "192.0.2.1"}) {
-        EXPECT_EQ(places(relay_of({map_vectors[0].rule()}, address)), (Places{"tunnel.relay"})) << address;
+        EXPECT_EQ(places_of(relay_of({map_vectors[0].rule()}, address)), (Places{"tunnel.relay"})) << address;
     }
     config = relay_of({map_vectors[0].rule()});
     config.mode = Mode::map_t_br;
-    EXPECT_EQ(places(config), (Places{"translation.domains[0].dmr", "tunnel"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.domains[0].dmr", "tunnel"}));
 }
 
 }  // namespace

@@ -335,29 +335,22 @@ TEST(RefdutCustomerEdge, AFullTableFollowsItsOverflowBehaviour) {
 }
 
 TEST(RefdutMapCheck, NamesWhatTheModeLacksOrDoesNotHave) {
-    const auto places = [](const TranslationConfig& config) {
-        std::vector<std::string> list;
-        for (const Error& error : check(config)) {
-            list.push_back(error.where);
-        }
-        return list;
-    };
     using Places = std::vector<std::string>;
     TranslationConfig config = relay_of({});
-    EXPECT_EQ(places(config), (Places{"translation.domains"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.domains"}));
     config.mode = Mode::map_t_ce;
-    EXPECT_EQ(places(config), (Places{"translation.domains", "translation.end_user_prefix"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.domains", "translation.end_user_prefix"}));
     config = edge_config({map_vectors[0].rule()}, "2001:db8:12:3400::/56");
-    EXPECT_EQ(places(config), Places{});
+    EXPECT_EQ(places_of(config), Places{});
     config.pool = pool_of({"198.19.0.1/32"});
     config.pref64 = prefix_of("64:ff9b::/96");
-    EXPECT_EQ(places(config), (Places{"translation.prefix", "translation.pool"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.prefix", "translation.pool"}));
     config = relay_of({map_vectors[0].rule()});
     config.end_user_prefix = prefix_of("2001:db8:12:3400::/56");
     config.domains[0].forwarding = true;
-    EXPECT_EQ(places(config), (Places{"translation.end_user_prefix", "translation.domains[0].fmr"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.end_user_prefix", "translation.domains[0].fmr"}));
     config.mode = Mode::router;
-    EXPECT_EQ(places(config), (Places{"translation.domains", "translation.end_user_prefix", "translation.domains[0].fmr"}));
+    EXPECT_EQ(places_of(config), (Places{"translation.domains", "translation.end_user_prefix", "translation.domains[0].fmr"}));
 }
 
 }  // namespace

@@ -13,6 +13,15 @@ namespace gatemark::refdut {
 
 inline std::string_view name_of(Drop drop) { return drop_names[static_cast<std::size_t>(drop)]; }
 
+/// Where `check` finds something wrong.
+inline std::vector<std::string> places_of(const TranslationConfig& config) {
+    std::vector<std::string> places;
+    for (const Error& error : check(config)) {
+        places.push_back(error.where);
+    }
+    return places;
+}
+
 /// A translator, with a table if its mode has one, through which one packet goes at a time.
 class PacketGateway {
 public:

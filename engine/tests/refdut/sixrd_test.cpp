@@ -187,20 +187,13 @@ TEST(RefdutSixrd, DamagesWhatIsBeforeThePacket) {
 }
 
 TEST(RefdutSixrd, NamesWhatIsWrong) {
-    const auto places = [](const TranslationConfig& config) {
-        std::vector<std::string> list;
-        for (const Error& error : check(config)) {
-            list.push_back(error.where);
-        }
-        return list;
-    };
     using Places = std::vector<std::string>;
-    EXPECT_EQ(places(relay_of({rule_of("2001:db8::/32", "198.18.0.2/32")})), (Places{"translation.domains[0].ipv4"}));
-    EXPECT_EQ(places(relay_of({rule_of("2001:db8::/48", "0.0.0.0/0")})), (Places{"translation.domains[0].ipv6"}));
-    EXPECT_EQ(places(relay_of({rule_of("2001:db8::/48", "198.18.0.0/16")})), Places{});
+    EXPECT_EQ(places_of(relay_of({rule_of("2001:db8::/32", "198.18.0.2/32")})), (Places{"translation.domains[0].ipv4"}));
+    EXPECT_EQ(places_of(relay_of({rule_of("2001:db8::/48", "0.0.0.0/0")})), (Places{"translation.domains[0].ipv6"}));
+    EXPECT_EQ(places_of(relay_of({rule_of("2001:db8::/48", "198.18.0.0/16")})), Places{});
     TranslationConfig config = relay_of({rule_of("2001:db8::/32", "0.0.0.0/0")});
     config.tunnel.relay = address_of("2001:db9::1");
-    EXPECT_EQ(places(config), (Places{"tunnel.relay"}));
+    EXPECT_EQ(places_of(config), (Places{"tunnel.relay"}));
 }
 
 }  // namespace
