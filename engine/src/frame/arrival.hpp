@@ -34,9 +34,8 @@ struct Arrival {
     std::size_t payload = 0;  ///< of a UDP datagram, or where a misplaced mark is; else 0
 
     [[nodiscard]] bool in_tunnel() const noexcept { return outer != 0; }
-    [[nodiscard]] std::size_t source_address() const noexcept {
-        return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
-    }
+    [[nodiscard]] std::size_t source_address() const noexcept { return ip + net::source_in(family); }
+    [[nodiscard]] std::size_t destination_address() const noexcept { return ip + net::destination_in(family); }
 };
 
 /// Classifies a frame of arbitrary bytes, one tunnel (IPv4 in IPv6, IPv6 in IPv4) included.

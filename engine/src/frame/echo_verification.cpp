@@ -10,15 +10,6 @@ namespace gatemark::frame {
 
 namespace {
 
-/// The offset of an address in the header that arrived. Both headers of a family have it at the
-/// same distance from their beginning.
-std::size_t source_in(const Arrival& arrival) noexcept {
-    return arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
-}
-std::size_t destination_in(const Arrival& arrival) noexcept {
-    return arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
-}
-
 void check_link_of(std::span<const std::byte> frame, const Echo& echo, EchoKind kind, const FrameValues& values, Faults& faults) noexcept {
     const std::byte* const port_mac = expected_of(echo, kind).frame_template.frame.data() + net::ethernet::destination;
     const auto host_mac = kind == EchoKind::reply         ? echo.stream().host_source_mac(values)
@@ -76,7 +67,8 @@ void note_edge_address(const std::byte* field, net::Family family, const Echo& e
 void check_addresses(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind, const EchoPlace& place,
                      const FrameValues& values, Faults& faults) noexcept {
     const FrameTemplate& expected = expected_of(echo, kind).frame_template;
-    const std::byte *const source = frame.data() + source_in(arrival), *const destination = frame.data() + destination_in(arrival);
+    const std::byte *const source = frame.data() + arrival.source_address(), *const destination =
+                                                                                 frame.data() + arrival.destination_address();
     if (kind == EchoKind::reply) {
         faults.add_if(!expected.source.matches(source, values.destination_host, values.network, values.edge()), Fault::source_address);
         if (!expected.destination.matches(destination, values.source_host, 0, values.edge())) {
@@ -131,7 +123,7 @@ void check_message(std::span<const std::byte> frame, const Arrival& arrival, con
     }
     Sum sum = sum_of(frame.subspan(arrival.udp, bytes));
     if (arrival.family == net::Family::ipv6) {
-        sum += sum_of(frame.subspan(source_in(arrival), 32)) + swap_bytes(static_cast<std::uint16_t>(bytes)) +
+        sum += sum_of(frame.subspan(arrival.source_address(), 32)) + swap_bytes(static_cast<std::uint16_t>(bytes)) +
                swap_bytes(std::uint16_t{net::protocol_icmpv6});
     }
     faults.add_if(fold(sum) != 0xffff && !faults.has(Fault::length), Fault::icmp_checksum);  // of another length it covers other octets
@@ -179,7 +171,7 @@ std::optional<PublicSource> public_source(std::span<const std::byte> frame, cons
     if (arrival.misplaced || echo.pool() == nullptr || arrival.family != echo.pool()->family()) {
         return std::nullopt;
     }
-    const auto address = echo.pool()->number_of(frame.data() + source_in(arrival));
+    const auto address = echo.pool()->number_of(frame.data() + arrival.source_address());
     return address
                ? std::optional{PublicSource{
                      .address = *address, .identifier = load_big_endian<std::uint16_t>(frame.data() + arrival.udp + net::icmp::identifier)}}
@@ -189,7 +181,7 @@ std::optional<PublicSource> public_source(std::span<const std::byte> frame, cons
 bool came_back(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind) noexcept {
     const EchoFrame& sent = kind == EchoKind::reply ? echo.sent_request() : echo.sent_reply();
     return !arrival.misplaced && arrival.family == sent.frame_template.layout.family && arrival.icmp_type == sent.type &&
-           sent.frame_template.source.contains(frame.data() + source_in(arrival));
+           sent.frame_template.source.contains(frame.data() + arrival.source_address());
 }
 
 bool goes_between_echo_hosts(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind) noexcept {
@@ -198,7 +190,8 @@ bool goes_between_echo_hosts(std::span<const std::byte> frame, const Arrival& ar
     if (!arrival.is_icmp || arrival.misplaced || arrival.family != frame_template.layout.family || arrival.icmp_type != expected.type) {
         return false;
     }
-    const std::byte *const source = frame.data() + source_in(arrival), *const destination = frame.data() + destination_in(arrival);
+    const std::byte *const source = frame.data() + arrival.source_address(), *const destination =
+                                                                                 frame.data() + arrival.destination_address();
     const bool is_from_us = kind == EchoKind::request && echo.pool() != nullptr ? echo.pool()->number_of(source).has_value()
                                                                                 : frame_template.source.contains(source);
     return is_from_us && frame_template.destination.contains(destination);

@@ -122,7 +122,7 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
     std::vector<std::byte> constant = frame_template.frame;
     constant[layout.payload + signature::stream_offset] = std::byte{0};
     const std::span bytes{constant};
-    frame_template.header_sum = sum_of(bytes.subspan(layout.ip, header_bytes_of(layout.family)));
+    frame_template.header_sum = sum_of(bytes.subspan(layout.ip, net::header_bytes_of(layout.family)));
     const std::size_t addresses = layout.source_address();
     frame_template.udp_sum = sum_of(bytes.subspan(addresses, layout.header_end() - addresses)) + sum_of(bytes.subspan(layout.udp)) +
                              swap_bytes(static_cast<std::uint16_t>(layout.udp_bytes())) + swap_bytes(std::uint16_t{net::protocol_udp});
@@ -130,7 +130,7 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
     const std::size_t extension_bytes = bytes_of(request.extension_headers);
-    const std::size_t outer_bytes = request.source_tunnel ? header_bytes_of(request.source_tunnel->gateway.family) : 0;
+    const std::size_t outer_bytes = request.source_tunnel ? net::header_bytes_of(request.source_tunnel->gateway.family) : 0;
     const std::size_t beside_min = request.trailer_octets + outer_bytes;
     const std::size_t ipv4_min = 64 + beside_min, ipv6_min = 84 + extension_bytes + beside_min;
     const std::size_t ipv4_max = frame_octets_max + outer_bytes, ipv6_max = ipv4_max + 20;
@@ -167,7 +167,7 @@ std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, ne
 
 /// As frames are sent, and as they must arrive.
 std::pair<Layout, Layout> layouts_of(const StreamRequest& request, bool sent_with_vlan, bool received_with_vlan) noexcept {
-    const std::size_t outer_bytes = request.tunnel() != nullptr ? header_bytes_of(request.tunnel()->gateway.family) : 0;
+    const std::size_t outer_bytes = request.tunnel() != nullptr ? net::header_bytes_of(request.tunnel()->gateway.family) : 0;
     const std::size_t sent_octets = request.frame_octets - request.trailer_octets;
     const net::Family sent = request.source_family(), expected = request.as_sent ? sent : request.destination_family();
     const std::size_t inside_octets = bytes_when_translated(sent_octets - (request.source_tunnel ? outer_bytes : 0), sent, expected);
@@ -198,7 +198,7 @@ Layout Layout::make(const LayoutRequest& request) noexcept {
     Layout layout;
     layout.family = request.family;
     layout.outer = net::ethernet::header_bytes + tag_bytes;
-    layout.ip = layout.outer + (request.in_tunnel ? header_bytes_of(other_family(request.family)) : 0);
+    layout.ip = layout.outer + (request.in_tunnel ? net::header_bytes_of(net::other_family(request.family)) : 0);
     layout.udp = layout.header_end() + request.extension_bytes;
     layout.payload = layout.udp + net::udp::header_bytes;
     layout.end = request.frame_octets - net::ethernet::fcs_bytes + tag_bytes;

@@ -113,24 +113,16 @@ struct Layout {
     [[nodiscard]] static Layout make(const LayoutRequest& request) noexcept;
     [[nodiscard]] bool in_tunnel() const noexcept { return outer != ip; }
     /// Of the first IP header.
-    [[nodiscard]] net::Family outer_family() const noexcept { return in_tunnel() ? other_family(family) : family; }
+    [[nodiscard]] net::Family outer_family() const noexcept { return in_tunnel() ? net::other_family(family) : family; }
     [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
     [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
     /// Where the IP header ends, before any extension headers.
-    [[nodiscard]] std::size_t header_end() const noexcept { return ip + header_bytes_of(family); }
+    [[nodiscard]] std::size_t header_end() const noexcept { return ip + net::header_bytes_of(family); }
     [[nodiscard]] std::size_t extension_bytes() const noexcept { return udp - header_end(); }
-    [[nodiscard]] std::size_t source_address() const noexcept {
-        return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
-    }
-    [[nodiscard]] std::size_t destination_address() const noexcept {
-        return ip + (family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
-    }
-    [[nodiscard]] std::size_t outer_source_address() const noexcept {
-        return outer + (outer_family() == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
-    }
-    [[nodiscard]] std::size_t outer_destination_address() const noexcept {
-        return outer + (outer_family() == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
-    }
+    [[nodiscard]] std::size_t source_address() const noexcept { return ip + net::source_in(family); }
+    [[nodiscard]] std::size_t destination_address() const noexcept { return ip + net::destination_in(family); }
+    [[nodiscard]] std::size_t outer_source_address() const noexcept { return outer + net::source_in(outer_family()); }
+    [[nodiscard]] std::size_t outer_destination_address() const noexcept { return outer + net::destination_in(outer_family()); }
 };
 
 /// The frames of one stream on one side of the gateway: a template of the whole frame and the

@@ -20,12 +20,6 @@ struct TunnelRequest {
     std::optional<std::uint8_t> traffic_class{};       ///< in the outer header; absent: that of the packet inside (RFC 2473 section 6.4)
 };
 
-[[nodiscard]] constexpr net::Family other_family(net::Family family) noexcept {
-    return family == net::Family::ipv4 ? net::Family::ipv6 : net::Family::ipv4;
-}
-[[nodiscard]] constexpr std::size_t header_bytes_of(net::Family family) noexcept {
-    return family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes;
-}
 /// What the outer header says of a packet of this family inside.
 [[nodiscard]] constexpr std::uint8_t protocol_of_inner(net::Family inner) noexcept {
     return inner == net::Family::ipv4 ? net::protocol_ipv4 : net::protocol_ipv6;

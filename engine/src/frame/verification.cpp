@@ -111,11 +111,9 @@ bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arri
             return true;
         }
     }
-    const bool ipv4 = arrival.family == net::Family::ipv4;
-    const std::size_t addresses = arrival.ip + (ipv4 ? net::ipv4::source : net::ipv6::source);
-    const std::size_t addresses_bytes = ipv4 ? 8 : 32;
-    const Sum sum = sum_of(frame.subspan(addresses, addresses_bytes)) + sum_of(frame.subspan(arrival.udp, udp_bytes)) +
-                    swap_bytes(static_cast<std::uint16_t>(udp_bytes)) + swap_bytes(std::uint16_t{net::protocol_udp});
+    const Sum sum = sum_of(frame.subspan(arrival.source_address(), 2 * net::address_bytes(arrival.family))) +
+                    sum_of(frame.subspan(arrival.udp, udp_bytes)) + swap_bytes(static_cast<std::uint16_t>(udp_bytes)) +
+                    swap_bytes(std::uint16_t{net::protocol_udp});
     return fold(sum) == 0xffff;
 }
 

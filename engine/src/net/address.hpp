@@ -10,6 +10,7 @@ namespace gatemark::net {
 
 enum class Family : std::uint8_t { ipv4, ipv6 };
 
+[[nodiscard]] constexpr Family other_family(Family family) noexcept { return family == Family::ipv4 ? Family::ipv6 : Family::ipv4; }
 [[nodiscard]] constexpr std::size_t address_bytes(Family family) noexcept { return family == Family::ipv4 ? 4 : 16; }
 
 /// An IPv4 or IPv6 address in network order; an IPv4 address takes the first four bytes, the rest

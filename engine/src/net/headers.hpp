@@ -1,5 +1,7 @@
 #pragma once
 
+#include "net/address.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -48,5 +50,15 @@ constexpr std::uint8_t source_link_layer_address = 1, target_link_layer_address 
 
 constexpr std::uint8_t protocol_icmp = 1, protocol_ipv4 = 4, protocol_udp = 17, protocol_ipv6 = 41, protocol_fragment = 44,
                        protocol_icmpv6 = 58, protocol_hop_by_hop = 0, protocol_routing = 43, protocol_destination_options = 60;
+
+/// Of the header without options or extension headers.
+[[nodiscard]] constexpr std::size_t header_bytes_of(Family family) noexcept {
+    return family == Family::ipv4 ? ipv4::header_bytes : ipv6::header_bytes;
+}
+/// Offsets of the addresses in the header.
+[[nodiscard]] constexpr std::size_t source_in(Family family) noexcept { return family == Family::ipv4 ? ipv4::source : ipv6::source; }
+[[nodiscard]] constexpr std::size_t destination_in(Family family) noexcept {
+    return family == Family::ipv4 ? ipv4::destination : ipv6::destination;
+}
 
 }  // namespace gatemark::net

@@ -131,8 +131,8 @@ private:
 [[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                                               const frame::FrameValues& values) noexcept {
     net::Address destination{.family = arrival.family, .bytes = {}};
-    const std::size_t offset = arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), net::address_bytes(arrival.family), destination.bytes.begin());
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(arrival.destination_address()), net::address_bytes(arrival.family),
+                destination.bytes.begin());
     const auto host = arrival.family == stream.expected().layout.family ? stream.destination_hosts().value_of(destination) : std::nullopt;
     if (!host) {
         return frame::Fault::unknown_connection;
