@@ -282,11 +282,11 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const std
     if (tunnel == nullptr) {
         return std::nullopt;
     }
-    comes_from_tunnel_ = request.source_tunnel.has_value();
-    const std::string name = where + (comes_from_tunnel_ ? ".source_tunnel" : ".destination_tunnel");
-    const HostSet& hosts = comes_from_tunnel_ ? request.source : request.destination;
-    const net::Family inner = comes_from_tunnel_ ? request.source_family() : request.destination_family();
-    const bool has_edges = comes_from_tunnel_ ? request.source_edges.has_value() : request.destination_edges.has_value();
+    const bool at_source = request.source_tunnel.has_value();
+    const std::string name = where + (at_source ? ".source_tunnel" : ".destination_tunnel");
+    const HostSet& hosts = at_source ? request.source : request.destination;
+    const net::Family inner = at_source ? request.source_family() : request.destination_family();
+    const bool has_edges = at_source ? request.source_edges.has_value() : request.destination_edges.has_value();
     if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel) ||
         request.connections) {
         return Error{"a tunnel is at one end of packets that are not translated and belong to no connections", name, "send null"};
@@ -309,7 +309,7 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const std
 
 bool Stream::is_of_any_subscriber(const std::byte* outer_address) const noexcept {
     return edges_ ? edges_->edges().is_of_any(net::load_wide(outer_address))
-                  : (comes_from_tunnel_ ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
+                  : (comes_from_subscribers() ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
 }
 
 /// The outer headers, where there are any; DF is clear in those of IPv4, which hold packets of IPv6
@@ -387,8 +387,8 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
             return *error;
         }
         const AddressField gateway = AddressField::constant(tunnel_.gateway);
-        (comes_from_tunnel_ ? frame_template.outer_source : frame_template.outer_destination) = std::get<AddressField>(subscriber);
-        (comes_from_tunnel_ ? frame_template.outer_destination : frame_template.outer_source) = gateway;
+        (request.source_tunnel ? frame_template.outer_source : frame_template.outer_destination) = std::get<AddressField>(subscriber);
+        (request.source_tunnel ? frame_template.outer_destination : frame_template.outer_source) = gateway;
     }
     frame_template.layout = layout;
     frame_template.source = std::get<AddressField>(std::move(source));

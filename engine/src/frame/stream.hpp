@@ -272,7 +272,7 @@ public:
         return expected.flow_label == 0 && keeps_family() && sent_.layout.family == net::Family::ipv6 && !as_sent_;
     }
     /// Of a stream with a tunnel: whether its subscribers are at the end that frames come from.
-    [[nodiscard]] bool comes_from_subscribers() const noexcept { return comes_from_tunnel_; }
+    [[nodiscard]] bool comes_from_subscribers() const noexcept { return sent_.layout.in_tunnel(); }
     /// Whether this is the outer address of a subscriber, of the set or not.
     [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
     /// The hop limit of the outer header as it must arrive; nothing if any will do.
@@ -357,7 +357,6 @@ private:
     std::optional<EdgeTraffic> edges_;
     bool comes_from_edges_ = false;  ///< else frames go to them
     TunnelRequest tunnel_;           ///< of frames that are sent or must arrive in one
-    bool comes_from_tunnel_ = false;
     HostSet source_set_, destination_set_;
     std::optional<net::HostMacs> source_macs_, destination_macs_;  ///< of the sending side's hosts, of the receiving side's
     bool sent_destination_macs_ = false;                           ///< loop-back: the Tester sends to the host itself
