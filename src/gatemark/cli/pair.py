@@ -18,7 +18,7 @@ from gatemark.pairs.figure import FORWARDING_RATE
 from gatemark.pairs.options import PairOptions, wanted_of
 from gatemark.pairs.pair import SIDES
 from gatemark.pairs.progress import pair_display
-from gatemark.pairs.report import end_lines, figures_section, setup_section
+from gatemark.pairs.report import end_lines, figures_section, sides_section
 from gatemark.pairs.run import (
     Measured,
     PairResult,
@@ -197,7 +197,7 @@ def _tell(result: PairResult, *, as_json: bool) -> int:
         print_json(document.model_dump(mode="json", by_alias=True))
     else:
         console = stdout_console()
-        for section in (setup_section(document), figures_section(document)):
+        for section in (sides_section(document), figures_section(document)):
             for printed in section_text(section, name="", width=console.width):
                 console.print(printed)
         for line in (*end_lines(document), f"report: {result.report_file}"):

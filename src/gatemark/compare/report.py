@@ -85,25 +85,20 @@ def render_comparison(document: ComparisonDocument, configurations: Sequence[str
 
 def sides_section(document: ComparisonDocument) -> Section:
     """Return which folder is which side, and in what their set-up differs."""
-    return Section(
-        title="Set-up",
-        tables=(
-            table_of("What is compared", SIDES, document.sides),
-            differences_table([side.label for side in document.sides], document.differences),
-        ),
-        notes=() if document.differences else (NO_DIFFERENCE,),
-    )
+    sides = table_of("What is compared", SIDES, document.sides)
+    return setup_section(sides, [side.label for side in document.sides], document.differences)
 
 
-NO_DIFFERENCE = "The set-up is the same as far as it is recorded."
-
-
-def differences_table(labels: Sequence[str], differences: Sequence[SetupDifference]) -> Table:
-    """Return the facts in which the set-up of sides with these labels differs."""
+def setup_section(sides: Table, labels: Sequence[str], differences: Sequence[SetupDifference]) -> Section:
+    """Return a table of sides with these labels, and the facts in which their set-up differs."""
     headings = ("set-up", *labels)
     columns = (Column(heading, itemgetter(place), numeric=False) for place, heading in enumerate(headings))
     why = "A difference of figures may be due to any of them."
-    return table_of("Differences of set-up", columns, map(_difference, differences), notes=(why,))
+    return Section(
+        title="Set-up",
+        tables=(sides, table_of("Differences of set-up", columns, map(_difference, differences), notes=(why,))),
+        notes=() if differences else ("The set-up is the same as far as it is recorded.",),
+    )
 
 
 SIDES: tuple[Column[ComparedSide], ...] = (

@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from gatemark.results.quantity import Better
+from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.trial.report import DirectionResult
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 FigureName = Literal["forwarding rate", "median delay"]
-
-MEDIAN_PER_100000 = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ FORWARDING_RATE = Figure(
     load_words="at the maximum offered load",
     load_share=Fraction(4, 3),
     meaning="The forwarding rate at the maximum offered load (RFC 2285 section 3.6.2) is no throughput: a gateway that"
-    " forwards less under overload than just below it has a lower one. Of a search, nothing is said here.",
+    " forwards less under overload than just below it has a lower one. It does not say what a search would find.",
 )
 MEDIAN_DELAY = Figure(
     name="median delay",
@@ -67,5 +66,5 @@ def rate_of(direction: DirectionResult) -> float:
 
 def delay_of(direction: DirectionResult) -> int:
     """Return the median delay of the frames of a direction, that of the class in which it is longer; 0 without any."""
-    medians = (counts.delay.percentile_ns(MEDIAN_PER_100000) for _, counts in direction.classes)
+    medians = (counts.delay.percentile_ns(DELAY_PERCENTILES["p50"]) for _, counts in direction.classes)
     return max((median for median in medians if median is not None), default=0)

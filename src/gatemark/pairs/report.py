@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gatemark.compare.report import JUDGEMENTS, NO_DIFFERENCE, OUTCOMES, differences_table
+from gatemark.compare.report import JUDGEMENTS, OUTCOMES, setup_section
 from gatemark.pairs.document import Ended, PairDocument, PairLook, PairRow, PairSide, PairTrial
 from gatemark.pairs.figure import FIGURES
 from gatemark.pairs.pair import LEFT_OUT, Side
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MEANING = (
     "The estimate is that of Hodges and Lehmann, the interval that of the Wilcoxon signed-rank test, inverted, both of"
     " the logarithms of the ratios. It was looked at again and again: the errors of all looks together are the allowed"
-    " one (alpha spending, Lan and DeMets 1983), so whoever stops early is not wrong more often."
+    " one (alpha spending, Lan and DeMets 1983), so stopping early does not raise the error."
 )
 
 ENDS: Mapping[Ended, str] = {
@@ -56,16 +56,10 @@ def precision_words(look: PairLook | None) -> str:
     return f"±{100 * (math.sqrt(look.high / look.low) - 1):.1f} %"
 
 
-def setup_section(document: PairDocument) -> Section:
+def sides_section(document: PairDocument) -> Section:
     """Return what is measured, and in what both differ."""
-    return Section(
-        title="Set-up",
-        tables=(
-            table_of("What is measured", SETUP, document.sides),
-            differences_table([side.side for side in document.sides], document.differences),
-        ),
-        notes=() if document.differences else (NO_DIFFERENCE,),
-    )
+    sides = table_of("What is measured", SETUP, document.sides)
+    return setup_section(sides, [side.side for side in document.sides], document.differences)
 
 
 SETUP: tuple[Column[PairSide], ...] = (
@@ -134,7 +128,7 @@ def render_pairs(document: PairDocument) -> str:
     return fill(
         "pair.html.j2",
         pair=document,
-        setup=setup_section(document),
+        setup=sides_section(document),
         figures_section=figures_section(document),
         lines=tuple(end_lines(document)),
         plots=tuple(plots(document)),

@@ -3,7 +3,7 @@
 The allowed error is spent over looks at fixed numbers of pairs (Lan and DeMets, Discrete sequential boundaries for
 clinical trials, Biometrika 70, 1983). The errors of all looks, however many there will be, add up to the allowed one at
 most: so all intervals hold together with the stated confidence (Bonferroni's inequality), whatever the looks have in
-common, and whoever stops may do so for any reason.
+common, and the measurement may be stopped at any look for any reason.
 """
 
 from __future__ import annotations
