@@ -23,6 +23,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+RESUME = "`gatemark run --resume DIR`, or `gatemark pair --resume DIR` where pairs were measured"
+"""What continues a measurement, in a remedy of code that does not know which one it is part of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

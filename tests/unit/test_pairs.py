@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -379,6 +381,28 @@ def test_an_error_keeps_what_was_measured(tmp_path: Path) -> None:
     with pytest.raises(EngineError):
         measured_pairs(tmp_path, dying, dying)
     assert json.loads((tmp_path / "pair.json").read_text("utf-8"))["ended"] == "stopped"
+
+
+def test_a_damaged_journal_and_a_full_disk_name_the_command_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = SimulatedDevice(capacity_forward=100_000)
+    measured_pairs(tmp_path, device, device)
+    journal = tmp_path / "trials.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join((*lines[:10], lines[11], lines[10], *lines[12:])))
+    with pytest.raises(ResultError, match=r"line 11: .*") as damaged:
+        measured_pairs(tmp_path, device, device, resumed=True)
+    assert "gatemark pair --resume" in str(damaged.value)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    folder, _ = open_folder(tmp_path, trust_commands=False)
+    with pytest.raises(ResultError, match="disk is full") as no_room:
+        folder.write_text("pair.json", "{}")
+    assert f"gatemark pair --resume {tmp_path}" in str(no_room.value)
 
 
 def test_what_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:

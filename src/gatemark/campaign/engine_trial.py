@@ -26,6 +26,7 @@ from gatemark.dut.base import (
 )
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
+    RESUME,
     EngineError,
     HostBootError,
     HostConnectionError,
@@ -416,5 +417,5 @@ def _cancelled(trial_number: int) -> Interrupted:
     return Interrupted(
         what="the trial was cancelled",
         where=f"trial {trial_number}",
-        fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
+        fix=f"every finished trial is kept; continue with {RESUME}",
     )

@@ -20,7 +20,7 @@ from typing import Self
 import google_crc32c
 from pydantic import ValidationError
 
-from gatemark.errors import ResultError
+from gatemark.errors import RESUME, ResultError
 from gatemark.files import open_lock, open_to_append, open_to_read, opened_folder
 from gatemark.trial.record import TrialRecord
 
@@ -177,8 +177,8 @@ def _damaged(path: Path, number: int, what: str) -> ResultError:
     fix = "restore the file; or measure again into a new folder"
     if before:
         fix = (
-            f"restore the file; or keep only what stands before this line (head -n {before}) and go on with"
-            " gatemark run --resume DIR, which makes the trials from there on again"
+            f"restore the file; or keep only what stands before this line (head -n {before}) and make the trials from"
+            f" there on again: continue with {RESUME}"
         )
     return ResultError(what=f"line {number}: {what}", where=str(path), fix=fix)
 
@@ -187,5 +187,5 @@ def _disk_error(path: Path, error: OSError) -> ResultError:
     return ResultError(
         what=f"the trial cannot be recorded ({error.strerror or error})",
         where=str(path),
-        fix="make room or correct the permissions, then continue with --resume; earlier trials are kept",
+        fix=f"make room or correct the permissions, then continue with {RESUME}; earlier trials are kept",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
-from gatemark.errors import EngineError, Problem, TestBedError
+from gatemark.errors import RESUME, EngineError, Problem, TestBedError
 from gatemark.trial.messages import ResolveRequest
 from gatemark.trial.request import resolve_requests
 
@@ -105,7 +105,7 @@ def link_down(sides: list[str]) -> TestBedError:
     return TestBedError(
         what="the link went down and did not come back",
         where=f"{' and '.join(sides)} port",
-        fix="check cable, interface and gateway, then continue with `gatemark run --resume DIR`",
+        fix=f"check cable, interface and gateway, then continue with {RESUME}",
     )
 
 

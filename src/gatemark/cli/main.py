@@ -16,7 +16,7 @@ from cyclopts import App, CycloptsError
 
 from gatemark.cli.common import finish_output, tell_error
 from gatemark.consoles import visible_output
-from gatemark.errors import ConfigError, GatemarkError, Interrupted
+from gatemark.errors import RESUME, ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
     "demo": "measure gateways on this machine, in network namespaces",
@@ -51,8 +51,8 @@ Example: gatemark demo
 
 
 MORE_MEMORY = (
-    "free memory, or raise the limits of this process (ulimit -v, control group); trials that were measured are kept,"
-    " and gatemark run --resume goes on with them"
+    "free memory, or raise the limits of this process (ulimit -v, control group); trials that were measured are kept:"
+    f" continue with {RESUME}"
 )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gatemark.dut.commands import finished
-from gatemark.errors import HostConnectionError
+from gatemark.errors import RESUME, HostConnectionError
 
 CONNECT_SECONDS = 10
 ALIVE_SECONDS = 5
@@ -80,7 +80,7 @@ class SshConnection:
             what = f"the connection to {self.host} was lost while the command ran: {said or 'no message from ssh'}"
             fix = (
                 "the command may or may not have run: check that the management network does not depend on the links"
-                " under test and that the host is up, then resume with `gatemark run --resume DIR`"
+                f" under test and that the host is up, then continue with {RESUME}"
             )
             return HostConnectionError(what=what, where=where, fix=fix, began=True)
         fix = next((fix for text, fix in _REMEDIES if text in said), _REMEDY)

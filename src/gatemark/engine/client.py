@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from gatemark.errors import EngineError, Interrupted, Problem
+from gatemark.errors import RESUME, EngineError, Interrupted, Problem
 
 PROTOCOL_VERSION = 17
 """Both sides must agree exactly."""
@@ -185,7 +185,7 @@ class EngineClient:
             raise Interrupted(
                 what="stopped by the user",
                 where=f"request {body['request']!r}",
-                fix="what was measured is kept; continue with `gatemark run --resume DIR`",
+                fix=f"what was measured is kept; continue with {RESUME}",
             ) from None
         except BaseException:  # of a callback, or of a signal; the engine itself was ended or has answered
             self._end_sending(identifier, str(body["request"]))

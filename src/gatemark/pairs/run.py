@@ -111,9 +111,9 @@ def create_folder(path: Path, options: PairOptions, measured: Measured, equipmen
     if (path / INPUTS).exists() or (path / "campaign.toml").exists():
         fix = f"name another folder with --output, or go on with: gatemark pair --resume {path}"
         raise ResultError(what="the folder already holds results", where=str(path), fix=fix)
-    with writing(path):
+    with writing(path, command="pair"):
         path.mkdir(parents=True, exist_ok=True)
-    folder = ResultFolder(path=path)
+    folder = ResultFolder(path=path, command="pair")
     folder.write_json(ORIGIN, names())
     folder.write_json(INPUTS, {"options": options.model_dump(mode="json"), "facts": _facts(measured, equipment)})
     return folder
@@ -124,7 +124,7 @@ def open_folder(path: Path, *, trust_commands: bool) -> tuple[ResultFolder, Pair
     if not (path / INPUTS).is_file():
         fix = "name the folder that `gatemark pair` printed"
         raise ResultError(what=f"it holds no {INPUTS}: nothing was measured in pairs here", where=str(path), fix=fix)
-    folder = ResultFolder(path=path)
+    folder = ResultFolder(path=path, command="pair")
     if not trust_commands:
         check_origin(folder)
     with evaluating(path):

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -40,6 +40,8 @@ from gatemark.harmless import json_of
 from gatemark.results import this_machine
 
 D = TypeVar("D", bound=BaseModel)
+ResumedBy = Literal["run", "pair"]
+"""Command whose option --resume goes on with a folder."""
 
 BAD_FRAMES, TELEMETRY = "bad-frames", "telemetry"
 ORIGIN = ".origin"
@@ -47,14 +49,17 @@ ORIGIN = ".origin"
 
 
 @contextlib.contextmanager
-def writing(where: Path) -> Iterator[None]:
-    """Turn every failure to write below `where` into one ResultError; a full disk is named as such."""
+def writing(where: Path, *, command: ResumedBy = "run") -> Iterator[None]:
+    """Turn every failure to write below `where` into one ResultError; a full disk is named as such.
+
+    `command` resumes what was measured there.
+    """
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what = "the disk is full; the trials measured so far are kept in trials.jsonl"
-            fix = f"free some space, then continue with: gatemark run --resume {where}"
+            fix = f"free some space, then continue with: gatemark {command} --resume {where}"
         elif isinstance(error, NotAFileError):
             what, fix = f"not written: {error.strerror}", "look who put it there, and remove it"
         else:
@@ -81,6 +86,7 @@ class ResultFolder:
     """The folder of one campaign; a file is written completely or left unchanged."""
 
     path: Path
+    command: ResumedBy = "run"
 
     @classmethod
     def create(cls, path: Path) -> ResultFolder:
@@ -179,7 +185,7 @@ class ResultFolder:
 
     def write_text(self, name: str, text: str) -> Path:
         """Replace one file with new text; the old one stays intact if the disk is full."""
-        with writing(self.path):
+        with writing(self.path, command=self.command):
             replace_files(self.path, {name: text.encode()})
         return self.path / name
 
@@ -237,7 +243,7 @@ class ResultFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process: a second run that writes to it is refused."""
-        with writing(self.path):
+        with writing(self.path, command=self.command):
             lock = open_lock(self.path / ".lock")
         with lock:
             try:
@@ -256,13 +262,13 @@ class ResultFolder:
     def write_bad_frames(self, trial_number: int, kept: Mapping[tuple[str, str], list[bytes]]) -> list[Path]:
         """Write the files of `bad_frame_files`."""
         files = bad_frame_files(trial_number, kept)
-        with writing(self.path):
+        with writing(self.path, command=self.command):
             replace_files(self.path, files, below=BAD_FRAMES)
         return [self.path / BAD_FRAMES / name for name in files]
 
     def write_samples(self, trial_number: int, text: str) -> Path:
         """Write the samples of the gateway's host in a trial: telemetry/trial-000012.csv."""
-        with writing(self.path):
+        with writing(self.path, command=self.command):
             replace_files(self.path, {f"trial-{trial_number:06d}.csv": text.encode()}, below=TELEMETRY)
         return self.path / samples_name(trial_number)
 
