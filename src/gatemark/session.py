@@ -59,7 +59,7 @@ from gatemark.results.store import ResultFolder, default_folder, evaluating
 from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
-from gatemark.stored import part_of, provenance_of, read_document, self_test_of, trial_rows, write_report
+from gatemark.stored import PROVENANCE, part_of, provenance_of, read_document, self_test_of, trial_rows, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell
 from gatemark.trial.record import TrialRecord
@@ -118,7 +118,7 @@ def measure(
             try:
                 return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False, report=report)
             except (ConfigError, TestBedError):
-                if not folder.has("provenance.json"):  # refused before the ports were open
+                if not folder.has(PROVENANCE):  # refused before the ports were open
                     folder.discard()
                 raise
 
@@ -291,7 +291,10 @@ def _measure_in(
             if on_plan is not None:
                 on_plan(plan, expected_ns(tester.campaign, plan))
             _check_trials(tester)
-            record = _start_provenance(folder, tester, gateway, machine, equipment.engine_sha256(), resumed=resumed)
+            record = start_provenance(
+                folder, tester, gateway, machine, equipment.engine_sha256(), campaign_file=folder.campaign_file,
+                resumed=resumed,
+            )  # fmt: skip
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
@@ -395,11 +398,7 @@ def _store(
     moved: tuple[str, ...] = (),
 ) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and, if asked for, the report."""
-    *earlier, last = session.record.sessions
-    log = sha256_of(folder.engine_log) if folder.has(folder.engine_log.name) else None
-    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": log, "interrupts_moved": moved}
-    record = session.record.model_copy(update={"sessions": (*earlier, last.model_copy(update=end))})
-    folder.write_text("provenance.json", record.to_text())
+    record = end_provenance(folder, session.record, folder.engine_log, moved=moved)
     rows = trial_rows(folder)
     document = document_of(
         folder, session.campaign, session.gateway, record, results, rows, runs_planned=len(session.plan.runs)
@@ -441,20 +440,22 @@ def document_of(
     )
 
 
-def _start_provenance(
+def start_provenance(
     folder: ResultFolder,
     tester: Tester,
     gateway: GatewayDescription,
     machine: MachineFacts,
     program_sha256: str,
     *,
+    campaign_file: Path,
     resumed: bool,
+    name: str = PROVENANCE,
 ) -> Provenance:
-    """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it.
+    """Write the provenance, the file `name`, at the start of a session; earlier sessions of the folder are kept in it.
 
     Raises ResultError if machine, engine, ports or the gateway's host are not those of the first session.
     """
-    before = provenance_of(folder) if resumed else None
+    before = provenance_of(folder, name) if resumed else None
     earlier = () if before is None else before.sessions
     with KeptTrials(folder.journal_file) as kept:
         counts = {"trials_before": kept.lines, "trials_removed": kept.removed}
@@ -476,14 +477,26 @@ def _start_provenance(
         raise _other_equipment(folder, differing)
     record = Provenance(
         seed=tester.campaign.seed,
-        campaign_sha256=sha256_of(folder.campaign_file),
+        campaign_sha256=sha256_of(campaign_file),
         recipe_sha256=_recipe_digest(tester.campaign),
         tester_cpus=tuple(tester.testbed.tester_cores),
         line_bits_per_second=tester.campaign.line.rate,
         line_rate_source=tester.line_rate_source,
         sessions=(*earlier, session),
     )
-    folder.write_text("provenance.json", record.to_text())
+    folder.write_text(name, record.to_text())
+    return record
+
+
+def end_provenance(
+    folder: ResultFolder, record: Provenance, log: Path, *, moved: tuple[str, ...] = (), name: str = PROVENANCE
+) -> Provenance:
+    """Write the end of the last session; `log` is the engine's, `moved` are interrupts that moved meanwhile."""
+    *earlier, last = record.sessions
+    digest = sha256_of(log) if folder.has(log.name) else None
+    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": digest, "interrupts_moved": moved}
+    record = record.model_copy(update={"sessions": (*earlier, last.model_copy(update=end))})
+    folder.write_text(name, record.to_text())
     return record
 
 

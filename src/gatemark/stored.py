@@ -33,6 +33,8 @@ from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 from gatemark.trial.validity import Validity
 
+PROVENANCE = "provenance.json"
+
 
 def read_document(folder: ResultFolder) -> ResultDocument:
     """The checked result.json of a folder."""
@@ -51,15 +53,15 @@ def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
         ) from error
 
 
-def provenance_of(folder: ResultFolder) -> Provenance | None:
-    """Read provenance.json; None if nothing was measured. Raises ResultError if it is damaged."""
-    if not folder.has("provenance.json"):
+def provenance_of(folder: ResultFolder, name: str = PROVENANCE) -> Provenance | None:
+    """Read a provenance; None if nothing was measured. Raises ResultError if it is damaged."""
+    if not folder.has(name):
         return None
     try:
-        return Provenance.model_validate(folder.read_json("provenance.json"))
+        return Provenance.model_validate(folder.read_json(name))
     except ValidationError as error:
         raise ResultError(
-            what="provenance.json is damaged or has another version",
+            what=f"{name} is damaged or has another version",
             where=str(folder.path),
             fix="restore the file, or measure again",
         ) from error

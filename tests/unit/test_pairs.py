@@ -366,6 +366,9 @@ def test_who_stops_has_the_estimate_so_far_and_goes_on_by_replay(tmp_path: Path)
             raise KeyboardInterrupt
 
     part = measured_pairs(tmp_path / "part", *devices, each=stop)
+    for side in "ab":
+        (session,) = json.loads((tmp_path / f"part/provenance-{side}.json").read_text("utf-8"))["sessions"]
+        assert session["finished_at"] and not session["resumed"] and session["machine"]["cpus"]
     assert part.was_interrupted and part.document.ended == "stopped"
     assert part.document.look is not None and part.document.look.pairs in map(pairs_at, range(1, 9))
     lines = (tmp_path / "part/trials.jsonl").read_bytes()
@@ -373,6 +376,8 @@ def test_who_stops_has_the_estimate_so_far_and_goes_on_by_replay(tmp_path: Path)
     (tmp_path / "part/trials.jsonl").write_bytes(lines[:-40])  # killed while it wrote the last trial
     resumed = measured_pairs(tmp_path / "part", *devices, resumed=True)
     assert without_times(resumed.document) == without_times(whole.document)
+    record = json.loads((tmp_path / "part/provenance-b.json").read_text("utf-8"))
+    assert [session["trials_before"] for session in record["sessions"]] == [0, 59]
     assert (tmp_path / "part/trials.jsonl").read_bytes().startswith(lines[: len(lines) // 2])
 
 
@@ -403,6 +408,17 @@ def test_a_damaged_journal_and_a_full_disk_name_the_command_that_goes_on(
     with pytest.raises(ResultError, match="disk is full") as no_room:
         folder.write_text("pair.json", "{}")
     assert f"gatemark pair --resume {tmp_path}" in str(no_room.value)
+
+
+def test_pairs_of_another_machine_are_not_gone_on_with(tmp_path: Path) -> None:
+    device = SimulatedDevice(capacity_forward=100_000)
+    measured_pairs(tmp_path, device, device)
+    file = tmp_path / "provenance-a.json"
+    record = json.loads(file.read_text("utf-8"))
+    record["sessions"][0]["machine"]["kernel"] = "Linux 1.0"
+    file.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(ResultError, match="kernel"):
+        measured_pairs(tmp_path, device, device, resumed=True)
 
 
 def test_what_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:

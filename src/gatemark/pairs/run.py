@@ -36,10 +36,11 @@ from gatemark.pairs.report import render_pairs
 from gatemark.pairs.setup import setup_differences, setup_problems
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.phase_one import phase_one_rate
+from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
-from gatemark.results.this_machine import gatemark_version, names
+from gatemark.results.this_machine import gatemark_version, machine_facts, names
 from gatemark.search.goal import Measure, bounds_of
-from gatemark.session import check_origin, resolved
+from gatemark.session import check_origin, end_provenance, resolved, start_provenance
 from gatemark.tester import Equipment, Tester, open_testers, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.form import TrialForm
@@ -169,38 +170,46 @@ def measure_pairs(
     Whatever ends it, test beds and engines are gone, and every trial is in the journal. Where the user stops it, the
     result is what the pairs so far show. Raises GatemarkError if a gateway, a test bed or the engine fails.
     """
-    used = equipment or Equipment()
+    used, resumed = equipment or Equipment(), folder.has(folder.journal_file.name)
     session: _Session | None = None
+    records: dict[Side, Provenance] = {}
+    machine = machine_facts()  # before this process leaves the CPUs of the workers to them
     ended: Ended = "stopped"
     try:
         with stop_signals(resume_hint=None), folder.locked():
             prepared = [prepare(measured[side][0], used) for side in SIDES]
             beds = [(campaign, bed) for bed, campaign in prepared]
             logs = [folder.path / _log(side) for side in SIDES]
-            with open_testers(beds, used, logs=logs) as testers, Journal(folder.journal_file) as journal:
+            with open_testers(beds, used, logs=logs) as testers:
                 sides = {
                     side: _SideBed(side, _short(tester, wanted), *measured[side])
                     for side, tester in zip(SIDES, testers, strict=True)
                 }
-                session = _Session(sides, journal, wanted)
-                on_open(session.setting)
-                ended = session.measure(on_pair)
+                for side, tester in zip(SIDES, testers, strict=True):
+                    records[side] = start_provenance(
+                        folder, tester, sides[side].gateway, machine, used.engine_sha256(),
+                        campaign_file=folder.path / INPUTS, resumed=resumed, name=_provenance(side),
+                    )  # fmt: skip
+                with Journal(folder.journal_file) as journal:
+                    session = _Session(sides, journal, wanted)
+                    on_open(session.setting)
+                    ended = session.measure(on_pair)
     except GatemarkError as error:
         if session is None:
             _discard(folder)
             raise
         if not isinstance(error, Interrupted):
-            _store(folder, session, ended)
+            _store(folder, session, records, ended)
             raise
     assert session is not None, "the testers were open"
-    document = _store(folder, session, ended)
+    document = _store(folder, session, records, ended)
     return PairResult(folder=folder.path, document=document, was_interrupted=ended == "stopped")
 
 
 def _discard(folder: ResultFolder) -> None:
     """Remove a folder in which nothing was measured."""
     if not folder.has(folder.journal_file.name):
-        for name in (INPUTS, *(_log(side) for side in SIDES)):
+        for name in (INPUTS, *map(_log, SIDES), *map(_provenance, SIDES)):
             (folder.path / name).unlink(missing_ok=True)
         folder.discard()
 
@@ -209,7 +218,13 @@ def _log(side: Side) -> str:
     return f"engine-{side.lower()}.log"
 
 
-def _store(folder: ResultFolder, session: _Session, ended: Ended) -> PairDocument:
+def _provenance(side: Side) -> str:
+    return f"provenance-{side.lower()}.json"
+
+
+def _store(folder: ResultFolder, session: _Session, records: Mapping[Side, Provenance], ended: Ended) -> PairDocument:
+    for side, record in records.items():
+        end_provenance(folder, record, folder.path / _log(side), name=_provenance(side))
     document = conclude(session.pairs, session.measured_s, session.wanted, session.now(), ended)
     folder.write_text(folder.report_file.name, render_pairs(document))
     folder.write_text(RESULT, document.to_text())

@@ -148,12 +148,12 @@ class Session(Facts):
 
 
 class Provenance(Facts):
-    """All of `provenance.json`."""
+    """All of `provenance.json`, and of a side of pairs."""
 
     seed: int
     """Seed of all traffic."""
     campaign_sha256: str
-    """SHA-256 of `campaign.toml`; a changed file is not resumed."""
+    """SHA-256 of `campaign.toml`, of pairs of `inputs.json`; a changed file is not resumed."""
     recipe_sha256: str | None
     """SHA-256 of the recipe of the gateway; with another one nothing is resumed. Null if there is no recipe."""
     tester_cpus: tuple[int, ...]
