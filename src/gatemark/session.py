@@ -291,10 +291,11 @@ def _measure_in(
             if on_plan is not None:
                 on_plan(plan, expected_ns(tester.campaign, plan))
             _check_trials(tester)
-            record = start_provenance(
+            record = begun_provenance(
                 folder, tester, gateway, machine, equipment.engine_sha256(), campaign_file=folder.campaign_file,
                 resumed=resumed,
             )  # fmt: skip
+            folder.write_text(PROVENANCE, record.to_text())
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
@@ -440,7 +441,7 @@ def document_of(
     )
 
 
-def start_provenance(
+def begun_provenance(
     folder: ResultFolder,
     tester: Tester,
     gateway: GatewayDescription,
@@ -451,7 +452,7 @@ def start_provenance(
     resumed: bool,
     name: str = PROVENANCE,
 ) -> Provenance:
-    """Write the provenance, the file `name`, at the start of a session; earlier sessions of the folder are kept in it.
+    """Return the provenance at the start of a session, with the earlier sessions that the file `name` has.
 
     Raises ResultError if machine, engine, ports or the gateway's host are not those of the first session.
     """
@@ -475,7 +476,7 @@ def start_provenance(
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise _other_equipment(folder, differing)
-    record = Provenance(
+    return Provenance(
         seed=tester.campaign.seed,
         campaign_sha256=sha256_of(campaign_file),
         recipe_sha256=_recipe_digest(tester.campaign),
@@ -484,8 +485,6 @@ def start_provenance(
         line_rate_source=tester.line_rate_source,
         sessions=(*earlier, session),
     )
-    folder.write_text(name, record.to_text())
-    return record
 
 
 def end_provenance(

@@ -410,15 +410,18 @@ def test_a_damaged_journal_and_a_full_disk_name_the_command_that_goes_on(
     assert f"gatemark pair --resume {tmp_path}" in str(no_room.value)
 
 
-def test_pairs_of_another_machine_are_not_gone_on_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_pairs_of_another_machine_are_not_gone_on_with(tmp_path: Path, side: str) -> None:
     device = SimulatedDevice(capacity_forward=100_000)
     measured_pairs(tmp_path, device, device)
-    file = tmp_path / "provenance-a.json"
+    file = tmp_path / f"provenance-{side}.json"
     record = json.loads(file.read_text("utf-8"))
     record["sessions"][0]["machine"]["kernel"] = "Linux 1.0"
     file.write_text(json.dumps(record), "utf-8")
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("provenance-*")}
     with pytest.raises(ResultError, match="kernel"):
         measured_pairs(tmp_path, device, device, resumed=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("provenance-*")} == before
 
 
 def test_what_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:

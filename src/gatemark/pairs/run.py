@@ -40,7 +40,7 @@ from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
 from gatemark.results.this_machine import gatemark_version, machine_facts, names
 from gatemark.search.goal import Measure, bounds_of
-from gatemark.session import check_origin, end_provenance, resolved, start_provenance
+from gatemark.session import begun_provenance, check_origin, end_provenance, resolved
 from gatemark.tester import Equipment, Tester, open_testers, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.form import TrialForm
@@ -186,10 +186,12 @@ def measure_pairs(
                     for side, tester in zip(SIDES, testers, strict=True)
                 }
                 for side, tester in zip(SIDES, testers, strict=True):
-                    records[side] = start_provenance(
+                    records[side] = begun_provenance(
                         folder, tester, sides[side].gateway, machine, used.engine_sha256(),
                         campaign_file=folder.path / INPUTS, resumed=resumed, name=_provenance(side),
                     )  # fmt: skip
+                for side, record in records.items():  # not before both are those of the first session
+                    folder.write_text(_provenance(side), record.to_text())
                 with Journal(folder.journal_file) as journal:
                     session = _Session(sides, journal, wanted)
                     on_open(session.setting)
