@@ -15,7 +15,7 @@ from gatemark.campaign.trials import Trials, TrialsOfRun
 from gatemark.config.model import Campaign, PassRule
 from gatemark.dut.base import UNWATCHED, Watched
 from gatemark.engine.client import Engine
-from gatemark.errors import RESUME, Interrupted
+from gatemark.errors import Interrupted
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.phase_one import phase_one_rate
 from gatemark.procedures.registry import PROCEDURES
@@ -67,7 +67,7 @@ def run_campaign(
         raise Interrupted(
             what="stopped by the user",
             where=str(journal.path),
-            fix=f"every finished trial is kept; continue with {RESUME}",
+            fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
         ) from None
 
 
