@@ -31,12 +31,12 @@ Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
-    """Yield for each domain whether the gateway follows its rule, or which rule fits instead; none without a relay.
+    """Yield for each domain whether the gateway follows its rule, or which rule fits instead; only of a MAP-T relay.
 
     `campaign` is complete.
     """
     table, server = campaign.edges.emulated, campaign.side("right").family("ipv4")
-    if table is None or not campaign.bed.has_gateway:
+    if table is None or not campaign.bed.has_gateway or campaign.technology.has_tunnels:
         return
     assert server is not None, "the campaign is complete"
     address = IPv4Address(str(server.address))

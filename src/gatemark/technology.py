@@ -11,9 +11,21 @@ from types import MappingProxyType
 from typing import Literal
 
 Family = Literal["ipv4", "ipv6"]
+FrameKind = Literal["ipv4", "ipv6", "tunnel"]
+"""A frame by its size: `tunnel` is a packet with its outer header (RFC 2473, RFC 4213 section 3)."""
 SideName = Literal["left", "right"]
 TechnologyName = Literal[
-    "router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"
+    "router44",
+    "router66",
+    "siit64",
+    "siit46",
+    "map_t_br",
+    "map_e_br",
+    "nat44",
+    "nat64",
+    "nat66",
+    "nat46",
+    "map_t_ce",
 ]
 ReferenceMode = Literal[
     "router",
@@ -43,7 +55,10 @@ class Technology:
     words: str
     """What it is, without its sides."""
     families: tuple[Family, Family]
-    """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside."""
+    """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside. Of a
+    tunnel it is that of the outer header."""
+    inside_tunnels: Family | None = None
+    """Family of the packets in the tunnels on the left (RFC 2473, RFC 4213 section 3); None without tunnels."""
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
     is_edge: bool = False
@@ -64,7 +79,17 @@ class Technology:
     @property
     def is_translation(self) -> bool:
         """Whether it translates between IPv4 and IPv6."""
-        return self.families[0] != self.families[1]
+        return self.families[0] != self.families[1] and not self.has_tunnels
+
+    @property
+    def packet_families(self) -> tuple[Family, Family]:
+        """Return the families of the packets of the foreground, which are in tunnels or not."""
+        return self.inside_tunnels or self.families[0], self.families[1]
+
+    @property
+    def has_tunnels(self) -> bool:
+        """Whether the packets on the left are inside others."""
+        return self.inside_tunnels is not None
 
     @property
     def translates_by_prefix(self) -> bool:
@@ -79,23 +104,29 @@ class Technology:
     @property
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
-        return self.has_rules or self.hairpin_section is not None
+        return (self.has_rules and not self.has_tunnels) or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:
         """Whether native IPv6 beside the foreground would be translated as well, so that none can be sent."""
         return self.is_stateful and self.families == ("ipv6", "ipv6")
 
+    @property
+    def side_words(self) -> tuple[str, str]:
+        """Return what is on both sides: "IPv4 in IPv6" and "IPv4"."""
+        first, second = (FAMILY_WORDS[family] for family in self.families)
+        return first if self.inside_tunnels is None else f"{FAMILY_WORDS[self.inside_tunnels]} in {first}", second
+
     def describe(self, inside: SideName | None) -> str:
         """Say what it is and where: "stateful NAT64, IPv6 inside (left), IPv4 outside (right)".
 
         `inside` is the side of the Initiator; None for a stateless technology.
         """
-        first, second = (FAMILY_WORDS[family] for family in self.families)
+        first, second = self.side_words
         if self.is_stateful:
             outside = "right" if inside == "left" else "left"
             return f"{self.words}, {first} inside ({inside}), {second} outside ({outside})"
-        return f"{self.words}, {first} left and {second} right" if self.is_translation else self.words
+        return self.words if self.families[0] == self.families[1] else f"{self.words}, {first} left and {second} right"
 
 
 _ROWS = (
@@ -136,6 +167,14 @@ _ROWS = (
         families=("ipv6", "ipv4"),
         has_edges=True,
         reference_mode="map_t_br",
+    ),
+    Technology(
+        name="map_e_br",
+        words="MAP-E border relay",
+        families=("ipv6", "ipv4"),
+        inside_tunnels="ipv4",
+        has_edges=True,
+        reference_mode="map_e_br",
     ),
     Technology(
         name="nat44",

@@ -17,7 +17,7 @@ from gatemark.config.keys import models_in
 from gatemark.config.types import Written
 from gatemark.config.vary import VaryModel
 from gatemark.procedures.registry import CampaignFile
-from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, Technology
+from gatemark.technology import TECHNOLOGIES, Technology
 
 LIMITS = ("ge", "lt", "le", "max_length")
 PLAIN = {int: ("integer", "integers"), bool: ("boolean", "booleans"), str: ("text", "texts")}
@@ -49,7 +49,7 @@ def block(name: str) -> str:
 
 
 def _technology(row: Technology) -> tuple[str, ...]:
-    return f"`{row.name}`", row.words, *(FAMILY_WORDS[family] for family in row.families)
+    return f"`{row.name}`", row.words, *row.side_words
 
 
 def _row(model: type[BaseModel], name: str) -> tuple[str, str, str, str]:

@@ -266,7 +266,7 @@ def test_servers_are_no_customers_whatever_the_prefix(length: int) -> None:
     domain = MapDomainModel.model_validate(
         {"ipv6": "2001:db9::/40", "ipv4": "192.0.2.0/23", "ea_bits": 16, "dmr": str(dmr)}
     )
-    ((_, prefix),) = _embedded(domain)
+    ((_, prefix),) = _embedded(domain.rule)
     rule = IPv4Network("192.0.2.0/23")
     for address, inside in ((rule[0], True), (rule[-1], True), (rule[0] - 1, False), (rule[-1] + 1, False)):
         assert (embed_ipv4(address, dmr) in prefix) == inside

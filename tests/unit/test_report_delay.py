@@ -37,6 +37,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.run import Mix
 from gatemark.search.burst import BurstKind
 from gatemark.stored import sections_of
+from gatemark.technology import Family
 
 MS = 1000 * US
 
@@ -167,7 +168,7 @@ def test_what_a_delay_means_is_stated(stamps: str, part: str) -> None:
 
 def test_self_latency_is_taken_at_the_nearest_load_that_is_not_below() -> None:
     ceilings = self_test()
-    at = [ceilings.latency_at({"ipv4": 64, "ipv6": None}, "forward", load) for load in (1, 10_000, 10_001, 9_000_000)]
+    at = [ceilings.latency_at({"ipv4": 64}, "forward", load) for load in (1, 10_000, 10_001, 9_000_000)]
     assert [entry.frames_per_second for entry in at if entry is not None] == [10_000, 10_000, 100_000, 500_000]
     other = ceilings.latency_at({"ipv4": 1518, "ipv6": 1538}, "reverse", 10_000)
     assert other is not None
@@ -367,7 +368,7 @@ def test_a_ceiling_found_under_a_weaker_rule_is_told() -> None:
 
 def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
     ceilings = self_test(900_000)
-    sizes = {"ipv4": 500, "ipv6": None}
+    sizes: dict[Family, int] = {"ipv4": 500}
     result = ceilings.ceiling(sizes, "reverse")
     assert result is not None
     assert (result.frame_octets, result.frames_per_second, result.direction) == (1064, 898_000, "forward")

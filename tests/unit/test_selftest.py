@@ -31,7 +31,7 @@ from gatemark.selftest.document import (
     self_test_kind,
     store_self_test,
 )
-from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
+from gatemark.selftest.modes import STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
 from gatemark.selftest.own_delay import _missing_echo
 from gatemark.selftest.run import (
     QUICK,
@@ -134,7 +134,7 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
         assert (space.source_ports.count > 1) == (mode != "stateful_hosts")
 
 
-@pytest.mark.parametrize("mode", BOTH_FAMILIES_MODES)
+@pytest.mark.parametrize("mode", ["mixed", "translated", "edges"])
 @pytest.mark.parametrize("octets", [84, 1518])
 def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int) -> None:
     case = Case(family="ipv6", frame_octets=octets, direction="bidirectional", mode=mode)
@@ -164,6 +164,19 @@ def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int
         ]
 
 
+@pytest.mark.parametrize("octets", [104, 1518])
+def test_frames_in_tunnels_are_sent_from_customer_edges(octets: int) -> None:
+    case = Case(family="ipv6", frame_octets=octets, direction="bidirectional", mode="tunnels")
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
+    (cell,) = cells_of(campaign)
+    assert cell.frame_sizes.known == (octets - 40, octets)
+    body: Any = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
+    forward, reverse = (direction["foreground"] for direction in body["directions"])
+    assert (forward["frame_octets"], reverse["frame_octets"]) == (octets, octets - 40)
+    assert forward["source_tunnel"] == reverse["destination_tunnel"]
+    assert reverse["destination"]["edges"] == forward["source"]["edges"]
+
+
 @pytest.mark.parametrize("domains", [1, 2, 3, 64, 1000, 1024])
 def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domains: int) -> None:
     case = Case(family="ipv6", frame_octets=84, direction="bidirectional", mode="edges")
@@ -186,7 +199,7 @@ def test_all_combinations_are_planned() -> None:
     modes = cases(
         families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
     )
-    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 2 * 3
+    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 2 * 3
     assert len(set(modes)) == len(modes)
 
 
@@ -230,7 +243,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     asked = EchoAsked(family="ipv4", frame_octets=102, shapes=((2, 4),))
     subject = Subject(port_kind="ring", conditions=CONDITIONS, ports=PORTS, connections=(1_000,), echo=asked)
     count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
-    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 3
+    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 3
     for entry in count.entries:
         truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
         if entry.kind == "connections":
@@ -332,7 +345,7 @@ def test_the_ceiling_is_never_that_of_a_smaller_frame() -> None:
     published = document(entries=(entry(64, 900), entry(512, 700), entry(1518, 300), entry(64, 5, mode="random_both")))
 
     def ceiling(octets: int, direction: str = "forward", mode: str = "fixed") -> int | None:
-        result = reported(published, mode).ceiling({"ipv4": octets, "ipv6": None}, direction)
+        result = reported(published, mode).ceiling({"ipv4": octets}, direction)
         return None if result is None else result.frames_per_second
 
     assert [ceiling(octets) for octets in (64, 65, 512, 1518)] == [900, 700, 700, 300]
@@ -355,14 +368,14 @@ def test_the_self_latency_is_that_of_the_nearest_load_not_below() -> None:
     )
 
     def found(octets: int, rate: int) -> tuple[int, int]:
-        entry = reported(published).latency_at({"ipv4": octets, "ipv6": None}, "forward", rate)
+        entry = reported(published).latency_at({"ipv4": octets}, "forward", rate)
         assert entry is not None
         return entry.frame_octets, entry.frames_per_second
 
     assert found(64, 1) == (64, 1_000)
     assert found(128, 1_001) == (64, 10_000)
     assert found(1400, 90_001) == (1518, 90_000)
-    assert reported(published).latency_at({"ipv4": None, "ipv6": 64}, "forward", 1) is None
+    assert reported(published).latency_at({"ipv6": 64}, "forward", 1) is None
 
 
 def campaign(kind: str, **tables: object) -> object:
@@ -439,7 +452,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         campaign = complete_campaign(
             campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
         )
-        macs = "fixed" if case.mode == "edges" else "random"  # customer edges are behind a router
+        macs = "fixed" if case.mode in ("edges", "tunnels") else "random"  # customer edges are behind a router
         assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
         if campaign.directions.lack_checksums:
             without.add((case.family, case.mode, case.direction))
@@ -451,6 +464,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         ("ipv6", "mixed", "bidirectional"),
         ("ipv6", "translated", "bidirectional"),
         ("ipv6", "edges", "bidirectional"),
+        ("ipv6", "tunnels", "bidirectional"),
     }
     assert without == expected
 

@@ -14,12 +14,12 @@ def test_every_name_has_one_row_under_its_name() -> None:
     assert [row.name for row in TECHNOLOGIES.values()] == list(TECHNOLOGIES)
 
 
-TUNNELS = {"map_e_br", "lwaftr", "sixrd_br", "aftr"}
-"""Modes of the reference gateway that need no technology: what comes in tunnels cannot be measured."""
+NOT_MEASURED = {"lwaftr", "sixrd_br", "aftr"}
+"""Modes of the reference gateway for which there is no technology."""
 
 
 def test_every_mode_of_the_reference_gateway_is_used() -> None:
-    assert {row.reference_mode for row in TECHNOLOGIES.values()} | TUNNELS == set(get_args(ReferenceMode))
+    assert {row.reference_mode for row in TECHNOLOGIES.values()} | NOT_MEASURED == set(get_args(ReferenceMode))
 
 
 @pytest.mark.parametrize("row", [row for row in TECHNOLOGIES.values() if not row.has_rules], ids=lambda row: row.name)
@@ -48,6 +48,7 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
         ("router44", None, "IPv4 router"),
         ("siit46", None, "stateless translation, IPv4 left and IPv6 right"),
         ("map_t_br", None, "MAP-T border relay, IPv6 left and IPv4 right"),
+        ("map_e_br", None, "MAP-E border relay, IPv4 in IPv6 left and IPv4 right"),
         ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
         ("map_t_ce", "left", "MAP-T customer edge, IPv4 inside (left), IPv6 outside (right)"),
         ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatemark.calibrate.model import Check
-from gatemark.refdut.document import Configuration, MapRule, Port, Translation
+from gatemark.config.defaults import HEADER_OCTETS, MTU
+from gatemark.refdut.document import Configuration, MapRule, Port, Translation, Tunnel
 from gatemark.technology import TECHNOLOGIES, Family, Technology
 
 SEED = 20
@@ -27,6 +28,8 @@ EDGE: Mapping[str, Any] = {
     "end_user_prefix": "2001:2:0:4012:3400::/72",
 }
 """Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
+TUNNEL = "2001:2:0:ffff::1"
+"""The gateway's end of all tunnels."""
 POOL = {"ipv4": "198.19.0.1/32", "ipv6": "2001:2:0:8000::1/128"}
 POOL_PORTS = (1024, 65535)
 ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
@@ -76,6 +79,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
             pool_ports=POOL_PORTS if has_pool else None,
             mapping=check.mapping if stateful else None,
         ),
+        tunnel=Tunnel(relay=TUNNEL) if technology.has_tunnels else None,
         table=check.table,
         forward=check.forward,
         reverse=check.reverse,
@@ -84,7 +88,11 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
 
 def map_of(check: Check) -> dict[str, Any]:
     """Return the table `[map]` of a check's campaign."""
-    return {**(EDGE if TECHNOLOGIES[check.technology].is_edge else MAP), **check.tables.get("map", {})}
+    technology = TECHNOLOGIES[check.technology]
+    table = {**(EDGE if technology.is_edge else MAP), **check.tables.get("map", {})}
+    if technology.has_tunnels:
+        table["domains"] = [{key: value for key, value in rule.items() if key != "dmr"} for rule in table["domains"]]
+    return table
 
 
 def campaign_of(
@@ -93,7 +101,7 @@ def campaign_of(
     """Return the campaign of a check as a document; `ask` is the shell command that asks the reference gateway."""
     technology = TECHNOLOGIES[check.technology]
     stateful, families = technology.is_stateful, technology.families
-    sending = families[0]
+    sending = technology.packet_families[0]
     tables = dict(check.tables)
     trial = {**TIMES, **tables.pop("trial", {})}
     traffic = {
@@ -129,6 +137,8 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
         "configuration": configuration.to_toml(),
     }
     control: dict[str, Any] = {}
+    if technology.has_tunnels:
+        gateway["tunnel"] = {"address": TUNNEL, "hop_limit": 64}
     if technology.translates_by_prefix:
         gateway["prefix"] = PREFIX
         if not technology.is_stateful:
@@ -156,9 +166,20 @@ def _addresses(side: str, family: Family, technology: Technology) -> tuple[str, 
 
 def _port(side: str, port: str, family: Family, technology: Technology) -> Port:
     address = _addresses(side, family, technology)[1]
-    return Port(port=port, ipv4=address if family == "ipv4" else None, ipv6=address if family == "ipv6" else None)
+    return Port(
+        port=port,
+        ipv4=address if family == "ipv4" else None,
+        ipv6=address if family == "ipv6" else None,
+        mtu=_mtu(side, technology),
+    )
 
 
 def _side(side: str, port: str, family: Family, technology: Technology) -> dict[str, Any]:
     host, gateway = _addresses(side, family, technology)
-    return {"port": port, family: {"address": host, "gateway": gateway}}
+    mtu = _mtu(side, technology)
+    return {"port": port, family: {"address": host, "gateway": gateway}, **({} if mtu is None else {"mtu": mtu})}
+
+
+def _mtu(side: str, technology: Technology) -> int | None:
+    """Return the MTU of a side where it is not the default: packets in tunnels are longer."""
+    return MTU + HEADER_OCTETS[technology.families[0]] if side == "left" and technology.has_tunnels else None

@@ -28,6 +28,13 @@ EDGES_IPV6 = ("interface_identifier", "outside_rule")
 """Damages of what follows from the rules of customer edges; an IPv4 address of theirs has no interface identifier."""
 EDGE = ("outside_port_set", "other_edge_address", "interface_identifier", "outside_rule")
 """Damages of the source that a gateway has which is a customer edge itself."""
+TUNNEL = (
+    "tunnel_missing", "tunnel_source", "tunnel_destination", "other_subscriber", "tunnel_traffic_class",
+    "tunnel_option", "tunnel_header",
+)  # fmt: skip
+"""Damages of what leaves in a tunnel."""
+NOT_IN_TUNNELS = ("family",)
+"""Damages that no packet in a tunnel can have."""
 OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
@@ -46,7 +53,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
     quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
     names: tuple[TechnologyName, ...] = (
-        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "nat44", "map_t_ce")
+        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce")
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
@@ -59,6 +66,9 @@ def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]
     identification = ("identification",) if technology.keeps_identification else ()
     edges = EDGES if technology.has_edges else ()
     forward = (*_fields_of_family(right), *identification, *edges)
+    if technology.inside_tunnels is not None:
+        inside = (field for field in _fields_of_family(technology.inside_tunnels) if field not in NOT_IN_TUNNELS)
+        return (*forward, "tunnel_left"), (*inside, *edges, *TUNNEL)
     reverse = (*_fields_of_family(left), *edges, *(EDGES_IPV6 if edges else ())) if technology.is_translation else ()
     return forward, reverse
 
@@ -175,7 +185,7 @@ def _corruption(technology: Technology) -> Check:
         tables["connections"] = {"count": FEW if technology.is_edge else 1000, "rate": 10_000}
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
-        "frame_sizes": {"family": technology.families[0], "octets": OCTETS},
+        "frame_sizes": {"family": technology.packet_families[0], "octets": OCTETS},
         **({"flow_label": 1} if set(technology.families) == {"ipv6"} else {}),  # a router may label those without
     }
     return Check(

@@ -1,4 +1,4 @@
-"""Customer edges of MAP-T: a border relay's, from one to millions, and the gateway as one of them. Pure.
+"""Customer edges of MAP-T and MAP-E: a border relay's, from one to millions, and the gateway as one of them. Pure.
 
 The reference gateway drops what is not the MAP address of a customer edge with a port of its set, and knows customer
 edges by the rules only. So each frame that arrives is one more address, port set and translation that two programs have
@@ -15,6 +15,7 @@ from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
 from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.refdut.document import Flow, Selector, Table
+from gatemark.technology import TechnologyName
 
 LOAD = 20_000
 EVERY = 97
@@ -39,8 +40,13 @@ PORT_SETS: dict[int, dict[str, Any]] = {
 def map_checks(*, quick: bool) -> list[Check]:
     """Return the checks of customer edges, and of a gateway that is one."""
     checks = [_counts(f"{number:,} customer edges", {"edges": number}, number) for number in NUMBERS]
+    tunnels = [
+        _counts(f"{number:,} customer edges in tunnels", {"edges": number}, f"e-{number}", technology="map_e_br")
+        for number in NUMBERS
+    ]
     if quick:
-        return [*checks[1::2], _port_set(252, "endpoint_independent")]
+        return [*checks[1::2], tunnels[1], _port_set(252, "endpoint_independent")]
+    checks += tunnels
     checks += [_shape(words, keys) for words, keys in SHAPES.items()]
     return checks + [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
 
@@ -99,7 +105,7 @@ def _shape(words: str, keys: dict[str, Any]) -> Check:
     return _counts(f"1,000 customer edges, {words}", {"domains": [rule]}, words.replace(" ", "-"))
 
 
-def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
+def _counts(words: str, table: dict[str, Any], name: int | str, *, technology: TechnologyName = "map_t_br") -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         if not evidence.trials:
             return (Comparison(quantity="frames", unit="frames", true=LOAD, measured=None),)
@@ -124,7 +130,7 @@ def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
         procedure="map",
         name=f"map-{name}",
         truth=f"{words}; every {EVERY}th frame lost, every {EVERY + 4}th with another port",
-        technology="map_t_br",
+        technology=technology,
         forward=Flow(loss=(Selector(every=EVERY),), corrupt=(("source_port", damaged),)),
         reverse=Flow(loss=(Selector(every=EVERY),), corrupt=(("destination_port", damaged),)),
         tables={

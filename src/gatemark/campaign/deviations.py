@@ -97,7 +97,7 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
         }
     )
     if campaign.map is not None:
-        prefixes = {prefix for rule in campaign.map.rules for prefix in (rule.rule_ipv6, rule.rule_ipv4, rule.dmr)}
+        prefixes = {prefix for rule in campaign.map.rules for prefix in rule.prefixes}
         outside += sorted(str(p) for p in prefixes if not any(p.network_address in n for n in BENCHMARKING_NETWORKS))
     if outside:
         yield (
@@ -158,7 +158,7 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         if settings.hop_limit != defaults.HOP_LIMIT:
             yield f"Hop limit {settings.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
         sender: SideName = "left" if way == "forward" else "right"
-        if settings.dont_fragment and campaign.roles.family(sender) == "ipv4":
+        if settings.dont_fragment and campaign.roles.packet_family(sender) == "ipv4":
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
         if settings.udp_checksum == "zero":
             yield (

@@ -273,7 +273,7 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "number": run.number,
         "procedure": run.procedure,
         "direction": run.cell.direction,
-        "frame_sizes": FrameSizes(ipv4=sizes.ipv4, ipv6=sizes.ipv6),
+        "frame_sizes": FrameSizes(ipv4=sizes.ipv4, ipv6=sizes.ipv6, tunnel=sizes.tunnel),
         "mix": Mix(m=mix.m, n=mix.n),
         "theoretical_maximum": limit,
         "connections": connections_of(campaign, run, tally),

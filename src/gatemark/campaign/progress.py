@@ -35,6 +35,7 @@ from gatemark.campaign.events import (
 )
 from gatemark.campaign.plan import Plan
 from gatemark.consoles import stderr_console
+from gatemark.results.coordinates import named_sizes
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Bounds, Purpose
 from gatemark.trial.cell import Run
@@ -209,9 +210,7 @@ def wait_words(event: Event) -> str | None:
 def run_words(run: Run) -> str:
     """A run in a few words."""
     sizes = run.cell.frame_sizes
-    named = " / ".join(
-        f"{octets}-octet {name}" for octets, name in ((sizes.ipv4, "IPv4"), (sizes.ipv6, "IPv6")) if octets is not None
-    )
+    named = named_sizes(sizes.ipv4, sizes.ipv6, sizes.tunnel)
     mix = "" if run.cell.mix.m == run.cell.mix.n else f", {run.cell.mix.m} of {run.cell.mix.n} foreground"
     count = "" if run.cell.connections is None else f", {run.cell.connections:,} connections"
     alpha = "" if run.cell.alpha is None else f", alpha {format_ratio(run.cell.alpha)}"

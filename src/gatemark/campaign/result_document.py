@@ -12,6 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import pool_port_count
+from gatemark.config.tables import TunnelModel
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.map_domains.domain import MapDomain
@@ -28,6 +29,7 @@ from gatemark.results.document import (
     MapPart,
     ResultDocument,
     TrialForm,
+    TunnelPart,
     Validity,
     Waits,
 )
@@ -235,6 +237,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         technology=campaign.technology.name,
         hop_limit_decrement=campaign.forwarding.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
+        tunnel=_tunnel(stated.tunnel),
         map=None if campaign.edges.emulated is None else _map(campaign.edges.emulated),
         edge=_edge(campaign),
         inside=campaign.roles.inside if stateful else None,
@@ -266,6 +269,16 @@ def _edge(campaign: Campaign) -> EdgePart | None:
     )
 
 
+def _tunnel(tunnel: TunnelModel | None) -> TunnelPart | None:
+    if tunnel is None:
+        return None
+    return TunnelPart(
+        address=str(tunnel.address),
+        hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
+        traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+    )
+
+
 def _rule(rule: MapDomain) -> dict[str, Any]:
     """Return the fields of a `MapRulePart`."""
     return {
@@ -274,7 +287,7 @@ def _rule(rule: MapDomain) -> dict[str, Any]:
         "ea_bits": rule.ea_bits,
         "psid_offset": rule.psid_offset,
         "psid_bits": rule.psid_length,
-        "dmr": str(rule.dmr),
+        "dmr": None if rule.dmr is None else str(rule.dmr),
     }
 
 

@@ -121,6 +121,7 @@ def cell_json(cell: Cell) -> dict[str, Any]:
         "direction": cell.direction,
         "frame_octets_ipv4": cell.frame_sizes.ipv4,
         "frame_octets_ipv6": cell.frame_sizes.ipv6,
+        **({} if cell.frame_sizes.tunnel is None else {"frame_octets_tunnel": cell.frame_sizes.tunnel}),
         "mix": str(cell.mix),
         "connections": cell.connections,
         "alpha": None if cell.alpha is None else str(cell.alpha),

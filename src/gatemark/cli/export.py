@@ -9,6 +9,7 @@ from typing import Literal
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
 from gatemark.config.map_tables import MapModel
+from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.map_domains.rule_export import jool_commands, vpp_commands
@@ -29,7 +30,7 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     file
         Campaign file (TOML).
     interface
-        For vpp: interface to enable MAP-T on. Can be repeated.
+        For vpp: interface to enable MAP on. Can be repeated.
     as_json
         Print JSON instead of text.
     """
@@ -43,9 +44,12 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a border relay")
     if table is None:
         what = f"is missing: a gateway of technology {campaign.technology.name} has no MAP rules"
-        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP-T gateway")
+        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP border relay")
+    if campaign.technology.has_tunnels and gateway not in _WITH_TUNNELS:
+        what = f"is {campaign.technology.name}, and {gateway} translates and has no such tunnels"
+        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE")
     try:
-        commands = _WRITERS[gateway](table, interface)
+        commands = _WRITERS[gateway](campaign, table, interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
     through = campaign.side("left").link_address("ipv6")
@@ -59,16 +63,22 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     return 0
 
 
-def _jool(table: MapModel, _: Sequence[str]) -> str:
+def _jool(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     return jool_commands(table.whole_rules)
 
 
-def _tayga(table: MapModel, _: Sequence[str]) -> str:
+def _tayga(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
-def _vpp(table: MapModel, interfaces: Sequence[str]) -> str:
-    return vpp_commands(table.whole_rules, interfaces=interfaces)
+def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
+    tunnel = campaign.gateway.tunnel
+    return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.address, interfaces=interfaces)
 
 
-_WRITERS: Mapping[GatewayName, Callable[[MapModel, Sequence[str]], str]] = {"jool": _jool, "tayga": _tayga, "vpp": _vpp}
+_WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {
+    "jool": _jool,
+    "tayga": _tayga,
+    "vpp": _vpp,
+}
+_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("vpp",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,18 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
         "destination_mac": ethernet.dst.hex(":"),
         "vlan": ethernet.vlan_tags[0].id if getattr(ethernet, "vlan_tags", None) else None,
     }
+    if not isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6):
+        return {**fields, "family": None}
+    return fields | _packet_fields(packet, ip_packet(data), without_checksum=without_checksum)
+
+
+def _packet_fields(
+    packet: dpkt.ip.IP | dpkt.ip6.IP6, octets: bytes, *, without_checksum: bool = False
+) -> dict[str, Any]:
+    """Return the fields of a packet, given from its IP header on, and of the packet inside it if it is a tunnel's."""
+    fields: dict[str, Any]
     if isinstance(packet, dpkt.ip.IP):
-        network = {
+        fields = {
             "family": "ipv4",
             "hop_limit": packet.ttl,
             "traffic_class": packet.tos,
@@ -136,25 +146,22 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "length": packet.len,
             "header_checksum_correct": sums_to_zero(packet.pack_hdr() + packet.opts),
         }
-    elif isinstance(packet, dpkt.ip6.IP6):
-        network = {
+    else:
+        fields = {
             "family": "ipv6",
             "hop_limit": packet.hlim,
             "traffic_class": packet.fc,
             "flow_label": packet.flow,
-            "length": 40 + packet.plen,
+            "length": IPV6_OCTETS + packet.plen,
         }
-    else:
-        return {**fields, "family": None}
-    udp = packet.data
-    carried = ip_packet(data)
-    fields |= network | {"octets_behind_packet": len(carried) - network["length"]}
+    fields["octets_behind_packet"] = len(octets) - fields["length"]
     fields["source"], fields["destination"] = (
         str(ipaddress.ip_address(address)) for address in (packet.src, packet.dst)
     )
+    udp = packet.data
     if isinstance(udp, dpkt.udp.UDP):
         pseudo = packet.src + packet.dst + udp.ulen.to_bytes(4, "big") + b"\0\0\0\x11"
-        is_due = not (without_checksum and network["family"] == "ipv4")
+        is_due = not (without_checksum and fields["family"] == "ipv4")
         fields |= {
             "source_port": udp.sport,
             "destination_port": udp.dport,
@@ -163,7 +170,9 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or sums_to_zero(pseudo + bytes(udp))),
         }
     elif isinstance(udp, dpkt.icmp.ICMP | dpkt.icmp6.ICMP6):
-        fields |= _echo_fields(carried, packet)
+        fields |= _echo_fields(octets, packet)
+    elif isinstance(udp, dpkt.ip.IP | dpkt.ip6.IP6):
+        fields["inside"] = _packet_fields(udp, bytes(udp), without_checksum=without_checksum)
     return fields
 
 
@@ -189,26 +198,18 @@ def in_words(fields: dict[str, Any]) -> str:
     """Return a decoded frame on one line."""
     if fields["family"] is None:
         return f"{fields['octets']} octets, not IP"
-    name = "IPv4" if fields["family"] == "ipv4" else "IPv6"
-    parts = [
-        f"{name} {fields['source']} > {fields['destination']}",
-        f"{'TTL' if name == 'IPv4' else 'hop limit'} {fields['hop_limit']}",
-        f"{'TOS' if name == 'IPv4' else 'traffic class'} {fields['traffic_class']}",
-    ]
-    if fields.get("dont_fragment"):
-        parts.append("DF")
+    parts = _header_words(fields)
     if fields["vlan"] is not None:
         parts.append(f"VLAN {fields['vlan']}")
-    if "source_port" in fields:
-        parts.append(f"UDP {fields['source_port']} > {fields['destination_port']}")
-    if "identifier" in fields:
-        echo = {8: "echo request", 128: "echo request", 0: "echo reply", 129: "echo reply"}
-        kind = echo.get(fields["icmp_type"], f"ICMP type {fields['icmp_type']}")
-        parts.append(f"{kind}, identifier {fields['identifier']}, sequence {fields['sequence']}")
-    wrong = [
-        key for key in ("header_checksum", "udp_checksum", "icmp_checksum") if fields.get(f"{key}_correct") is False
-    ]
-    has_none = fields.get("udp_checksum") == 0
+    packets = [fields]
+    while "inside" in packets[-1]:
+        packets.append(packets[-1]["inside"])
+        header, *others = _header_words(packets[-1])
+        parts += [f"inside it {header}", *others]
+    parts += _upper_words(packets[-1])
+    names = ("header_checksum", "udp_checksum", "icmp_checksum")
+    wrong = [key for packet in packets for key in names if packet.get(f"{key}_correct") is False]
+    has_none = packets[-1].get("udp_checksum") == 0
     if has_none:
         parts.append("UDP checksum none (0)")
     correct = "header checksum correct" if has_none else "checksums correct"
@@ -217,6 +218,27 @@ def in_words(fields: dict[str, Any]) -> str:
     return f"{', '.join(parts)}, {fields['octets']} octets" + (
         f", {behind} of them behind the packet" if behind else ""
     )
+
+
+def _header_words(fields: Mapping[str, Any]) -> list[str]:
+    """Return what an IP header says."""
+    name = "IPv4" if fields["family"] == "ipv4" else "IPv6"
+    parts = [
+        f"{name} {fields['source']} > {fields['destination']}",
+        f"{'TTL' if name == 'IPv4' else 'hop limit'} {fields['hop_limit']}",
+        f"{'TOS' if name == 'IPv4' else 'traffic class'} {fields['traffic_class']}",
+    ]
+    return [*parts, "DF"] if fields.get("dont_fragment") else parts
+
+
+def _upper_words(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the header behind that of IP says."""
+    if "source_port" in fields:
+        yield f"UDP {fields['source_port']} > {fields['destination_port']}"
+    if "identifier" in fields:
+        echo = {8: "echo request", 128: "echo request", 0: "echo reply", 129: "echo reply"}
+        kind = echo.get(fields["icmp_type"], f"ICMP type {fields['icmp_type']}")
+        yield f"{kind}, identifier {fields['identifier']}, sequence {fields['sequence']}"
 
 
 def write_pcap(path: Path, frames: Sequence[dict[str, Any]]) -> None:

@@ -88,7 +88,7 @@ def _maptperf(file: Path, scripts: tuple[Path, ...]) -> Imported:
         raise ConfigError(
             what="does not apply to maptperf, whose scripts are not read", where="--script", fix="leave it out"
         )
-    (technology,) = (row.name for row in TECHNOLOGIES.values() if row.has_edges and not row.is_stateful)
+    (technology,) = (row.name for row in TECHNOLOGIES.values() if row.has_edges and row.is_translation)
     text = text_of(file, "configuration file of Maptperf")
     return read_maptperf(text, where=str(file), technology=technology)
 

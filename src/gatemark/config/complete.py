@@ -90,6 +90,7 @@ def _problems(
     yield from _networks(campaign)
     if campaign.technology.translates_by_prefix or campaign.edges.gateway is not None:
         yield from _mappings(campaign)
+    yield from _tunnel(campaign)
     if "map" not in skip:
         yield from complete_map(campaign)
     yield from _sizes(campaign)
@@ -300,11 +301,27 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
                 )
 
 
+def _tunnel(campaign: Campaign) -> Iterator[Problem]:
+    """A gateway with tunnels has an end of them, which is no host's address."""
+    if not campaign.technology.has_tunnels:
+        return
+    tunnel, key = campaign.gateway.tunnel, "gateway.tunnel.address"
+    if tunnel is None:
+        what = f"is missing: the tunnels of {campaign.technology.name} end at an address of the gateway"
+        yield problem(campaign, key, what, 'write for example tunnel = {address = "2001:2:0:ffff::1"} under [gateway]')
+        return
+    for name in SIDES:
+        hosts = host_set(campaign, name, "ipv6")
+        if hosts is not None and tunnel.address in hosts:
+            what = f"{tunnel.address} is one of the hosts {hosts} on the {name} side"
+            yield problem(campaign, key, what, "write the gateway's own address")
+
+
 def _sizes(campaign: Campaign) -> Iterator[Problem]:
     sizes = campaign.traffic.frame_sizes
     if sizes is None:
         return
-    only = campaign.roles.family("left")
+    only = campaign.roles.packet_family("left")
     if not campaign.technology.is_translation and size_family(campaign) != only:
         yield problem(
             campaign,
@@ -332,7 +349,7 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
             )
     yield from _checksums(campaign)
     yield from _marks(campaign)
-    if "ipv4" not in {campaign.roles.family(name) for name in SIDES} and campaign.traffic.dont_fragment:
+    if "ipv4" not in {campaign.roles.packet_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
         yield problem(
             campaign,
             "traffic.dont_fragment",
@@ -343,7 +360,7 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
 
 def _marks(campaign: Campaign) -> Iterator[Problem]:
     """Only IPv6 has flow labels, and only routers take extension headers."""
-    families = {campaign.roles.family(name) for name in SIDES}
+    families = {campaign.roles.packet_family(name) for name in SIDES}
     traffic, name = campaign.traffic, campaign.technology.name
     if traffic.flow_label and "ipv6" not in families and not traffic.has_background:
         what = f"has no effect: {name} forwards no IPv6"
@@ -363,14 +380,14 @@ def _checksums(campaign: Campaign) -> Iterator[Problem]:
     """UDP may do without a checksum over IPv4 only."""
     for way in campaign.directions.in_use:
         sender: SideName = "left" if way == "forward" else "right"
-        if campaign.directions.traffic_of(way).udp_checksum != "zero" or campaign.roles.family(sender) == "ipv4":
+        if campaign.directions.traffic_of(way).udp_checksum != "zero" or campaign.roles.packet_family(sender) == "ipv4":
             continue
         settings = campaign.traffic.forward if way == "forward" else campaign.traffic.reverse
         named = settings is not None and settings.udp_checksum is not None
         other = "reverse" if way == "forward" else "forward"
         receiver: SideName = "right" if sender == "left" else "left"
         fix = 'write udp_checksum = "computed", or leave the key out'
-        if not named and campaign.roles.family(receiver) == "ipv4":
+        if not named and campaign.roles.packet_family(receiver) == "ipv4":
             fix = f'write udp_checksum = "zero" under [traffic.{other}] only, whose frames are IPv4'
         yield problem(
             campaign,

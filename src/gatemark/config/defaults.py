@@ -73,6 +73,10 @@ TRAILER_OCTETS_MAX: Final = 64
 """Octets behind an IP packet: padding to 60 octets, an FCS, or what a switch adds are fewer."""
 TRANSLATION_OVERHEAD: Final = 20
 """Octets by which an IPv6 header is longer than an IPv4 header (RFC 7915)."""
+HEADER_OCTETS: Final = {"ipv4": 20, "ipv6": 40}
+"""Octets of an IP header, by which a packet is longer in a tunnel."""
+TUNNEL_HOP_LIMIT: Final = 64
+"""Hop limit of outer headers that the Tester sends."""
 LINK_OVERHEAD: Final = 18
 """Ethernet header (14 octets) and FCS (4 octets)."""
 LOWEST_IPV6_MTU: Final = 1280

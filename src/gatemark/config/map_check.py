@@ -14,7 +14,7 @@ from gatemark.config.problems import problem
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
 from gatemark.errors import Problem
-from gatemark.map_domains.domain import Edge
+from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.problems import domain_problems
 from gatemark.technology import Family, SideName
 
@@ -40,16 +40,22 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
     table, technology = campaign.map, campaign.technology
     if table is None:
         if technology.has_rules:
-            fix = "add [[map.domains]] with ipv6, ipv4, ea_bits and dmr"
+            fix = f"add [[map.domains]] with ipv6, ipv4, ea_bits{'' if technology.has_tunnels else ' and dmr'}"
             yield problem(campaign, "map", f"is missing: {technology.name} needs the rules of its domains", fix)
         return
     if not technology.has_rules:
         return  # the table does not apply, which is a problem of its own
     yield from _meaningless_keys(campaign)
+    yield from _default_rules(campaign, table)
+    if any(not _has_default_rule(campaign, domain) for domain in table.domains):
+        return
     if technology.is_edge:
         yield from _gateway_edge(campaign, table)
         return
     yield from _meaningless(campaign, table)
+    tunnel = campaign.gateway.tunnel
+    if tunnel is not None:
+        yield from _held_addresses(campaign, table, "gateway.tunnel.address", HostSet.single(tunnel.address))
     for side, model, hosts in _host_sets(campaign):
         family = hosts.family
         yield from _held_addresses(campaign, table, f"{side}.{family}", hosts)
@@ -65,8 +71,27 @@ def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
     """Keys that other translators need."""
     for key in ("prefix", "eam"):
         if getattr(campaign.gateway, key):
-            what = f"does not apply to {campaign.technology.name}, which translates by the rules of [map]"
-            yield problem(campaign, f"gateway.{key}", what, "leave the key out, and write map.domains[].dmr")
+            what = f"does not apply to {campaign.technology.name}, which follows the rules of [map]"
+            fix = "leave the key out" + ("" if campaign.technology.has_tunnels else ", and write map.domains[].dmr")
+            yield problem(campaign, f"gateway.{key}", what, fix)
+
+
+def _has_default_rule(campaign: Campaign, domain: MapDomainModel) -> bool:
+    """Whether a domain has a default mapping rule as its technology does: MAP-T, and not MAP-E."""
+    return (domain.dmr is None) == campaign.technology.has_tunnels
+
+
+def _default_rules(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    for index, domain in enumerate(table.domains):
+        if _has_default_rule(campaign, domain):
+            continue
+        if domain.dmr is None:
+            what = f"is missing: {campaign.technology.name} represents all IPv4 addresses outside by it"
+            fix = 'write a prefix outside of all rules, such as dmr = "2001:2:0:6400::/96" (RFC 7599 section 5.1)'
+        else:
+            what = f"does not apply to {campaign.technology.name}, whose customer edges reach the outside by tunnels"
+            fix = "leave it out, and write gateway.tunnel.address (RFC 7597 section 5.4)"
+        yield problem(campaign, f"map.domains[{index}].dmr", what, fix)
 
 
 def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
@@ -130,7 +155,7 @@ def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Probl
     assert edge is not None, "the rule has a problem"
     held = (("rule IPv4 prefix", domain.ipv4), ("subnet of the MAP address", _map_subnet(edge)))
     for side, _, hosts in _host_sets(campaign):
-        for name, prefix in (*held, *(_embedded(domain) if side == campaign.roles.outside else ())):
+        for name, prefix in (*held, *(_embedded(domain.rule) if side == campaign.roles.outside else ())):
             if hosts.meets_prefix(prefix):
                 what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
                 fix = "choose an address outside it: addresses inside belong to customer edges"
@@ -142,12 +167,12 @@ def _map_subnet(edge: Edge) -> IPv6Network:
     return IPv6Network((edge.address, max(64, edge.domain.end_user_prefix_length)), strict=False)
 
 
-def _embedded(domain: MapDomainModel) -> Iterator[tuple[str, IPv6Network]]:
+def _embedded(domain: MapDomain) -> Iterator[tuple[str, IPv6Network]]:
     """Yield the prefix under which the domain's own IPv4 addresses would stand outside of it."""
-    bits = domain.ipv4.prefixlen
-    octets = EMBEDDED_OCTETS[domain.dmr.prefixlen]
-    length = domain.dmr.prefixlen if bits == 0 else 8 * octets[(bits - 1) // 8] + (bits - 1) % 8 + 1
-    first = embed_ipv4(domain.ipv4.network_address, domain.dmr)
+    bits, dmr = domain.rule_ipv4.prefixlen, domain.default_rule
+    octets = EMBEDDED_OCTETS[dmr.prefixlen]
+    length = dmr.prefixlen if bits == 0 else 8 * octets[(bits - 1) // 8] + (bits - 1) % 8 + 1
+    first = embed_ipv4(domain.rule_ipv4.network_address, dmr)
     yield "rule IPv4 prefix under the dmr", IPv6Network((first, length), strict=False)
 
 
@@ -170,7 +195,7 @@ def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSe
     for index, domain in enumerate(table.domains):
         prefixes = (("rule IPv4 prefix", domain.ipv4), ("rule IPv6 prefix", domain.ipv6), ("dmr", domain.dmr))
         for name, prefix in prefixes:
-            if hosts.meets_prefix(prefix):
+            if prefix is not None and hosts.meets_prefix(prefix):
                 yield problem(
                     campaign,
                     key,

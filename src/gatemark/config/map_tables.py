@@ -30,7 +30,7 @@ def _within(lowest: int, highest: int) -> JsonDict:
 
 
 class MapDomainModel(Table):
-    """The rule of one MAP-T domain (RFC 7597 section 5), and its default mapping rule (RFC 7599 section 5.1)."""
+    """The rule of one MAP domain (RFC 7597 section 5), and of MAP-T its default mapping rule (RFC 7599 section 5.1)."""
 
     ipv6: Ipv6Prefix
     """Rule IPv6 prefix, with which the prefixes of all customer edges begin; with `ea_bits` 128 bits at most."""
@@ -45,9 +45,9 @@ class MapDomainModel(Table):
     """Length of the PSID, only with `ea_bits = 0`. Default: the address is not shared."""
     psid: StrictInt = Field(0, json_schema_extra=_within(0, 0xFFFF))
     """The PSID, only with `ea_bits = 0`."""
-    dmr: Ipv6Prefix
-    """Default mapping rule: it stands for all IPv4 addresses outside (RFC 6052). Its length is 32, 40, 48, 56, 64 or
-    96."""
+    dmr: Ipv6Prefix | None = None
+    """Default mapping rule of MAP-T: it stands for all IPv4 addresses outside (RFC 6052). Its length is 32, 40, 48, 56,
+    64 or 96. MAP-E has none."""
     weight: StrictInt = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
     """Share of the customer edges; 65,536 at most in all domains."""
     exclude: Annotated[tuple[Exclusion, ...], AsList] = ()
@@ -79,7 +79,7 @@ class MapGatewayModel(Table):
 
 
 class MapModel(Table):
-    """MAP-T gateways only: their domains, and the customer edges that the Tester emulates or that the gateway is."""
+    """MAP gateways only: their domains, and the customer edges that the Tester emulates or that the gateway is."""
 
     domains: tuple[MapDomainModel, ...] = Field(json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX})
     """The rules, 1 to 1024."""

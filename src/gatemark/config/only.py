@@ -48,7 +48,8 @@ WITH_IPV4_OUT = Only(
     words="translators, and where two of them are a gateway from IPv4 to IPv4",
 )
 STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
-WITH_RULES = Only(technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP-T gateways")
+WITH_RULES = Only(technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP gateways")
+WITH_TUNNELS = Only(technology=lambda row: row.has_tunnels, lack="which has no tunnels", words="gateways with tunnels")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
 WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")
 WITH_KERNELS = _on_beds(lambda kind: kind.has_kernels, "whose gateway cannot have a kernel of its own")

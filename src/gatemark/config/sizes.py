@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.tables import Direction, OneWay
 from gatemark.config.types import Mix
-from gatemark.technology import Family, SideName
+from gatemark.technology import Family, FrameKind, SideName
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,28 @@ class FrameSizes:
     """Octets of IPv4 frames. Null if the trial neither sends nor receives any."""
     ipv6: int | None
     """Octets of IPv6 frames. Null if the trial neither sends nor receives any."""
+    tunnel: int | None = None
+    """Octets of frames with an outer header. Null without tunnels."""
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """Return all sizes that the trial has."""
+        return tuple(octets for octets in (self.ipv4, self.ipv6, self.tunnel) if octets is not None)
 
     def label(self) -> str:
-        """Return both sizes as ``IPv4 / IPv6``, for every technology in this order, or the one there is."""
-        return " / ".join(str(octets) for octets in (self.ipv4, self.ipv6) if octets is not None)
+        """Return all sizes as ``IPv4 / IPv6 / tunnel``, for every technology in this order, or those there are."""
+        return " / ".join(map(str, self.known))
 
-    def of(self, family: Family) -> int:
-        """Return the size of a family that the trial has."""
-        octets = self.ipv4 if family == "ipv4" else self.ipv6
-        assert octets is not None, f"the trial has no {family} frames"
+    def of(self, kind: FrameKind) -> int:
+        """Return the size of a kind that the trial has."""
+        octets: int | None = getattr(self, kind)
+        assert octets is not None, f"the trial has no {kind} frames"
         return octets
 
     @property
     def largest(self) -> int:
         """Return the size of the larger frame, which decides what the line can carry (RFC 5180 appendix A.1)."""
-        return max(octets for octets in (self.ipv4, self.ipv6) if octets is not None)
+        return max(self.known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +53,42 @@ class SizeProblem:
     fix: str
 
 
+_KIND_WORDS: Mapping[FrameKind, str] = {
+    "ipv4": "an IPv4 frame",
+    "ipv6": "an IPv6 frame",
+    "tunnel": "a frame with its outer header",
+}
+
+
 def size_family(campaign: Campaign) -> Family:
     """Return the family that names the sizes: as the file says, else IPv6 only where nothing else is forwarded."""
     if campaign.traffic.frame_sizes is not None:
         return campaign.traffic.frame_sizes.family
-    return "ipv6" if {campaign.roles.family("left"), campaign.roles.family("right")} == {"ipv6"} else "ipv4"
+    return "ipv6" if _packet_families(campaign) == {"ipv6"} else "ipv4"
+
+
+def _packet_families(campaign: Campaign) -> set[Family]:
+    return {campaign.roles.packet_family("left"), campaign.roles.packet_family("right")}
 
 
 def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
-    """Return the sizes of one trial: `octets` in the naming family, the other family 20 octets off."""
+    """Return the sizes of one trial: `octets` in the naming family, the other family 20 octets off.
+
+    In a tunnel a packet is longer by the outer header.
+    """
     ipv4 = octets if size_family(campaign) == "ipv4" else octets - defaults.TRANSLATION_OVERHEAD
     families: set[Family] = {"ipv6"} if mix.has_background else set()
     if mix.has_foreground:
-        families |= {campaign.roles.family("left"), campaign.roles.family("right")}
-    return FrameSizes(
+        families |= _packet_families(campaign)
+    sizes = FrameSizes(
         ipv4=ipv4 if "ipv4" in families else None,
         ipv6=ipv4 + defaults.TRANSLATION_OVERHEAD if "ipv6" in families else None,
     )
+    technology = campaign.technology
+    if technology.inside_tunnels is None or not mix.has_foreground:
+        return sizes
+    header = defaults.HEADER_OCTETS[technology.families[0]]
+    return replace(sizes, tunnel=sizes.of(technology.inside_tunnels) + header)
 
 
 def measured_octets(campaign: Campaign) -> tuple[int, ...]:
@@ -120,30 +146,29 @@ def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, 
     """
     ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
     used = [ends for ends, way in zip(ways, ("forward", "reverse"), strict=True) if direction in (way, "bidirectional")]
-    background: set[Family] = {"ipv6"} if mix.has_background else set()
+    background: set[FrameKind] = {"ipv6"} if mix.has_background else set()
     sent, received = set(background), set(background)
     if mix.has_foreground:
-        sent |= {campaign.roles.family(sender) for sender, _ in used}
-        received |= {campaign.roles.family(receiver) for _, receiver in used}
+        sent |= {campaign.roles.frame_kind(sender) for sender, _ in used}
+        received |= {campaign.roles.frame_kind(receiver) for _, receiver in used}
     trailer = campaign.traffic.trailer_octets
-    return max(*(sizes.of(family) for family in sent), *(sizes.of(family) - trailer for family in received))
+    return max(*(sizes.of(kind) for kind in sent), *(sizes.of(kind) - trailer for kind in received))
 
 
 def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:
     sides: tuple[SideName, ...] = ("left", "right")
     for side in sides:
-        families: set[Family] = {"ipv6"} if mix.has_background else set()
+        kinds: set[FrameKind] = {"ipv6"} if mix.has_background else set()
         if mix.has_foreground:
-            families.add(campaign.roles.family(side))
+            kinds.add(campaign.roles.frame_kind(side))
         mtu = mtu_of(campaign, side)
-        for family in sorted(families):
-            data = sizes.of(family) - defaults.LINK_OVERHEAD
+        for kind in sorted(kinds):
+            data = sizes.of(kind) - defaults.LINK_OVERHEAD
             if data > mtu:
-                name = "IPv4" if family == "ipv4" else "IPv6"
                 holds = f"{data} octets with what is behind it" if campaign.traffic.trailer_octets else f"{data}"
                 yield SizeProblem(
                     where="traffic.frame_sizes.octets",
-                    what=f"an {name} frame of {sizes.of(family)} octets holds a packet of {holds},"
+                    what=f"{_KIND_WORDS[kind]} of {sizes.of(kind)} octets holds a packet of {holds},"
                     f" more than the MTU of {mtu} on the {side} side",
                     fix=f"set {side}.mtu to {data} or more if gateway and port are configured for it,"
                     " or leave the size out",

@@ -25,6 +25,7 @@ from gatemark.config.only import (
     WITH_IPV4_OUT,
     WITH_KERNELS,
     WITH_RECIPE,
+    WITH_TUNNELS,
 )
 from gatemark.config.types import (
     AsList,
@@ -42,6 +43,8 @@ from gatemark.config.types import (
     MacAddress,
     Mix,
     MixValue,
+    OuterHopLimit,
+    OuterTrafficClass,
     PhaseOneRate,
     PortSpan,
     PositiveDuration,
@@ -289,6 +292,18 @@ class TelemetryModel(Table):
 _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
 
 
+class TunnelModel(Table):
+    """The tunnels of a gateway: packets inside others (RFC 2473)."""
+
+    address: Ipv6
+    """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8). No subscriber has it."""
+    hop_limit: OuterHopLimit = "any"
+    """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
+    traffic_class: OuterTrafficClass = "copied"
+    """Traffic class of an outer header, in both directions: that of the packet inside, or always the same octet (RFC
+    2473 section 6.4)."""
+
+
 class GatewayModel(Table):
     """What the gateway does to a frame."""
 
@@ -330,6 +345,8 @@ class GatewayModel(Table):
     correct; they are counted apart, and the report says so. Any 0x0000 counts as correct where 0xffff may be due in a
     packet inside the gateway: in the Initiator's direction of a stateful gateway, in the Responder's of a customer
     edge, and from customer edges through a border relay. Default: the recipe's, else `false`."""
+    tunnel: Annotated[TunnelModel | None, OfRecipe(), WITH_TUNNELS] = None
+    """Its tunnels; required of gateways that have any."""
     table: Annotated[GatewayTableModel, KeyByKey] = GatewayTableModel()
     """Its connection tracking table; of stateful gateways only."""
     settings: dict[SettingName, SettingValue] = {}

@@ -163,12 +163,17 @@ def _traffic_classes(value: Any) -> tuple[int, ...]:
     return classes
 
 
-def _flow_label(value: object) -> int | str:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= FLOW_LABEL_MAX:
-        return value
-    if value == "by_flow":
-        return "by_flow"
-    raise BadValueError(f"{value!r} is no flow label", f'write 0 to {FLOW_LABEL_MAX}, or "by_flow" to label each flow')
+def _number_or(word: str, lowest: int, highest: int, *, name: str, meaning: str) -> Callable[[object], int | str]:
+    """Return a reader of a number within limits, or of a word in its place."""
+
+    def read(value: object) -> int | str:
+        if isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest:
+            return value
+        if value == word:
+            return word
+        raise BadValueError(f"{value!r} is no {name}", f'write {lowest} to {highest}, or "{word}" {meaning}')
+
+    return read
 
 
 def with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -481,11 +486,25 @@ TrafficClasses = Annotated[
 """One traffic class, or several, of which each flow has one."""
 FlowLabel = Annotated[
     int | Literal["by_flow"],
-    PlainValidator(_flow_label),
+    PlainValidator(_number_or("by_flow", 0, FLOW_LABEL_MAX, name="flow label", meaning="to label each flow")),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0, "maximum": FLOW_LABEL_MAX}, {"const": "by_flow"}]}),
     Written('integer, 0 to 1,048,575, or `"by_flow"`'),
 ]
 """A flow label, or one that each flow has to itself."""
+OuterHopLimit = Annotated[
+    int | Literal["any"],
+    PlainValidator(_number_or("any", 1, 255, name="hop limit", meaning="to compare none")),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 255}, {"const": "any"}]}),
+    Written('integer, 1 to 255, or `"any"`'),
+]
+"""Hop limit of an outer header."""
+OuterTrafficClass = Annotated[
+    int | Literal["copied"],
+    PlainValidator(_number_or("copied", 0, 255, name="traffic class", meaning="for that of the packet inside")),
+    WithJsonSchema({"anyOf": [_OCTET_SCHEMA, {"const": "copied"}]}),
+    Written('integer, 0 to 255, or `"copied"`'),
+]
+"""Traffic class of an outer header."""
 PortSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=1, highest=65535, example="1024-65535")),

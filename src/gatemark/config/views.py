@@ -21,7 +21,7 @@ from gatemark.config.tables import (
     TrafficModel,
 )
 from gatemark.map_domains.domain import Edge
-from gatemark.technology import Family, SideName, Technology
+from gatemark.technology import Family, FrameKind, SideName, Technology
 
 ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
 
@@ -50,9 +50,23 @@ class Roles:
         return "reverse" if self.inside == "left" else "forward"
 
     def family(self, side: SideName) -> Family:
-        """Return the family of the foreground on one side."""
-        first = self.inside if self.technology.is_stateful else "left"
-        return self.technology.families[0 if side == first else 1]
+        """Return the family of the foreground's frames on one side: of packets in tunnels that of the outer header."""
+        return self.technology.families[0 if self._is_first(side) else 1]
+
+    def has_tunnels(self, side: SideName) -> bool:
+        """Whether the packets of the foreground are inside others on one side."""
+        return self.technology.has_tunnels and self._is_first(side)
+
+    def packet_family(self, side: SideName) -> Family:
+        """Return the family of the foreground's packets on one side, which are in tunnels or not."""
+        return self.technology.packet_families[0 if self._is_first(side) else 1]
+
+    def frame_kind(self, side: SideName) -> FrameKind:
+        """Return the size by which the foreground's frames go on one side."""
+        return "tunnel" if self.has_tunnels(side) else self.family(side)
+
+    def _is_first(self, side: SideName) -> bool:
+        return side == (self.inside if self.technology.is_stateful else "left")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +118,7 @@ class Directions:
         return self.traffic_of("forward" if side == "right" else "reverse").destination_networks
 
     def families(self, side: SideName) -> tuple[Family, ...]:
-        """Return the families of the frames that one side sends and receives, foreground first."""
+        """Return the families of the frames of one side, foreground first; of tunnels that of the outer header."""
         foreground = self.roles.family(side) if self.traffic.has_foreground else None
         background: Family | None = "ipv6" if self.traffic.has_background else None
         return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
@@ -159,7 +173,9 @@ class Forwarding:
         decrement = self.model.background_hop_limit_decrement
         if decrement is not None:
             return decrement
-        return defaults.HOP_LIMIT_DECREMENT if self.technology.is_translation else self.hop_limit_decrement
+        if self.technology.is_translation or self.technology.has_tunnels:
+            return defaults.HOP_LIMIT_DECREMENT
+        return self.hop_limit_decrement
 
     @property
     def pool(self) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -32,7 +32,8 @@ class RuleDescription:
 
     ipv6: str
     ipv4: str
-    dmr: str
+    dmr: str | None
+    """Default mapping rule of MAP-T."""
     kind: AddressKind
     ea_bits: int
     """o."""
@@ -46,6 +47,11 @@ class RuleDescription:
     """k."""
     contiguous_bits: int
     """m."""
+
+    @property
+    def prefixes_line(self) -> str:
+        """Return the prefixes of the rule."""
+        return f"{self.ipv6}, {self.ipv4}" + (f", default mapping rule {self.dmr}" if self.dmr else "")
 
     @property
     def bits_line(self) -> str:
@@ -76,7 +82,7 @@ class DomainDescription(RuleDescription):
     def lines(self) -> Iterator[str]:
         """Yield the description as lines of text."""
         article = "an" if self.kind == "IPv4 prefix" else "a"
-        yield f"{self.ipv6}, {self.ipv4}, default mapping rule {self.dmr}: each customer edge has {article} {self.kind}"
+        yield f"{self.prefixes_line}: each customer edge has {article} {self.kind}"
         yield self.bits_line
         sharing = f"{self.sharing_ratio} to an address" if self.sharing_ratio > 1 else "no address shared"
         yield f"{self.edges} of {self.edges_of_rule} customer edges, {sharing}, {self.ports_per_edge} ports each"
@@ -107,7 +113,7 @@ class GatewayEdgeDescription(RuleDescription):
 
     def lines(self) -> Iterator[str]:
         """Yield the description as lines of text."""
-        yield f"{self.ipv6}, {self.ipv4}, default mapping rule {self.dmr}: the gateway has a {self.kind}"
+        yield f"{self.prefixes_line}: the gateway has a {self.kind}"
         yield self.bits_line
         psid = f" PSID {self.edge.psid}" if self.psid_bits else ""
         yield f"{self.end_user_prefix}, EA {self.edge.ea}: {self.edge.address}, {self.edge.ipv4}{psid}"
@@ -134,7 +140,7 @@ def _described_rule(domain: MapDomain) -> dict[str, Any]:
     return {
         "ipv6": str(domain.rule_ipv6),
         "ipv4": str(domain.rule_ipv4),
-        "dmr": str(domain.dmr),
+        "dmr": None if domain.dmr is None else str(domain.dmr),
         "kind": domain.kind,
         "ea_bits": domain.ea_bits,
         "suffix_bits": domain.suffix_bits,

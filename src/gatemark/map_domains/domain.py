@@ -30,8 +30,9 @@ class MapDomain:
     """What the IPv4 addresses of all customer edges begin with; its length is r."""
     ea_bits: int
     """Bits behind the rule's IPv6 prefix that tell the customer edges apart: IPv4 suffix and PSID (o)."""
-    dmr: IPv6Network
-    """Default mapping rule: the prefix that stands for all IPv4 addresses outside (RFC 7599 section 5.1)."""
+    dmr: IPv6Network | None = None
+    """Default mapping rule: the prefix that stands for all IPv4 addresses outside (RFC 7599 section 5.1). None: MAP-E,
+    which has tunnels to the border relay instead (RFC 7597 section 5.4)."""
     psid_offset: int = DEFAULT_PSID_OFFSET
     """Bits of a port before the PSID (a)."""
     psid_bits: int | None = None
@@ -46,6 +47,17 @@ class MapDomain:
     """Leave out the PSIDs whose ports are below 1024 where the offset is 0 (RFC 7596 section 5.1)."""
     taken: tuple[range, ...] = ()
     """EA values whose addresses a longer rule holds, which are left out (`gatemark.map_domains.nesting`)."""
+
+    @property
+    def default_rule(self) -> IPv6Network:
+        """Return the default mapping rule; only of MAP-T."""
+        assert self.dmr is not None, "a MAP-T gateway's rules have one"
+        return self.dmr
+
+    @property
+    def prefixes(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return all prefixes of the rule."""
+        return (self.rule_ipv6, self.rule_ipv4, *(() if self.dmr is None else (self.dmr,)))
 
     @property
     def suffix_bits(self) -> int:

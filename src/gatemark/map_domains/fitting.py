@@ -61,7 +61,7 @@ class Fit:
 
 def questions_of(rule: MapDomain, edges: Sequence[Edge], server: IPv4Address) -> Iterator[Question]:
     """Yield packets with which rules are told apart: of these edges, with ports of their sets and with others."""
-    inside = embed_ipv4(server, rule.dmr)
+    inside = embed_ipv4(server, rule.default_rule)
     for edge in edges:
         ports = edge.ports
         within = dict.fromkeys(max(1, ports.port(index)) for index in (0, ports.count // 2, ports.count - 1))
@@ -100,9 +100,9 @@ def _answers(
         edge = _edge_at(rule, question.destination, question.port)
         if edge is None:
             return (None,)
-        due = (embed_ipv4(question.source, rule.dmr), edge.address)
+        due = (embed_ipv4(question.source, rule.default_rule), edge.address)
         return (due,) if knows_all else (due, None)
-    ea, destination = rule.ea_in(question.source), embedded_ipv4(question.destination, rule.dmr)
+    ea, destination = rule.ea_in(question.source), embedded_ipv4(question.destination, rule.default_rule)
     if ea is None or destination is None:
         return (None,)
     sender = Edge(rule, ea)
@@ -155,7 +155,7 @@ def _values(rule: MapDomain) -> dict[str, list[int]]:
 
 
 def _value(rule: MapDomain, key: str) -> int:
-    lengths = {"ipv6": rule.rule_ipv6.prefixlen, "ipv4": rule.rule_ipv4.prefixlen, "dmr": rule.dmr.prefixlen}
+    lengths = {"ipv6": rule.rule_ipv6.prefixlen, "ipv4": rule.rule_ipv4.prefixlen, "dmr": rule.default_rule.prefixlen}
     others = {"psid_offset": rule.psid_offset, "ea_bits": rule.ea_bits, "psid_bits": rule.psid_length}
     return (lengths | others | {"psid": rule.psid})[key]
 
@@ -168,7 +168,7 @@ def _with(rule: MapDomain, key: str, value: int) -> MapDomain:
         case "ipv4":
             return replace(rule, rule_ipv4=IPv4Network((rule.rule_ipv4.network_address, value), strict=False))
         case "dmr":
-            return replace(rule, dmr=IPv6Network((rule.dmr.network_address, value), strict=False))
+            return replace(rule, dmr=IPv6Network((rule.default_rule.network_address, value), strict=False))
     return replace(rule, **{key: value})  # type: ignore[arg-type]
 
 

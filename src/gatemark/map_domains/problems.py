@@ -52,7 +52,8 @@ def rule_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     yield from _ea_problems(domain, at)
     yield from _port_problems(domain, at)
     yield from _psid_problems(domain, at)
-    yield from _dmr_problems(domain.dmr, at)
+    if domain.dmr is not None:
+        yield from _dmr_problems(domain.dmr, at)
     yield from _exclusion_problems(domain, at)
     if domain.weight < 1:
         yield Problem(what=f"{domain.weight} is not a valid weight", where=f"{at}.weight", fix="write 1 or more")
@@ -176,7 +177,7 @@ def _clash(domain: MapDomain, other: MapDomain, number: int, at: str) -> Iterato
 def _dmr_overlaps(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
     first: dict[IPv6Network, int] = {}
     for index, domain in enumerate(domains):
-        if first.setdefault(domain.dmr, index) != index:
+        if domain.dmr is None or first.setdefault(domain.dmr, index) != index:
             continue
         for number, other in enumerate(domains):
             if domain.dmr.overlaps(other.rule_ipv6):

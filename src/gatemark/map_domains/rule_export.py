@@ -1,9 +1,9 @@
-"""The rules of MAP-T domains in the syntax of gateways that know MAP-T: Jool 4.2 and VPP. Pure."""
+"""The rules of MAP domains in the syntax of gateways that know MAP: Jool 4.2 (MAP-T) and VPP. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv6Network
+from ipaddress import IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import MapDomain
@@ -18,7 +18,7 @@ def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
     _without_single_psids(domains, "Jool", "its command `fmrt add` takes no PSID")
     by_dmr: dict[IPv6Network, list[MapDomain]] = {}
     for domain in domains:
-        by_dmr.setdefault(domain.dmr, []).append(domain)
+        by_dmr.setdefault(domain.default_rule, []).append(domain)
     lines = ["modprobe jool_mapt"]
     for number, (dmr, rules) in enumerate(by_dmr.items(), 1):
         name = f'"{instance}"' if len(by_dmr) == 1 else f'"{instance}-{number}"'
@@ -31,21 +31,25 @@ def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
     return "\n".join(lines) + "\n"
 
 
-def vpp_commands(domains: Sequence[MapDomain], *, interfaces: Sequence[str] = ()) -> str:
-    """Return commands of VPP's command line that make a border relay with these rules, MAP-T on `interfaces`.
+def vpp_commands(
+    domains: Sequence[MapDomain], *, relay: IPv6Address | None = None, interfaces: Sequence[str] = ()
+) -> str:
+    """Return commands of VPP's command line that make a border relay with these rules, on `interfaces`.
 
-    Raises ConfigError with every rule that is not written for VPP.
+    `relay`: the end of its tunnels, of MAP-E; None: MAP-T. Raises ConfigError with every rule that is not written for
+    VPP.
     """
     _without_single_psids(domains, "VPP", "it would need a `map add rule` for each PSID, which is not written here")
     lines = []
     for domain in domains:
         # without a PSID VPP has no use for an offset
         offset = domain.psid_offset if domain.psid_length else 0
+        source = relay or domain.default_rule
         lines.append(
-            f"map add domain ip4-pfx {domain.rule_ipv4} ip6-pfx {domain.rule_ipv6} ip6-src {domain.dmr}"
+            f"map add domain ip4-pfx {domain.rule_ipv4} ip6-pfx {domain.rule_ipv6} ip6-src {source}"
             f" ea-bits-len {domain.ea_bits} psid-offset {offset} psid-len {domain.psid_length}"
         )
-    lines += [f"map interface {interface} map-t" for interface in interfaces]
+    lines += [f"map interface {interface}{'' if relay else ' map-t'}" for interface in interfaces]
     return "\n".join(lines) + "\n"
 
 

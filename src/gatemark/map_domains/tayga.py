@@ -62,7 +62,7 @@ def border_relay(
     problems = list(border_relay_problems(domains, edges, order, private))
     if problems:
         raise ConfigError(problems=problems)
-    dmr = domains[0].dmr
+    dmr = domains[0].default_rule
     every = list(_known_edges(domains, edges, order))
     shared = [edge for edge in every if edge.domain.kind == "shared address"]
     addresses = [private.network_address + 1 + number for number in range(len(shared) + 1)]
@@ -95,7 +95,7 @@ def customer_edge(
         raise ConfigError(problems=problems)
     maps = [(edge.ipv4, edge)]
     return GatewayFiles(
-        tayga=_tayga_text(ipv4, ipv6, edge.domain.dmr, maps, tunnel),
+        tayga=_tayga_text(ipv4, ipv6, edge.domain.default_rule, maps, tunnel),
         nftables=_edge_rules(edge, tunnel),
         routes=(f"ip route add default dev {tunnel}", f"ip -6 route add {edge.address}/128 dev {tunnel}"),
     )

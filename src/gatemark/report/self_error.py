@@ -12,6 +12,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.results.tester_parts import CeilingPart, SelfTestPart
+from gatemark.technology import TECHNOLOGIES, Family
 
 HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
 
@@ -29,19 +30,19 @@ class Sent:
 
 def error_columns(document: ResultDocument, unit: str, unit_ns: int) -> Iterator[Column[Sent]]:
     """Yield the columns shown next to every delay; self-latency only if it was measured."""
-    self_test = document.self_test
+    self_test, outer = document.self_test, TECHNOLOGIES[document.gateway.technology].families[0]
     if self_test is not None and self_test.self_latency:
-        yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(self_test, sent, unit_ns))
+        yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(self_test, sent, outer, unit_ns))
     yield Column("Tester late,\nmaximum", lambda sent: format_time(sent.lateness_ns))
 
 
-def _self_latency(self_test: SelfTestPart, sent: Sent, unit_ns: int) -> str:
-    sizes = sent.run.frame_sizes
-    known = self_test.latency_at(sizes.model_dump(), sent.direction, sent.frames_per_second)
+def _self_latency(self_test: SelfTestPart, sent: Sent, outer: Family, unit_ns: int) -> str:
+    sizes = sent.run.frame_sizes.of_families(outer)
+    known = self_test.latency_at(sizes, sent.direction, sent.frames_per_second)
     if known is None:
         return "not measured"
     figures = f"{format_in(known.p50_ns, unit_ns)} / {format_in(known.p999_ns, unit_ns)}"
-    size = "" if known.frame_octets in (sizes.ipv4, sizes.ipv6) else f"\nof {known.frame_octets} octets"
+    size = "" if known.frame_octets in sizes.values() else f"\nof {known.frame_octets} octets"
     return f"{figures}\nat {format_count(known.frames_per_second)}/s{size}"
 
 

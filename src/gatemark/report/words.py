@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.results.coordinates import DASH as DASH
-from gatemark.results.coordinates import mix_words, size_words
+from gatemark.results.coordinates import mix_words, named_sizes, size_words
 from gatemark.results.document import Gateway
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
@@ -133,13 +133,12 @@ def format_spread_in(low: int | float | None, high: int | float | None, unit_ns:
 
 def format_sizes(run: RunResult) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
-    return size_words(run.frame_sizes.ipv4, run.frame_sizes.ipv6)
+    return size_words(run.frame_sizes.ipv4, run.frame_sizes.ipv6, run.frame_sizes.tunnel)
 
 
 def name_sizes(run: RunResult) -> str:
     """Frame size with family in words: "64-octet IPv4 / 84-octet IPv6"."""
-    named = ((run.frame_sizes.ipv4, "IPv4"), (run.frame_sizes.ipv6, "IPv6"))
-    return " / ".join(f"{octets}-octet {family}" for octets, family in named if octets is not None)
+    return named_sizes(run.frame_sizes.ipv4, run.frame_sizes.ipv6, run.frame_sizes.tunnel)
 
 
 def direction_label(run: RunResult) -> str:

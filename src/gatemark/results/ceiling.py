@@ -18,7 +18,10 @@ MIXED_MODE: Final = "mixed"
 TRANSLATED_MODE: Final = "translated"
 """Mode of the self-test with frames as they are sent to a translator, which is of no use for other gateways."""
 EDGES_MODE: Final = "edges"
-"""Mode of the self-test with frames from and to customer edges, which cost the Tester more than any others."""
+"""Mode of the self-test with frames from and to customer edges, which cost the Tester more than other translated ones.
+"""
+TUNNELS_MODE: Final = "tunnels"
+"""Mode of the self-test with frames from and to customer edges in tunnels."""
 
 
 def ceiling_of(
@@ -33,10 +36,12 @@ def ceiling_of(
         left_out.add(MIXED_MODE)
     if not gateway.is_translation:
         left_out.add(TRANSLATED_MODE)
-    if not gateway.has_edges:
+    if not (gateway.has_edges and gateway.is_translation):
         left_out.add(EDGES_MODE)
+    if not gateway.has_tunnels:
+        left_out.add(TUNNELS_MODE)
     return self_test.ceiling(
-        run.frame_sizes.model_dump(),
+        run.frame_sizes.of_families(gateway.families[0]),
         run.direction,
         "connections" if unit == "connections/s" else "frames",
         connections=run.connection_count,

@@ -43,9 +43,15 @@ class Dimension:
         return self.phrase.format(words) if words else ""
 
 
-def size_words(ipv4: object, ipv6: object) -> str:
-    """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
-    return f"{ipv4 or DASH} / {ipv6 or DASH}"
+def size_words(ipv4: object, ipv6: object, tunnel: object = None) -> str:
+    """Frame size of both families: "64 / 84"; a family that is not on the path is a dash. Sizes in tunnels follow."""
+    return f"{ipv4 or DASH} / {ipv6 or DASH}" + (f",\n{tunnel} in tunnels" if tunnel else "")
+
+
+def named_sizes(ipv4: int | None, ipv6: int | None, tunnel: int | None) -> str:
+    """Frame size with family in words: "64-octet IPv4 / 84-octet IPv6"."""
+    named = ((ipv4, "IPv4"), (ipv6, "IPv6"), (tunnel, "with outer header"))
+    return " / ".join(f"{octets}-octet {kind}" for octets, kind in named if octets is not None)
 
 
 def mix_words(m: int, n: int) -> str:
@@ -59,6 +65,8 @@ def _percent(ratio: str) -> str:
 
 
 SIZES = ("frame_size_ipv4", "frame_size_ipv6")
+TUNNEL_SIZE = "frame_size_tunnel"
+"""Follows from the size of the packet inside; no column where nothing is in tunnels."""
 MIX = ("foreground_m", "foreground_n")
 CONNECTIONS = "connections"
 LOAD = "load_frames_per_second"
@@ -67,7 +75,7 @@ LOAD = "load_frames_per_second"
 DIMENSIONS = (
     Dimension(("direction",), "direction", "direction", str, numeric=False),
     Dimension(("class",), "class", "class", str, numeric=False),
-    Dimension(SIZES, "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, "{} octets"),
+    Dimension((*SIZES, TUNNEL_SIZE), "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, "{} octets"),
     Dimension(MIX, "foreground:background", "fore:back-\nground", lambda m, n: mix_words(m, n) if m and n else ""),
     Dimension((CONNECTIONS,), "connections", "connec-\ntions", "{:,}".format, "{} connections"),
     Dimension(("alpha",), "alpha", "alpha", lambda alpha: f"{float(Fraction(alpha)):g}", "alpha {}"),
@@ -79,7 +87,7 @@ DIMENSIONS = (
 )
 """What a quantity may be measured with, in the order of the columns. Direction and class are those of the figure."""
 
-COORDINATES = tuple(name for dimension in DIMENSIONS for name in dimension.names)
+COORDINATES = tuple(name for dimension in DIMENSIONS for name in dimension.names if name != TUNNEL_SIZE)
 """Names of all of them. A campaign may vary other things, whose names are keys of its file."""
 
 MEANINGS: Mapping[str, tuple[str, str]] = {
@@ -90,6 +98,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "class": ("", "`foreground` or `background`, where the figure is of one of them"),
     "frame_size_ipv4": ("octets", "frame size on the side of IPv4; empty without IPv4 on the path"),
     "frame_size_ipv6": ("octets", "frame size on the side of IPv6; empty without IPv6 on the path"),
+    TUNNEL_SIZE: ("octets", "frame size with the outer header, where packets are in tunnels"),
     "foreground_m": ("", "foreground frames of every `foreground_n`"),
     "foreground_n": ("", "frame i is foreground if and only if i mod n < m"),
     "connections": ("connections", "number of connections N, stateful gateways only"),
@@ -136,6 +145,6 @@ def telling(place: Place) -> list[str]:
 def place_words(place: Place, names: Iterable[str]) -> list[str]:
     """Return some coordinates of a place in words, in the order of the list, others last."""
     chosen = [*names]
-    others = (dimension(name) for name in chosen if name not in COORDINATES)
+    others = (other for name in chosen if (other := dimension(name)) not in DIMENSIONS)
     listed = (known for known in DIMENSIONS if not {*known.names}.isdisjoint(chosen))
     return [said for known in (*listed, *others) if (said := known.said(place))]

@@ -88,6 +88,17 @@ class HostPart(Part):
     """Why failures are suspect."""
 
 
+class TunnelPart(Part):
+    """The tunnels of a gateway (RFC 2473)."""
+
+    address: str
+    """The gateway's end of all tunnels."""
+    hop_limit: int | None
+    """Hop limit that an outer header must have when it arrives at the Tester. Null: it is not compared."""
+    traffic_class: int | None
+    """Traffic class of every outer header. Null: that of the packet inside."""
+
+
 class MapRulePart(Part):
     """A rule of MAP (RFC 7597 section 5)."""
 
@@ -101,8 +112,8 @@ class MapRulePart(Part):
     """Bits of a port before the PSID."""
     psid_bits: int
     """Bits of the PSID; 0 where no address is shared."""
-    dmr: str
-    """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1)."""
+    dmr: str | None
+    """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1). Null: MAP-E has none."""
 
 
 class MapDomainPart(MapRulePart):
@@ -155,8 +166,10 @@ class Gateway(Part):
     """By how much TTL or hop limit comes out lower."""
     prefix: str | None
     """Translation prefix (RFC 6052). Null where it has none."""
+    tunnel: TunnelPart | None = Field(default=None, exclude_if=lambda tunnel: tunnel is None)
+    """Its tunnels (RFC 2473). Left out where it has none."""
     map: MapPart | None = None
-    """The customer edges of a MAP-T gateway (RFC 7597). Null where it has none."""
+    """The customer edges of a MAP gateway (RFC 7597). Null where it has none."""
     edge: EdgePart | None = None
     """The MAP-T customer edge that the gateway is, and its rule (RFC 7597). Null where it is none."""
     inside: Literal["left", "right"] | None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, computed_field
 
 from gatemark.results.connections import Connections
-from gatemark.results.coordinates import Coordinate
+from gatemark.results.coordinates import TUNNEL_SIZE, Coordinate
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, OneWay, Part
@@ -17,6 +17,7 @@ from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
 from gatemark.results.telemetry import HostLevel
 from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary
+from gatemark.technology import Family
 from gatemark.units import theoretical_maximum
 
 Outcome = Literal["recovered", "not_recovered", "no_loss", "unknown"]
@@ -33,6 +34,17 @@ class FrameSizes(Part):
     """Octets of IPv4 frames. Null if the family is not on the path."""
     ipv6: int | None
     """Octets of IPv6 frames. Null if the family is not on the path."""
+    tunnel: int | None = Field(default=None, exclude_if=lambda octets: octets is None)
+    """Octets of frames with an outer header (RFC 2473). Left out where packets are in no tunnels."""
+
+    def of_families(self, outer: Family) -> dict[Family, int]:
+        """Return the largest frame of each family on the path; those in tunnels have an outer header of a family."""
+        sizes: dict[Family, int] = {}
+        kinds: tuple[tuple[Family, int | None], ...] = (("ipv4", self.ipv4), ("ipv6", self.ipv6), (outer, self.tunnel))
+        for family, octets in kinds:
+            if octets is not None:
+                sizes[family] = max(octets, sizes.get(family, 0))
+        return sizes
 
 
 class Mix(Part):
@@ -187,10 +199,12 @@ class RunResult(Part):
 
     def coordinates(self) -> dict[str, Coordinate]:
         """Return what the run was measured with."""
+        tunnel = self.frame_sizes.tunnel
         return {
             "direction": self.direction,
             "frame_size_ipv4": self.frame_sizes.ipv4,
             "frame_size_ipv6": self.frame_sizes.ipv6,
+            **({} if tunnel is None else {TUNNEL_SIZE: tunnel}),
             "foreground_m": self.mix.m,
             "foreground_n": self.mix.n,
             "connections": self.connection_count,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
 from gatemark.results.part import Part
 from gatemark.results.provenance import Provenance
+from gatemark.technology import Family
 
 SELF_TEST_FILE = "selftest.json"
 
@@ -51,7 +52,7 @@ class SelfTestPart(Part):
 
     def ceiling(
         self,
-        sizes: Mapping[str, int | None],
+        sizes: Mapping[Family, int],
         direction: str,
         kind: str = "frames",
         *,
@@ -74,17 +75,17 @@ class SelfTestPart(Part):
         for family, octets in sizes.items():
             for mode in dict.fromkeys(entry.mode for entry in entries):
                 tested = [entry for entry in entries if (entry.family, entry.mode) == (family, mode)]
-                if octets is not None and tested:
+                if tested:
                     slowest.append(min(tested, key=lambda entry: _distance(entry, octets, connections)))
         return min(slowest, key=lambda entry: entry.frames_per_second, default=None)
 
-    def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatency | None:
+    def latency_at(self, sizes: Mapping[Family, int], direction: str, load: int) -> SelfLatency | None:
         """Return the delays of the Tester's own path in one direction that are nearest to a load, frames/s.
 
         Of the sizes by family the larger one counts. The nearest size is chosen first, then the lowest load that is not
         below the given one, else the highest.
         """
-        family, octets = max(((name, size or 0) for name, size in sizes.items()), key=lambda size: size[1])
+        family, octets = max(sizes.items(), key=lambda size: size[1])
         tested = [delays for delays in self.self_latency if (delays.family, delays.direction) == (family, direction)]
         nearest = min((abs(delays.frame_octets - octets) for delays in tested), default=0)
         near = [delays for delays in tested if abs(delays.frame_octets - octets) == nearest and delays.samples]

@@ -8,24 +8,30 @@ from typing import Any, Literal
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import complete
-from gatemark.config.defaults import LATENESS_MAX_NS, TRANSLATION_OVERHEAD
+from gatemark.config.defaults import FRAME_OCTETS_IPV4, HEADER_OCTETS, LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
-from gatemark.results.ceiling import EDGES_MODE, MIXED_MODE, TRANSLATED_MODE
+from gatemark.results.ceiling import EDGES_MODE, MIXED_MODE, TRANSLATED_MODE, TUNNELS_MODE
 from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
 STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
 """Each family by itself."""
-BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE, EDGES_MODE)
+BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE, EDGES_MODE, TUNNELS_MODE)
 """Frames of both families, each size named by its IPv6 frame, with random ports and hosts: IPv4 with as much native
-IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; and the same from and to customer edges.
+IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; the same from and to customer edges; and
+what is in tunnels one way, from and to customer edges.
 """
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
 ECHO_MODE = "echo"
 """Echo requests: no mode of the search, for a closed loop finds its rate itself."""
+EDGES_MODES = (EDGES_MODE, TUNNELS_MODE)
+TUNNEL = "2001:2:0:6400::1"
+"""End of the tunnels that is not a customer edge's."""
+SMALLEST = {TUNNELS_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"]}
+"""Octets of the smallest frame of a mode, if it is larger than others."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
 TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
 """Gives the IPv6 hosts an IPv4 representation (RFC 7757)."""
@@ -80,7 +86,7 @@ def cases(
     ]
     if "ipv6" in families:
         planned += [
-            Case(family="ipv6", frame_octets=octets, direction=direction, mode=mode)
+            Case(family="ipv6", frame_octets=max(octets, SMALLEST.get(mode, 0)), direction=direction, mode=mode)
             for direction in directions
             for mode in BOTH_FAMILIES_MODES
             for octets in sizes["ipv6"]
@@ -112,7 +118,7 @@ def campaign_of(
     """
     stateful = case.connections is not None
     # Customer edges have the MAC address of the port.
-    macs: HostMacs = "fixed" if case.mode == EDGES_MODE else host_macs
+    macs: HostMacs = "fixed" if case.mode in EDGES_MODES else host_macs
     random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
@@ -130,8 +136,8 @@ def campaign_of(
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
         "validity": {"lateness_max": f"{lateness_max_ns}ns"},
     }
-    if case.mode == EDGES_MODE:
-        document["map"] = _map(domains)
+    if case.mode in EDGES_MODES:
+        document["map"] = _map(domains, has_default_rules=case.mode == EDGES_MODE)
     if udp_checksum == "zero":
         document["traffic"] |= _without_checksum(case)
     if stateful:
@@ -144,7 +150,7 @@ def campaign_of(
 
 def _without_checksum(case: Case) -> dict[str, Any]:
     """Return what sends the IPv4 frames of a case without UDP checksum; IPv6 must have one (RFC 8200 section 8.1)."""
-    if case.mode in (TRANSLATED_MODE, EDGES_MODE):
+    if case.mode in (TRANSLATED_MODE, *EDGES_MODES):
         return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
     return {"udp_checksum": "zero"} if case.family == "ipv4" or case.mode == MIXED_MODE else {}
 
@@ -152,12 +158,16 @@ def _without_checksum(case: Case) -> dict[str, Any]:
 def _frame_sizes(case: Case) -> dict[str, Any]:
     if case.mode == MIXED_MODE:
         return {"family": "ipv4", "octets": case.frame_octets - TRANSLATION_OVERHEAD}
+    if case.mode == TUNNELS_MODE:
+        return {"family": "ipv4", "octets": case.frame_octets - HEADER_OCTETS["ipv6"]}
     return {"family": case.family, "octets": case.frame_octets}
 
 
 def _gateway(case: Case) -> dict[str, Any]:
-    if case.mode == EDGES_MODE:
-        return {"technology": next(row.name for row in TECHNOLOGIES.values() if row.has_edges)}
+    if case.mode in EDGES_MODES:
+        has_tunnels = case.mode == TUNNELS_MODE
+        names = (row.name for row in TECHNOLOGIES.values() if row.has_edges and row.has_tunnels == has_tunnels)
+        return {"technology": next(names), **({"tunnel": {"address": TUNNEL}} if has_tunnels else {})}
     if case.mode == TRANSLATED_MODE:
         technology = _technology("ipv6", "ipv4", stateful=False)
         return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
@@ -174,13 +184,14 @@ def _technology(left: Family, right: Family, *, stateful: bool) -> TechnologyNam
     )
 
 
-def _map(domains: int) -> dict[str, Any]:
+def _map(domains: int, *, has_default_rules: bool) -> dict[str, Any]:
     """Return domains of equal size, which together have nearly as many customer edges as one."""
     bits = (domains - 1).bit_length()
     parts = {family: list(ip_network(prefix).subnets(bits)) for family, prefix in RULES.items()}
     ea_bits = EDGE_BITS - bits
+    default_rule = {"dmr": "2001:2:0:6400::/64"} if has_default_rules else {}
     rules = [
-        {"ipv6": str(ipv6), "ipv4": str(ipv4), "ea_bits": ea_bits, "dmr": "2001:2:0:6400::/64"}
+        {"ipv6": str(ipv6), "ipv4": str(ipv4), "ea_bits": ea_bits} | default_rule
         for ipv6, ipv4 in zip(parts["ipv6"][:domains], parts["ipv4"][:domains], strict=True)
     ]
     return {"edges": min(EDGES, domains << ea_bits), "domains": rules}
@@ -190,7 +201,7 @@ def _side(case: Case, side: str, port: str) -> dict[str, Any]:
     families: tuple[Family, ...] = (case.family,)
     if case.mode == MIXED_MODE:
         families = ("ipv4", "ipv6")
-    elif case.mode in (TRANSLATED_MODE, EDGES_MODE) and side == "right":
+    elif case.mode in (TRANSLATED_MODE, *EDGES_MODES) and side == "right":
         families = ("ipv4",)
     return {"port": port, **{family: _host(case, side, family) for family in families}}
 
@@ -204,7 +215,7 @@ def _host(case: Case, side: str, family: Family) -> dict[str, Any]:
 
 def _hosts(case: Case, side: str) -> int:
     """Return how many hosts a side emulates; 0 for one that never changes."""
-    if case.mode == EDGES_MODE and side == "left":
+    if case.mode in EDGES_MODES and side == "left":
         return 0
     if case.mode in ("random_hosts", ECHO_MODE, *_RANDOM_BOTH):
         return HOSTS_MAX

@@ -93,9 +93,10 @@ def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, 
     known = {(latency.family, latency.frame_octets) for latency in stored.self_latency} if stored is not None else set()
     needed: dict[tuple[Family, int], None] = {}
     for cell in cells_of(campaign):
-        families: tuple[Family, ...] = campaign.technology.families
-        for family in dict.fromkeys((*families, *(("ipv6",) if cell.mix.has_background else ()))):
-            needed[family, cell.frame_sizes.of(family)] = None
+        if cell.mix.has_background:
+            needed["ipv6", cell.frame_sizes.of("ipv6")] = None
+        for side in ("left", "right"):
+            needed[campaign.roles.family(side), cell.frame_sizes.of(campaign.roles.frame_kind(side))] = None
     return [size for size in needed if size not in known]
 
 

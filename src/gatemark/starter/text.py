@@ -79,7 +79,7 @@ def campaign_text(answers: Answers, level: Mapping[str, Any], *, file: str, name
         testbed=blocks()["places"][NAMESPACES if is_made else PORTS]["testbed"],
         recipe=None if recipe is None else {"name": answers.recipe, "description": recipe.description},
         sides=list(_sides(answers, families, block)),
-        sizes=_sizes(families, level.get("sizes"), is_made=is_made),
+        sizes=_sizes(technology.packet_families, level.get("sizes"), is_made=is_made),
         tables=list(_tables(answers, level["values"])),
     )
     return re.sub(r"(?m)^([^#\n]*[^#\s]) +(# .*)$", lambda match: f"{match[1]:{COMMENT_AT - 1}} {match[2]}", text)

@@ -12,7 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
+from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
 from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
@@ -37,6 +37,7 @@ from gatemark.trial.messages import (
     Translation,
     Trial,
     TrialRequest,
+    Tunnel,
     Waits,
 )
 
@@ -246,7 +247,13 @@ def direction_json(
     if cell.mix.has_background:
         traffic = campaign.directions.traffic_of(way)
         background = {
-            **_frames(campaign, cell, way, ("ipv6", "ipv6"), campaign.forwarding.background_hop_limit_decrement),
+            **_frames(
+                campaign,
+                cell.frame_sizes.of("ipv6"),
+                way,
+                ("ipv6", "ipv6"),
+                campaign.forwarding.background_hop_limit_decrement,
+            ),
             **_hosts(campaign, way, ("ipv6", "ipv6")),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
@@ -263,18 +270,39 @@ def direction_json(
 
 def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFrames:
     """Return the foreground of one direction without its hosts and ports."""
+    roles, ends = campaign.roles, sides_of(way)
+    octets = cell.frame_sizes.of(roles.frame_kind(ends[0]))
+    frames = _frames(campaign, octets, way, _packet_families(campaign, way), campaign.forwarding.hop_limit_decrement)
+    tunnel = campaign.gateway.tunnel
+    if tunnel is None:
+        return frames
+    source, destination = (_tunnel(tunnel) if roles.has_tunnels(end) else None for end in ends)
+    return {**frames, "source_tunnel": source, "destination_tunnel": destination}
+
+
+def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
+    """Return the families of the packets that one direction sends and receives, in tunnels or not."""
     sender, receiver = sides_of(way)
-    families = campaign.roles.family(sender), campaign.roles.family(receiver)
-    return _frames(campaign, cell, way, families, campaign.forwarding.hop_limit_decrement)
+    return campaign.roles.packet_family(sender), campaign.roles.packet_family(receiver)
+
+
+def _tunnel(tunnel: TunnelModel) -> Tunnel:
+    return {
+        "gateway": str(tunnel.address),
+        "subscribers": None,
+        "hop_limit": defaults.TUNNEL_HOP_LIMIT,
+        "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,
+        "traffic_class": None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+    }
 
 
 def _frames(
-    campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int
+    campaign: Campaign, octets: int, way: OneWay, families: tuple[Family, Family], decrement: int
 ) -> StreamFrames:
     """Return what is sent and what the gateway must make of it, without hosts and ports."""
     traffic: DirectionTraffic = campaign.directions.traffic_of(way)
     return {
-        "frame_octets": cell.frame_sizes.of(families[0]),
+        "frame_octets": octets,
         "trailer_octets": campaign.traffic.trailer_octets,
         "hop_limit": traffic.hop_limit,
         "traffic_classes": list(traffic.traffic_class),
@@ -361,7 +389,7 @@ def rule_json(domain: MapDomainModel) -> Rule:
         "psid_offset": domain.psid_offset,
         "psid_bits": domain.psid_bits,
         "psid": None if domain.psid_bits is None else domain.psid,
-        "dmr": str(domain.dmr),
+        "dmr": None if domain.dmr is None else str(domain.dmr),
     }
 
 

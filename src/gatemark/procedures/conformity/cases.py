@@ -74,7 +74,7 @@ def _foreign_source_port(scene: RelayScene) -> Sending | None:
 def _foreign_source_address(scene: RelayScene) -> Sending | None:
     for bit in range(128 - scene.domain.rule_ipv6.prefixlen, 128):
         address = IPv6Address(int(scene.edge.address) ^ 1 << bit)
-        known = (network for domain in scene.domains for network in (domain.rule_ipv6, domain.dmr))
+        known = (network for domain in scene.domains for network in (domain.rule_ipv6, domain.default_rule))
         if not address.is_multicast and not any(address in network for network in known):
             return Sending(side="left", flow=replace(scene.upward().flow, source=address))
     return None
@@ -104,7 +104,8 @@ def _hairpin(scene: RelayScene) -> Sending | None:
         destination=scene.inside(scene.other.ipv4),
         destination_port=scene.port_of(scene.other),
     )
-    arrives = replace(sent, source=embed_ipv4(scene.edge.ipv4, scene.other.domain.dmr), destination=scene.other.address)
+    source = embed_ipv4(scene.edge.ipv4, scene.other.domain.default_rule)
+    arrives = replace(sent, source=source, destination=scene.other.address)
     return Sending(side="left", flow=sent, delivery=Delivery(side="left", flow=arrives, crossings=2))
 
 
@@ -188,9 +189,10 @@ def _foreign_destination_port(scene: EdgeScene) -> Sending | None:
 
 def _outside_dmr(scene: EdgeScene) -> Sending | None:
     domain = scene.edge.domain
-    for bit in range(128 - domain.dmr.prefixlen, 128):
+    for bit in range(128 - domain.default_rule.prefixlen, 128):
         address = IPv6Address(int(scene.server_outside) ^ 1 << bit)
-        if not address.is_multicast and not any(address in network for network in (domain.dmr, domain.rule_ipv6)):
+        known = (domain.default_rule, domain.rule_ipv6)
+        if not address.is_multicast and not any(address in network for network in known):
             return Sending(side=scene.outside, flow=replace(scene.downward().flow, source=address))
     return None
 

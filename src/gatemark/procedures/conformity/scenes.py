@@ -97,7 +97,7 @@ class RelayScene:
 
     def inside(self, address: IPv4Address) -> IPv6Address:
         """Return how an address outside is seen from inside (RFC 7599 section 5.1)."""
-        return embed_ipv4(address, self.domain.dmr)
+        return embed_ipv4(address, self.domain.default_rule)
 
     def clients(self) -> tuple[Sending, ...]:
         """Return nothing: the ports of an edge follow from its rule."""
@@ -160,7 +160,7 @@ class EdgeScene:
     @property
     def server_outside(self) -> IPv6Address:
         """Return the server as it is outside (RFC 7599 section 5.1)."""
-        return embed_ipv4(self.server, self.edge.domain.dmr)
+        return embed_ipv4(self.server, self.edge.domain.default_rule)
 
     def upward(self, kind: Packets = "udp", port: int = CLIENT_PORT) -> Sending:
         """Return a packet of the client, and what arrives at the server: from any port of the set."""
@@ -392,7 +392,7 @@ def _edge_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> EdgeSc
     client, server = _hosts(campaign, inside), _hosts(campaign, _other(inside))
     if edge is None or not client or not server:
         return None
-    outside = embedded_ipv4(IPv6Address(str(server[0])), edge.domain.dmr)
+    outside = embedded_ipv4(IPv6Address(str(server[0])), edge.domain.default_rule)
     if outside is None:
         return None
     known = public[0] if public else None

@@ -210,6 +210,9 @@ class OverloadTable(ProcedureTable):
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check everything that can be known before the first request is sent."""
+        if campaign.technology.has_tunnels:
+            what = f"does not apply to {campaign.technology.name}: echo requests are sent in no tunnels"
+            yield problem(campaign, self.key, what, "leave the table out")
         if campaign.technology.is_stateful and campaign.roles.inside != "left":
             what = "is right, but the clients of echo requests are on the left"
             yield problem(campaign, "gateway.inside", what, 'write inside = "left" and swap the ports')

@@ -1,0 +1,125 @@
+"""Campaigns of gateways with tunnels: what is asked of the engine, sizes, and what a file must not say (RFC 2473)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.plan import cells_of
+from gatemark.cli.frame import decode, in_words
+from gatemark.config.model import Campaign
+from gatemark.config.sizes import largest_octets
+from gatemark.dut.recipe import complete_campaign
+from gatemark.errors import ConfigError
+from gatemark.trial.request import trial_request
+from gatemark.units import theoretical_maximum
+
+RULE = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
+TUNNEL = {"address": "2001:db8:ffff::1", "hop_limit": 64}
+UP = (
+    "60000000002e0440" "20010db8001234000000c00002120034" "20010db8ffff00000000000000000001"
+    "4500002e000000000a11eaa7c00002120102030404d00050001aec30"
+)  # fmt: skip
+"""IPv4 in IPv6 of a MAP-E customer edge, up to its data."""
+
+
+def document(**tables: Any) -> dict[str, Any]:
+    """Return the file of a border relay; each table replaces keys of its own."""
+    whole: dict[str, dict[str, Any]] = {
+        "gateway": {"technology": "map_e_br", "tunnel": TUNNEL},
+        "testbed": {"kind": "ports"},
+        "left": {"port": "af_packet:a", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}, "mtu": 1540},
+        "right": {"port": "af_packet:b", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "map": {"domains": [RULE]},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+    }
+    procedure = {"frame_loss": {"rates": [1000]}} if "overload" not in tables else {}
+    return {**{key: {**table, **tables.pop(key, {})} for key, table in whole.items()}, **procedure, **tables}
+
+
+def relay(**tables: Any) -> Campaign:
+    """Return the complete campaign."""
+    return complete_campaign(campaign_from_dict(document(**tables)))
+
+
+def foregrounds(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the foreground of both directions."""
+    body: Any = trial_request(
+        campaign, cells_of(campaign)[0], frames_per_second=1000, duration_ns=10**9, trial_number=1
+    )
+    return [one_way["foreground"] for one_way in body["directions"]]
+
+
+def test_customer_edges_send_in_tunnels_and_servers_do_not() -> None:
+    forward, reverse = foregrounds(relay())
+    assert (forward["frame_octets"], reverse["frame_octets"]) == (104, 64)
+    assert forward["source_tunnel"] == reverse["destination_tunnel"] == {
+        "gateway": "2001:db8:ffff::1", "subscribers": None, "hop_limit": 64, "expected_hop_limit": 64,
+        "traffic_class": None,
+    }  # fmt: skip
+    assert forward["destination_tunnel"] is reverse["source_tunnel"] is None
+    for stream in (forward, reverse):
+        assert (stream["translation"], stream["dont_fragment_rule"], stream["flow_label"]) == (None, "kept", 0)
+    assert forward["source"]["edges"]["domains"][0]["dmr"] is None
+
+
+def test_a_policy_for_outer_headers_is_passed_on() -> None:
+    _, reverse = foregrounds(relay(gateway={"tunnel": {"address": "2001:db8:ffff::1", "traffic_class": 184}}))
+    assert reverse["destination_tunnel"]["expected_hop_limit"] is None
+    assert reverse["destination_tunnel"]["traffic_class"] == 184
+
+
+@pytest.mark.parametrize(("inner", "rate"), [(64, 10_080_645), (128, 6_648_936), (512, 2_185_314), (1518, 792_141)])
+def test_the_tunnelled_frame_decides_what_the_line_carries(inner: int, rate: int) -> None:
+    campaign = relay(traffic={"frame_sizes": {"family": "ipv4", "octets": [inner]}})
+    (cell,) = cells_of(campaign)
+    assert (cell.frame_sizes.ipv4, cell.frame_sizes.ipv6, cell.frame_sizes.tunnel) == (inner, None, inner + 40)
+    octets = largest_octets(campaign, cell.frame_sizes, cell.direction, cell.mix)
+    assert theoretical_maximum(10**10, octets) == rate
+
+
+def test_inner_outer_and_background_are_three_sizes() -> None:
+    right = {"ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"}}
+    campaign = relay(right=right, traffic={"mix": "9/10"})
+    (cell,) = cells_of(campaign)
+    assert cell.frame_sizes.label() == "64 / 84 / 104"
+
+
+@pytest.mark.parametrize(
+    ("tables", "place", "words"),
+    [
+        ({"gateway": {"tunnel": None}}, "gateway.tunnel.address", "end at an address of the gateway"),
+        ({"gateway": {"tunnel": {"address": "2001:db8:12::1"}}}, "gateway.tunnel.address", "rule IPv6 prefix"),
+        ({"gateway": {"tunnel": {"address": "2001:2::2"}}}, "gateway.tunnel.address", "one of the hosts"),
+        ({"map": {"domains": [RULE | {"dmr": "2001:db8:ffff::/64"}]}}, "map.domains[0].dmr", "by tunnels"),
+        ({"left": {"mtu": 1500}, "traffic": {"frame_sizes": {"family": "ipv4", "octets": [1518]}}},
+         "traffic.frame_sizes.octets", "packet of 1540, more than the MTU of 1500"),
+        ({"traffic": {"frame_sizes": {"family": "ipv6", "octets": [104]}}}, "traffic.frame_sizes.family", "IPv4"),
+        ({"overload": {"clients": [1]}}, "overload", "no tunnels"),
+        ({"gateway": {"technology": "map_t_br"}}, "gateway.tunnel", "which has no tunnels"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_tunnels_is_said(tables: dict[str, Any], place: str, words: str) -> None:
+    content = document(**tables)
+    if content["gateway"]["tunnel"] is None:
+        del content["gateway"]["tunnel"]
+    with pytest.raises(ConfigError) as refused:
+        complete_campaign(campaign_from_dict(content))
+    told = [problem for problem in refused.value.problems if problem.where.endswith(place)]
+    assert told and any(words in problem.what for problem in told), refused.value
+
+
+def test_a_rule_of_map_t_needs_its_default_mapping_rule() -> None:
+    content = document(gateway={"technology": "map_t_br"})
+    del content["gateway"]["tunnel"]
+    with pytest.raises(ConfigError, match=r"map.domains\[0\].dmr.*is missing"):
+        complete_campaign(campaign_from_dict(content))
+
+
+def test_a_frame_is_shown_with_the_packet_inside() -> None:
+    ethernet, data = "02000000000202000000000186dd", "00" * 18
+    words = in_words(decode(ethernet + UP + data))
+    assert "IPv6 2001:db8:12:3400:0:c000:212:34 > 2001:db8:ffff::1, hop limit 64, traffic class 0, inside it" in words
+    assert "inside it IPv4 192.0.2.18 > 1.2.3.4, TTL 10, TOS 0, UDP 1232 > 80" in words and "104 octets" in words
