@@ -86,7 +86,7 @@ class BorderRelay:
     def _from_left(self, packet: IPv6) -> Iterator[tuple[str, Packet]]:
         edge, port = self._edge_of(packet.src), _port(packet, source=True)
         destination = next(
-            (to for domain in self.domains if (to := embedded_ipv4(IPv6Address(packet.dst), domain.dmr))), None
+            (to for domain in self.domains if (to := embedded_ipv4(IPv6Address(packet.dst), domain.default_rule))), None
         )
         if destination is None or ("drops echo" in self.faults and UDP not in packet):
             return
@@ -101,7 +101,7 @@ class BorderRelay:
         if other is None:
             yield "right", IP(src=source, dst=str(destination), ttl=self._lowered(packet.hlim)) / self._upper(packet)
         elif "drops hairpin" not in self.faults:
-            inside = embed_ipv4(IPv4Address(source), other.domain.dmr)
+            inside = embed_ipv4(IPv4Address(source), other.domain.default_rule)
             yield "left", IPv6(src=str(inside), dst=str(other.address), hlim=packet.hlim - 2) / self._upper(packet)
 
     def _from_right(self, packet: IP) -> Iterator[tuple[str, Packet]]:
@@ -112,7 +112,7 @@ class BorderRelay:
             if "returns what is nobody's" in self.faults:
                 yield "right", packet
             return
-        inside = embed_ipv4(IPv4Address(packet.src), edge.domain.dmr)
+        inside = embed_ipv4(IPv4Address(packet.src), edge.domain.default_rule)
         upper = self._upper(packet)
         yield "left", IPv6(src=str(inside), dst=str(edge.address), hlim=self._lowered(packet.ttl)) / upper
 
@@ -180,7 +180,7 @@ class CustomerEdge:
         public = self._ports.setdefault(inside, self.edge.ports.port(len(self._ports)))
         if "keeps the port" in self.faults:
             public = self._ports[inside] = port
-        destination = embed_ipv4(IPv4Address(packet.dst), self.edge.domain.dmr)
+        destination = embed_ipv4(IPv4Address(packet.dst), self.edge.domain.default_rule)
         header = IPv6(src=str(self.edge.address), dst=str(destination), hlim=packet.ttl - 1)
         data = bytes(packet[Raw].load)
         if is_udp:
@@ -189,7 +189,7 @@ class CustomerEdge:
             yield "right", header / ICMPv6EchoRequest(id=public, seq=packet[ICMP].seq, data=data)
 
     def _inward(self, packet: IPv6) -> Iterator[tuple[str, Packet]]:
-        source = embedded_ipv4(IPv6Address(packet.src), self.edge.domain.dmr)
+        source = embedded_ipv4(IPv6Address(packet.src), self.edge.domain.default_rule)
         if source is None and "takes any source" not in self.faults:
             return
         if packet.dst != str(self.edge.address) and "takes any address" not in self.faults:

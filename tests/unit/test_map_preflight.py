@@ -122,7 +122,7 @@ def test_the_rule_of_the_relay_is_always_among_those_that_fit(seed: int) -> None
     rule, changed = random_rule(generator), None
     while changed in (None, rule) or any(rule_problems(changed, "")):
         key = generator.choice(("psid_offset", "ea_bits", "dmr"))
-        change: Any = IPv6Network(("2001:dbff::", 96 if rule.dmr.prefixlen == 64 else 64))
+        change: Any = IPv6Network(("2001:dbff::", 96 if rule.default_rule.prefixlen == 64 else 64))
         if key != "dmr":
             change = generator.randint(0, 20)
         changed = replace(rule, **{key: change})
