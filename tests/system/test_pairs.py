@@ -1,4 +1,4 @@
-"""Real routers in pairs: rules before forwarding are shown to cost speed, and a router does not differ from itself.
+"""Real gateways in pairs: rules that cost speed are shown to, and a router does not differ from itself.
 
 A busy machine may keep it from deciding, and never makes it wrong. Needs root and two CPUs.
 """
@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,22 @@ import pytest
 from bench.judgement import write_campaign
 from tests.system.machine import missing, nothing_compared
 
-MISSING = [*missing("ip", "ethtool", "nft", root=True), *(["two CPUs"] if len(os.sched_getaffinity(0)) < 2 else [])]
+MISSING = [
+    *missing("ip", "ethtool", "nft", "conntrack", root=True),
+    *(["two CPUs"] if len(os.sched_getaffinity(0)) < 2 else []),
+]
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
     pytest.mark.alone,
 ]
 RULES = 1_000
+TABLE = "table ip nat44 {"
+NAT44 = """
+testbed = {kind = "netns", recipe = "nft-nat44"}
+traffic = {frame_sizes = {family = "ipv4", octets = 64}}
+connections = {count = 20000}
+connection_establishment_rate = {}
+"""
 CONFIDENCE = "99.9%"
 """One of a thousand tests of a router against itself may be wrong."""
 
@@ -61,6 +72,25 @@ def test_a_router_is_not_shown_to_differ_from_itself(tmp_path: Path) -> None:
         nothing_compared(f"not decided: {document['look']}, {document['findings']}")
         return
     assert status == 0
+
+
+def test_rules_for_new_connections_cost_connections_per_second(tmp_path: Path) -> None:
+    campaign, rules = tmp_path / "nat44.toml", tmp_path / "rules.toml"
+    campaign.write_text(NAT44, "utf-8")
+    built_in = (resources.files("gatemark.dut") / "recipes" / "nft-nat44.toml").read_text("utf-8")
+    chain = [f"ip saddr 203.0.{number // 256}.{number % 256} drop" for number in range(RULES)]
+    lines = ["chain forward {", "type filter hook forward priority 0;", "ct state new jump costly", "}"]
+    rules.write_text(built_in.replace(TABLE, "\n".join([TABLE, *lines, "chain costly {", *chain, "}"])), "utf-8")
+    status, document = pair(
+        tmp_path / "out", campaign, "--recipe", "nft-nat44", "--recipe", rules, "--quantity", "connections per second",
+        "--fail-if", "connections per second worse than 20%", "--time", "60s",
+    )  # fmt: skip
+    assert document["judgement"] not in ("better", "different")
+    if not document["decided"]:
+        nothing_compared(f"not decided: {document['look']}, {document['findings']}")
+        return
+    assert (status, document["judgement"], document["ended"]) == (1, "worse", "decided")
+    assert document["look"]["high"] < 0.8 and all(row["a"]["value"] > 0 for row in document["rows"])
 
 
 def _twice(campaign: Path) -> tuple[str, str, str]:

@@ -25,11 +25,11 @@ from gatemark.compare.document import SetupDifference
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.engine.client import Engine
-from gatemark.errors import ConfigError, EngineError, ResultError
+from gatemark.errors import ConfigError, EngineError, ResultError, TestBedError
 from gatemark.pairs.conclude import Setting, SideFacts, Wanted, conclude, end_of
 from gatemark.pairs.document import PairDocument
 from gatemark.pairs.evidence import chance_of_left_out, look_at
-from gatemark.pairs.figure import MEDIAN_DELAY
+from gatemark.pairs.figure import CONNECTIONS_PER_SECOND, FORWARDING_RATE, MEDIAN_DELAY, Figure
 from gatemark.pairs.load import FIRST_LOAD, LOWEST_LOAD, LoadChoice
 from gatemark.pairs.options import PairOptions, wanted_of
 from gatemark.pairs.pair import BOUND_BELOW, SIDES, Outcome, Pair, Side, SideTrial
@@ -42,6 +42,7 @@ from gatemark.pairs.run import (
     create_folder,
     measure_pairs,
     open_folder,
+    traffic_of,
 )
 from gatemark.stats.looks import pairs_at
 from gatemark.tester import Equipment
@@ -255,9 +256,10 @@ def campaign(**tables: Any) -> Campaign:
     return complete_campaign(campaign_from_dict({**document, **tables}))
 
 
-def measured_of(first: Campaign, second: Campaign) -> Measured:
-    """Return two campaigns with their first cells."""
-    return {"A": (first, cells_of(first)[0]), "B": (second, cells_of(second)[0])}
+def measured_of(first: Campaign, second: Campaign, figure: Figure = FORWARDING_RATE) -> Measured:
+    """Return two campaigns with their first cells, as they are measured for this figure."""
+    sides: Iterator[tuple[Side, Campaign]] = zip(SIDES, (first, second), strict=True)
+    return {side: (file, traffic_of(file, cells_of(file)[0], figure)) for side, file in sides}
 
 
 def simulated_pair(*devices: SimulatedDevice) -> Equipment:
@@ -282,11 +284,13 @@ def measured_pairs(
     *devices: SimulatedDevice,
     resumed: bool = False,
     each: Callable[[int], None] | None = None,
+    of: Campaign | None = None,
     **options: Any,
 ) -> PairResult:
     """Measure two simulated gateways."""
-    equipment, measured = simulated_pair(*devices), measured_of(campaign(), campaign())
+    file = of or campaign()
     asked = OPTIONS.model_copy(update={"precision": "2%", **options})
+    equipment, measured = simulated_pair(*devices), measured_of(file, file, wanted_of(asked).figure)
     if resumed:
         results, asked = open_folder(folder, trust_commands=False)
         check_unchanged(results, measured, equipment)
@@ -355,6 +359,70 @@ def test_a_trial_that_lost_frames_has_no_delay(tmp_path: Path) -> None:
     assert (document.pairs, document.sides[0].lossy) == (0, 0)
     assert document.sides[1].lossy > 10
     assert any("left out" in finding for finding in document.findings)
+
+
+def nat44(connections: int = 20_000) -> Campaign:
+    """Return a campaign of a stateful gateway."""
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "testbed": {"kind": "netns", "recipe": "nft-nat44"},
+                "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+                "connections": {"count": connections},
+                "connection_establishment_rate": {},
+            }
+        )
+    )
+
+
+def measured_connections(folder: Path, *devices: SimulatedDevice) -> PairDocument:
+    condition = "connections per second worse than 5%"
+    return measured_pairs(
+        folder, *devices, of=nat44(), quantity="connections per second", fail_if=(condition,)
+    ).document
+
+
+def test_a_gateway_that_establishes_fewer_connections_per_second_is_worse(tmp_path: Path) -> None:
+    devices = [
+        SimulatedDevice(capacity_forward=10_000_000, establishment_rate=rate, noise=0.02) for rate in (100_000, 80_000)
+    ]
+    document = measured_connections(tmp_path / "ab", *devices)
+    assert (document.judgement, document.passes, document.ended) == ("worse", False, "decided")
+    assert document.look is not None and document.look.low is not None and document.look.high is not None
+    assert document.look.low < 0.8 < document.look.high
+    assert document.sides[0].value == pytest.approx(100_000, rel=0.02)
+    assert (document.unit, document.trial_ns, document.traffic) == (
+        "connections/s", None, "64-octet IPv4, forward, 20,000 connections",
+    )  # fmt: skip
+    trials = [json.loads(line)["order"] for line in (tmp_path / "ab/trials.jsonl").read_text("utf-8").splitlines()[1:]]
+    assert {(order["step"]["connections"], "connections_per_second" in order) for order in trials} == {(20_000, False)}
+    assert "Connections per second at a rate above both, connections/s" in render_pairs(document)
+    assert measured_connections(tmp_path / "ba", *reversed(devices)).judgement == "better"
+
+
+def test_what_the_gateway_forgot_is_not_established(tmp_path: Path) -> None:
+    """A table that evicts lets every frame pass: only the gateway's own count tells."""
+    small = SimulatedDevice(
+        capacity_forward=10_000_000, establishment_rate=100_000, table_size=15_000, overflow="evict"
+    )
+    whole = SimulatedDevice(capacity_forward=10_000_000, establishment_rate=100_000)
+    with pytest.raises(TestBedError, match=r"of 20,000 connections B establishes 75\.0% at 10,000 connections/s"):
+        measured_connections(tmp_path, whole, small)
+    assert (tmp_path / "trials.jsonl").exists(), "what was measured is kept"
+
+
+def test_a_slow_gateway_is_no_small_table(tmp_path: Path) -> None:
+    slow, slower = (SimulatedDevice(capacity_forward=10_000_000, establishment_rate=rate) for rate in (4_000, 2_000))
+    assert measured_connections(tmp_path, slow, slower).judgement == "worse"
+
+
+@pytest.mark.parametrize(("count", "words"), [(5_000, "too few"), (None, "needs a stateful gateway")])
+def test_connections_per_second_need_enough_connections(count: int | None, words: str) -> None:
+    file = campaign() if count is None else nat44(count)
+    with pytest.raises(ConfigError, match=words):
+        check_measured(measured_of(file, file), CONNECTIONS_PER_SECOND)
+    with pytest.raises(ConfigError, match="connections.count"):
+        wanted(quantity="connections per second", duration="50ms")
 
 
 def test_who_stops_has_the_estimate_so_far_and_goes_on_by_replay(tmp_path: Path) -> None:
@@ -437,10 +505,10 @@ def test_what_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
 def test_campaigns_must_have_the_same_traffic_and_tester() -> None:
     other = campaign(traffic={"frame_sizes": {"family": "ipv4", "octets": [128]}}, seed=2)
     with pytest.raises(ConfigError) as refused:
-        check_measured(measured_of(campaign(), other))
+        check_measured(measured_of(campaign(), other), FORWARDING_RATE)
     places = {problem.where.rpartition(": ")[2] for problem in refused.value.problems}
     assert places == {"traffic.direction", "traffic.frame_sizes.octets", "seed"}
-    check_measured(measured_of(campaign(), campaign(throughput={"resolution": "5%"}, name="other")))
+    check_measured(measured_of(campaign(), campaign(throughput={"resolution": "5%"}, name="other")), FORWARDING_RATE)
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from gatemark.consoles import stdout_console
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem
 from gatemark.pairs.conclude import Wanted
 from gatemark.pairs.figure import FORWARDING_RATE
-from gatemark.pairs.options import PairOptions, wanted_of
+from gatemark.pairs.options import DURATION, PairOptions, wanted_of
 from gatemark.pairs.pair import SIDES
 from gatemark.pairs.progress import pair_display
 from gatemark.pairs.report import end_lines, figures_section, sides_section
@@ -27,6 +27,7 @@ from gatemark.pairs.run import (
     create_folder,
     measure_pairs,
     open_folder,
+    traffic_of,
 )
 from gatemark.report.terminal import section_text
 from gatemark.results.store import default_folder
@@ -34,7 +35,7 @@ from gatemark.tester import Equipment
 from gatemark.trial.cell import Cell
 
 ONLY_TIME = "only --time, --trust-commands and --json can be combined with it"
-DURATION, PRECISION, TIME, CONFIDENCE = "100ms", "1%", "5min", "95%"
+PRECISION, TIME, CONFIDENCE = "1%", "5min", "95%"
 DEFAULTS = (PRECISION, DURATION, CONFIDENCE, 1, FORWARDING_RATE.name)
 
 
@@ -69,7 +70,7 @@ def pair(
     recipe
         Recipe of A, then that of B, in place of the recipe of the file: a name or a path.
     quantity
-        forwarding rate, or median delay at half of what the slower gateway forwards.
+        forwarding rate; median delay, at half of the slower one's; or connections per second, of stateful gateways.
     fail_if
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.
@@ -78,7 +79,7 @@ def pair(
     time
         Ends after this time of measuring. Default: 5min.
     duration
-        Sending time of a trial.
+        Sending time of a trial; that of connections per second follows from connections.count.
     size
         Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
@@ -140,8 +141,12 @@ def _asked(options: PairOptions) -> _Asked:
             problems += [problem for problem in error.problems if problem not in problems]
     if wanted is None or problems:
         raise ConfigError(problems=problems)
-    measured = dict(zip(SIDES, sides, strict=True))
-    check_measured(measured)
+    figure = wanted.figure
+    measured = {
+        side: (campaign, traffic_of(campaign, cell, figure))
+        for side, (campaign, cell) in zip(SIDES, sides, strict=True)
+    }
+    check_measured(measured, figure)
     return _Asked(wanted=wanted, measured=measured)
 
 

@@ -40,7 +40,8 @@ class Wanted:
     time_ns: int
     confidence: Fraction
     limits: tuple[Limit, ...]
-    trial_ns: int
+    trial_ns: int | None
+    """Sending time of a trial; None where it follows from the connections."""
     seed: int
 
     @property

@@ -72,7 +72,8 @@ class PairTrial(Part):
     """Its number, in the journal too."""
     value: float
     """Forwarding rate, frames/s: frames delivered correctly, in all directions, divided by the sending time. Or median
-    delay, ns, in the direction in which it is longer."""
+    delay, ns, in the direction in which it is longer. Or connections established divided by the sending time: those
+    whose frame arrived and which the gateway counts after it."""
     outcome: Outcome
     """`measured`, or `bound` if it forwarded nearly all that was offered; then it may forward more. `lossy`, `invalid`
     and `suspect` ones take their partner with them."""
@@ -86,7 +87,7 @@ class PairRow(Part):
     at_s: float
     """When it began, seconds of measuring."""
     load: int
-    """Offered load of each direction, frames/s."""
+    """Offered load of each direction, frames/s; of `connections per second` new connections/s."""
     search: bool
     """Whether it was made to find a load. Then it does not count."""
     first: Side
@@ -105,7 +106,8 @@ class PairDocument(Document):
     gatemark: str
     """Version that measured."""
     quantity: FigureName
-    """`forwarding rate`: at the maximum offered load (RFC 2285 section 3.6.2); `median delay`: at a load below both."""
+    """`forwarding rate`: at the maximum offered load (RFC 2285 section 3.6.2); `median delay`: at a load below both;
+    `connections per second`: at a rate above both."""
     unit: str
     """Unit of the figure."""
     better: Better
@@ -116,8 +118,8 @@ class PairDocument(Document):
     """A, then B."""
     differences: tuple[SetupDifference, ...]
     """One entry for each fact in which both campaigns and gateways differ."""
-    trial_ns: int
-    """Sending time of a trial."""
+    trial_ns: int | None
+    """Sending time of a trial. Null for `connections per second`: it is that of all connections at the load."""
     seed: int
     """Decides which trial of a pair is made first."""
     confidence_percent: float

@@ -9,10 +9,11 @@ from typing import Literal, get_args
 
 from gatemark.results.quantity import Better
 from gatemark.stats.percentiles import DELAY_PERCENTILES
+from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult
 from gatemark.units import NANOSECONDS_PER_SECOND
 
-FigureName = Literal["forwarding rate", "median delay"]
+FigureName = Literal["forwarding rate", "median delay", "connections per second"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +25,14 @@ class Figure:
     better: Better
     load_words: str
     """At which load it is measured."""
+    load_unit: str = "frames/s"
     load_share: Fraction
     """Load / what a gateway forwarded under overload in the search: the faster one if above 1, else the slower one."""
     meaning: str
     """What it is not, in sentences."""
+
+    establishes: bool = False
+    """Whether each trial is test phase 1 alone, over an empty table (RFC 9693 section 4.5)."""
 
     @property
     def is_overload(self) -> bool:
@@ -54,8 +59,28 @@ MEDIAN_DELAY = Figure(
     " the slower gateway forwarded under overload. It holds the Tester's own paths, which both sides have in common:"
     " they move the ratio towards 1.",
 )
-FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in (FORWARDING_RATE, MEDIAN_DELAY)}
+CONNECTIONS_PER_SECOND = Figure(
+    name="connections per second",
+    unit="connections/s",
+    better="higher",
+    load_words="at a rate above both",
+    load_unit="connections/s",
+    load_share=Fraction(4, 3),
+    meaning="The connections that are established per second at a rate that is too high for the gateway are no maximum"
+    " connection establishment rate, at which none may fail (RFC 9693 section 4.5).",
+    establishes=True,
+)
+FIGURES: Mapping[str, Figure] = {
+    figure.name: figure for figure in (FORWARDING_RATE, MEDIAN_DELAY, CONNECTIONS_PER_SECOND)
+}
 assert tuple(FIGURES) == get_args(FigureName)
+
+
+def established_of(record: TrialRecord) -> int:
+    """Return the connections of test phase 1 whose frame came through and which the gateway still counts after it."""
+    counted = None if record.connections is None else record.connections.counted_after_phase_one
+    established = 0 if record.report.connections is None else record.report.connections.established
+    return established if counted is None else min(established, counted)
 
 
 def rate_of(direction: DirectionResult) -> float:

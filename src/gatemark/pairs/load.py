@@ -4,6 +4,9 @@ A short search doubles the load until both gateways lose a tenth. Pairs are then
 faster one forwarded; where delays are measured, at half of what the slower one forwarded. If a gateway changes later,
 so that trials become bounds, lossy or invalid, the load is searched for again. What decides is never which of both
 gateways was faster, so the choice favours neither.
+
+Where connections are established, the search first looks for a rate at which each gateway holds all of them. One whose
+table is too small would lose the rest of them at any rate, and its figure would follow the rate.
 """
 
 from __future__ import annotations
@@ -13,12 +16,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gatemark.pairs.figure import FORWARDING_RATE, Figure
-from gatemark.pairs.pair import Pair
+from gatemark.pairs.pair import LOSSY_ABOVE, SIDES, Pair, Side
 
 FIRST_LOAD = 20_000
-"""Frames/s."""
+"""Frames/s, or connections/s."""
 LOWEST_LOAD = 500
-"""Below it no load is tried."""
 OVERLOAD = Fraction(1, 10)
 """Both gateways lose this share at least where a search ends."""
 RAISED = Fraction(6, 5)
@@ -43,6 +45,8 @@ class LoadChoice:
     figure: Figure = FORWARDING_RATE
     load: int = FIRST_LOAD
     """Load of the next pair."""
+    lowest: int = LOWEST_LOAD
+    """Below it no load is tried."""
     is_search: bool = True
     too_low: int | None = None
     """Highest load in this search at which a gateway lost less than a tenth."""
@@ -56,6 +60,12 @@ class LoadChoice:
     """How many there were."""
     is_tester_limited: bool = False
     """Whether the Tester cannot offer more, although a gateway may forward more."""
+    holds: frozenset[Side] = frozenset()
+    """Sides that held all connections at some rate, where these are established."""
+    faster: Pair | None = None
+    """The pair before in this search, at a higher rate, in which a side did not hold all connections."""
+    never_held: tuple[Side, ...] = ()
+    """Sides that cannot, at any rate: nothing can be measured."""
 
     def after(self, pair: Pair) -> LoadChoice:
         """Return what is known after one pair more, which was made at `load`."""
@@ -66,6 +76,27 @@ class LoadChoice:
             if self.tries + 1 < TRIES:
                 return replace(self, tries=self.tries + 1)
             return replace(self, too_high=self.load)._next()
+        if self.figure.establishes:
+            held = (side for side in SIDES if pair.trials[side].loss_ratio <= LOSSY_ABOVE)
+            return replace(self, holds=self.holds.union(held))._after_filling(pair)
+        return self._after_forwarding(pair)
+
+    def _after_filling(self, pair: Pair) -> LoadChoice:
+        lacking = tuple(side for side in SIDES if side not in self.holds)
+        if not lacking:
+            return self._after_forwarding(pair)
+        if never := tuple(side for side in lacking if self.load == self.lowest or self._depends_on_number(pair, side)):
+            return replace(self, never_held=never)
+        return replace(self, load=max(self.lowest, self.load // 2), tries=0, faster=pair)
+
+    def _depends_on_number(self, pair: Pair, side: Side) -> bool:
+        """Whether a side established hardly more connections at this rate than at twice the rate."""
+        if self.faster is None:
+            return False
+        here, before = (1 - each.trials[side].loss_ratio for each in (pair, self.faster))
+        return here < before * RAISED
+
+    def _after_forwarding(self, pair: Pair) -> LoadChoice:
         if any(trial.loss_ratio < OVERLOAD for trial in pair.trials.values()):
             return replace(self, too_low=self.load)._next()
         return self._pairs_at(min(self.load, self._load_of(pair)))
@@ -77,17 +108,20 @@ class LoadChoice:
 
     def _pairs_at(self, load: int, *, is_tester_limited: bool = False) -> LoadChoice:
         """Return that the search has ended."""
-        return LoadChoice(
-            figure=self.figure, load=max(LOWEST_LOAD, load), is_search=False, is_tester_limited=is_tester_limited
-        )
+        load = max(self.lowest, load)
+        return replace(self._anew(), load=load, is_search=False, is_tester_limited=is_tester_limited)
+
+    def _anew(self) -> LoadChoice:
+        """Return what stays known when a search begins or ends."""
+        return LoadChoice(figure=self.figure, lowest=self.lowest, holds=self.holds)
 
     def _next(self) -> LoadChoice:
         """Return the next load of a search."""
         if self.too_high is None:
             return replace(self, load=2 * self.load, tries=0)
         if self.too_low is None:
-            lower = max(LOWEST_LOAD, self.load * 3 // 4)
-            if lower < self.load:
+            lower = max(self.lowest, self.load * 3 // 4)
+            if lower < self.load or (self.figure.establishes and len(self.holds) < len(SIDES)):
                 return replace(self, load=lower, tries=0)
             return self._pairs_at(lower, is_tester_limited=True)
         if self.too_high < NARROW * self.too_low:
@@ -111,6 +145,7 @@ class LoadChoice:
 
     def _again(self, load: int, *, too_high: int | None = None, too_low: int | None = None) -> LoadChoice:
         """Return the begin of another search; where delays are measured, it says nothing about the load of before."""
+        anew = self._anew()
         if not self.figure.is_overload:
-            return LoadChoice(figure=self.figure)
-        return LoadChoice(load=max(LOWEST_LOAD, load), too_high=too_high, too_low=too_low)
+            return anew
+        return replace(anew, load=max(self.lowest, load), too_high=too_high, too_low=too_low)

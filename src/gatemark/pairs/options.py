@@ -13,6 +13,10 @@ from gatemark.results.part import Part
 from gatemark.units import format_ratio, parse_duration, parse_ratio
 
 
+DURATION = "100ms"
+"""Sending time of a trial where nothing else is asked for."""
+
+
 class PairOptions(Part):
     """Options of the command as they were written; files and recipes are absolute paths, or names of built-in ones."""
 
@@ -44,7 +48,7 @@ def wanted_of(options: PairOptions) -> Wanted:
         time_ns=_duration("--time", options.time, problems),
         confidence=_share("--confidence", options.confidence, Fraction(1, 2), Fraction(1), problems),
         limits=limits,
-        trial_ns=_duration("--duration", options.duration, problems),
+        trial_ns=_trial_ns(options, figure, problems),
         seed=options.seed,
     )
     if options.seed < 0:
@@ -52,6 +56,17 @@ def wanted_of(options: PairOptions) -> Wanted:
     if problems:
         raise ConfigError(problems=problems)
     return wanted
+
+
+def _trial_ns(options: PairOptions, figure: Figure, problems: list[Problem]) -> int | None:
+    """Return the sending time of each trial; None where it follows from the connections."""
+    if not figure.establishes:
+        return _duration("--duration", options.duration, problems)
+    if options.duration != DURATION:
+        what = f"the {figure.name} are those of connections.count connections, however long that takes"
+        fix = "leave it out, and write another connections.count"
+        problems.append(Problem(what=what, where=f"--duration {options.duration}", fix=fix))
+    return None
 
 
 def _limits(texts: Sequence[str], figure: Figure, problems: list[Problem]) -> tuple[Limit, ...]:

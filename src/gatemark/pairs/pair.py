@@ -2,7 +2,8 @@
 
 The figure of a trial needs no search. It is the forwarding rate (RFC 2285 section 3.6.1) at a load above what the
 gateway forwards, so at the maximum offered load (section 3.6.2): frames delivered correctly, divided by the sending
-time. Or it is the median delay at a load that both gateways forward.
+time. Or it is the median delay at a load that both gateways forward. Or it is the connections that are established
+during test phase 1 (RFC 9693 section 4.2) at a rate above what the gateway establishes, divided by the sending time.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from gatemark.pairs.figure import Figure, delay_of, rate_of
+from gatemark.pairs.figure import Figure, delay_of, established_of, rate_of
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult
+from gatemark.units import NANOSECONDS_PER_SECOND
 
 Side = Literal["A", "B"]
 SIDES: tuple[Side, Side] = ("A", "B")
@@ -43,11 +45,12 @@ class SideTrial:
     trial_number: int
     outcome: Outcome
     value: float
-    """The figure: frames delivered per second of sending, in all directions together; or the median delay, ns."""
+    """The figure: frames delivered per second of sending, in all directions together; the median delay, ns; or
+    connections established per second of sending."""
     highest_rate: float
-    """Frames delivered per second of sending, of the direction that delivered most."""
+    """Frames delivered, or connections established, per second of sending, of the direction with most."""
     loss_ratio: Fraction
-    """Share not delivered, of the direction that lost least."""
+    """Share not delivered or established, of the direction with the least."""
     reasons: tuple[str, ...]
     seconds: float
     """From its start to the end of its judgement."""
@@ -60,7 +63,7 @@ class Pair:
     number: int
     """From 1, those of searches for a load included."""
     load: int
-    """Frames/s in each direction."""
+    """Frames/s in each direction, or connections/s."""
     is_search: bool
     """Whether it was made to find a load; then it does not count."""
     first: Side
@@ -99,8 +102,8 @@ def _logarithm(value: float) -> float:
 def side_trial(record: TrialRecord, figure: Figure, *, is_search: bool) -> SideTrial:
     """Return what a trial says of its gateway."""
     directions = record.report.directions
-    rates = [rate_of(direction) for direction in directions]
-    losses = [_loss_ratio(direction) for direction in directions] or [Fraction(0)]
+    rates = [_established_rate(record)] if figure.establishes else [rate_of(direction) for direction in directions]
+    losses = _losses(record, figure) or [Fraction(0)]
     least, most = min(losses), max(losses)
     outcome: Outcome = "measured"
     if figure.is_overload and least < BOUND_BELOW:
@@ -121,6 +124,18 @@ def side_trial(record: TrialRecord, figure: Figure, *, is_search: bool) -> SideT
         reasons=reasons,
         seconds=record.seconds,
     )
+
+
+def _established_rate(record: TrialRecord) -> float:
+    sending_ns = sum(direction.sending_ns for direction in record.report.directions)  # only the Initiator sends
+    return established_of(record) * NANOSECONDS_PER_SECOND / max(1, sending_ns)
+
+
+def _losses(record: TrialRecord, figure: Figure) -> list[Fraction]:
+    if not figure.establishes:
+        return [_loss_ratio(direction) for direction in record.report.directions]
+    connections = record.report.connections
+    return [] if connections is None else [1 - Fraction(established_of(record), connections.count)]
 
 
 def _loss_ratio(direction: DirectionResult) -> Fraction:

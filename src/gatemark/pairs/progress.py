@@ -51,7 +51,8 @@ class PairDisplay:
         if self.status is not None:
             doing = "looking for a load" if pairs[-1].is_search else f"{len(counting)} pairs"
             out = sum(not pair.is_kept for pair in pairs)
-            self.status.update(Text(f"{doing}, {out} left out, {pairs[-1].load:,} frames/s: {self.shown}, {left}"))
+            load = f"{pairs[-1].load:,} {wanted.figure.load_unit}"
+            self.status.update(Text(f"{doing}, {out} left out, {load}: {self.shown}, {left}"))
 
     def _say(self, line: str) -> None:
         with contextlib.suppress(OSError):  # nobody looks any more

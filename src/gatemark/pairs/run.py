@@ -25,25 +25,27 @@ from gatemark.campaign.runner import ignore
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.recipe import recipe_sha256
-from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem, ResultError
+from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem, ResultError, TestBedError
 from gatemark.pairs.conclude import Setting, SideFacts, Wanted, conclude, end_of
 from gatemark.pairs.document import Ended, PairDocument
+from gatemark.pairs.figure import CONNECTIONS_PER_SECOND, Figure
 from gatemark.pairs.idle import IdleCost
-from gatemark.pairs.load import LoadChoice
+from gatemark.pairs.load import FIRST_LOAD, LOWEST_LOAD, LoadChoice
 from gatemark.pairs.options import PairOptions
 from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial, side_trial
 from gatemark.pairs.report import render_pairs
 from gatemark.pairs.setup import setup_differences, setup_problems
 from gatemark.procedures.earlier import Earlier
-from gatemark.procedures.phase_one import phase_one_rate
+from gatemark.procedures.cells import upload_cells
+from gatemark.procedures.phase_one import phase_one_rate, slowest_rate
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
 from gatemark.results.this_machine import gatemark_version, machine_facts, names
-from gatemark.search.goal import Measure, bounds_of
+from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.session import begun_provenance, check_origin, end_provenance, resolved
 from gatemark.tester import Equipment, Tester, open_testers, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
-from gatemark.trial.form import TrialForm
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
@@ -52,6 +54,9 @@ INPUTS, RESULT = "inputs.json", "pair.json"
 DRAIN_MAX_NS = 20_000_000
 """Frames that a gateway still holds after this time are not waited for: a trial of tenths of a second would become one
 of seconds."""
+
+CONNECTIONS_MIN = 10_000
+"""Of fewer, those that wait in the gateway's queues when the last frame was sent would be a large share."""
 
 Measured = Mapping[Side, tuple[Campaign, Cell]]
 """A complete campaign of each side, with the traffic to be measured."""
@@ -74,7 +79,12 @@ class PairResult:
         return ResultFolder(path=self.folder).report_file
 
 
-def check_measured(measured: Measured) -> None:
+def traffic_of(campaign: Campaign, cell: Cell, figure: Figure) -> Cell:
+    """Return the cell that is measured in place of one of a campaign: only the Initiator establishes connections."""
+    return upload_cells(campaign, (cell,))[0] if figure.establishes and campaign.technology.is_stateful else cell
+
+
+def check_measured(measured: Measured, figure: Figure) -> None:
     """Raise ConfigError with everything that keeps two campaigns from being measured in pairs."""
     problems: dict[Problem, None] = {}
     campaigns = {side: measured[side][0] for side in SIDES}
@@ -83,7 +93,7 @@ def check_measured(measured: Measured) -> None:
             what = f"{campaign.bed.words} cannot be there twice"
             fix = "both gateways of pairs are made of recipes: write testbed.kind and testbed.recipe"
             problems[Problem(what=what, where=f"{campaign.source}: testbed.kind", fix=fix)] = None
-        problems |= dict.fromkeys(_rate_problems(campaign, cell))
+        problems |= dict.fromkeys(_rate_problems(campaign, cell, figure))
     documents = {side: resolved(campaign) for side, campaign in campaigns.items()}
     sources = {side: str(campaign.source) for side, campaign in campaigns.items()}
     problems |= dict.fromkeys(setup_problems(documents, sources))
@@ -91,10 +101,13 @@ def check_measured(measured: Measured) -> None:
         raise ConfigError(problems=[*problems])
 
 
-def _rate_problems(campaign: Campaign, cell: Cell) -> Sequence[Problem]:
-    """Return why no trial can begin with test phase 1; a stateless gateway has none."""
+def _rate_problems(campaign: Campaign, cell: Cell, figure: Figure) -> Sequence[Problem]:
+    """Return why no trial can be test phase 1, or begin with it; that of a stateless gateway never does."""
     try:
-        _phase_one_rate(campaign, cell, 0)
+        if figure.establishes:
+            _lowest_rate(campaign, cell)
+        else:
+            _phase_one_rate(campaign, cell, 0)
     except ConfigError as error:
         return error.problems
     return ()
@@ -105,6 +118,27 @@ def _phase_one_rate(campaign: Campaign, cell: Cell, duration_ns: int) -> int | N
     if cell.connections is None:
         return None
     return phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
+
+
+def _lowest_rate(campaign: Campaign, cell: Cell) -> int:
+    """Return the lowest connections/s of a trial; at lower ones connections would expire (RFC 9693 section 4.4).
+
+    Raises ConfigError if connections per second cannot be measured.
+    """
+    if cell.connections is None:
+        raise ConfigError(
+            what=f"{CONNECTIONS_PER_SECOND.name} needs a stateful gateway and a number of connections",
+            where=f"{campaign.source}: connections.count",
+            fix=f"write {CONNECTIONS_MIN} or more, or measure another --quantity",
+        )
+    if cell.connections < CONNECTIONS_MIN:
+        raise ConfigError(
+            what=f"{cell.connections} connections are too few for {CONNECTIONS_PER_SECOND.name}: those that wait in the"
+            " gateway's queues when the last one was sent, some hundred in Linux, count as well",
+            where=f"{campaign.source}: connections.count",
+            fix=f"write {CONNECTIONS_MIN} or more",
+        )
+    return max(LOWEST_LOAD, slowest_rate(campaign, cell.connections, None, maximum=None))
 
 
 def create_folder(path: Path, options: PairOptions, measured: Measured, equipment: Equipment) -> ResultFolder:
@@ -237,8 +271,14 @@ def _short(tester: Tester, wanted: Wanted) -> Tester:
     """Return a Tester whose trials follow each other closely: addresses are known, and nothing needs to rest."""
     trial = tester.campaign.trial
     waits = {"settle_ns": 0, "learn_ns": 0, "rest_ns": 0, "drain_ns": min(DRAIN_MAX_NS, trial.drain_ns)}
-    short = trial.model_copy(update={"duration_ns": wanted.trial_ns, **waits})
-    return replace(tester, campaign=tester.campaign.model_copy(update={"trial": short}))
+    if wanted.trial_ns is not None:
+        waits["duration_ns"] = wanted.trial_ns
+    tables: dict[str, object] = {"trial": trial.model_copy(update=waits)}
+    if wanted.figure.establishes:
+        connections = tester.campaign.connections_model
+        timeout_ns = min(DRAIN_MAX_NS, connections.timeout_ns)
+        tables["connections"] = connections.model_copy(update={"timeout_ns": timeout_ns})
+    return replace(tester, campaign=tester.campaign.model_copy(update=tables))
 
 
 class _SideBed:
@@ -254,22 +294,35 @@ class _SideBed:
             campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=ignore
         )
 
+    @property
+    def connections(self) -> int:
+        """Connections of each trial; 0 where there are none."""
+        return self._run.cell.connections or 0
+
+    def lowest_load(self, figure: Figure) -> int:
+        """Return the lowest load of a trial."""
+        return _lowest_rate(self._maker.campaign, self._run.cell) if figure.establishes else LOWEST_LOAD
+
     def order(self, pair: int, trial_number: int, choice: LoadChoice) -> TrialOrder:
         """Return the trial of a pair at the load that was chosen."""
         campaign, cell = self._maker.campaign, self._run.cell
-        duration_ns = campaign.trial.duration_ns
+        purpose: Purpose = "search" if choice.is_search else "load"
+        step = Measure(frames_per_second=choice.load, duration_ns=campaign.trial.duration_ns, purpose=purpose)
+        rate, form = None, PLAIN
+        if choice.figure.establishes:
+            connections = self.connections
+            step = replace(step, duration_ns=sending_ns(connections, choice.load), connections=connections)
+        else:
+            rate = _phase_one_rate(campaign, cell, step.duration_ns)
+            form = TrialForm(flow_start=flow_start_of(campaign, cell))
         return TrialOrder(
             run=self._run,
             trial_number=trial_number,
             repetition=pair - 1,
             attempt=0,
-            step=Measure(
-                frames_per_second=choice.load,
-                duration_ns=duration_ns,
-                purpose="search" if choice.is_search else "load",
-            ),
-            connections_per_second=_phase_one_rate(campaign, cell, duration_ns),
-            form=TrialForm(flow_start=flow_start_of(campaign, cell)),
+            step=step,
+            connections_per_second=rate,
+            form=form,
         )
 
     def make(self, order: TrialOrder) -> TrialRecord:
@@ -331,14 +384,30 @@ class _Session:
 
     def measure(self, on_pair: PairCallback | None) -> Ended:
         """Make pairs until enough is known; return why it is."""
-        choice = LoadChoice(figure=self.wanted.figure)
+        choice = self._first_choice()
         while (ended := end_of(self.pairs, self.measured_s, self.wanted)) is None:
             pair = self._pair(choice)
             self.pairs.append(pair)
             choice = choice.after(pair)
+            if choice.never_held:
+                raise self._never_held(pair, choice.never_held)
             if on_pair is not None:
                 on_pair(self.pairs, self.measured_s, self.wanted)
         return ended
+
+    def _first_choice(self) -> LoadChoice:
+        figure = self.wanted.figure
+        lowest = max(bed.lowest_load(figure) for bed in self._sides.values())
+        return LoadChoice(figure=figure, load=max(FIRST_LOAD, lowest), lowest=lowest)
+
+    def _never_held(self, pair: Pair, sides: Sequence[Side]) -> TestBedError:
+        count = self._sides["A"].connections
+        shares = " and ".join(f"{side} establishes {float(1 - pair.trials[side].loss_ratio):.1%}" for side in sides)
+        return TestBedError(
+            what=f"of {count:,} connections {shares} at {pair.load:,} connections/s, and no more than at a higher rate",
+            where=f"gateway {' and '.join(sides)}",
+            fix="give it a table and ports enough for connections.count, or write a smaller one",
+        )
 
     def _pair(self, choice: LoadChoice) -> Pair:
         number = len(self.pairs) + 1
