@@ -26,6 +26,8 @@ pytestmark = [
     pytest.mark.alone,
 ]
 RULES = 1_000
+POLICED = 50_000
+"""Frames/s."""
 TABLE = "table ip nat44 {"
 NAT44 = """
 testbed = {kind = "netns", recipe = "nft-nat44"}
@@ -72,6 +74,27 @@ def test_a_router_is_not_shown_to_differ_from_itself(tmp_path: Path) -> None:
         nothing_compared(f"not decided: {document['look']}, {document['findings']}")
         return
     assert status == 0
+
+
+def test_alternating_searches_find_where_a_router_begins_to_drop(tmp_path: Path) -> None:
+    campaign = write_campaign(tmp_path, 1)
+    recipe = campaign.with_name("recipe.toml")
+    text = recipe.read_text("utf-8")
+    rule = "ip saddr 203.0.0.0 drop"
+    assert text.count(rule) == 1
+    recipe.write_text(text.replace(rule, f"limit rate over {POLICED}/second burst 50 packets drop"), "utf-8")
+    _, document = pair(
+        tmp_path / "out", campaign, "--recipe", *_twice(campaign), "--quantity", "throughput", "--time", "6s"
+    )
+    throughputs = [row[side]["value"] for row in document["rows"] if not row["search"] for side in "ab" if _counts(row)]
+    if not throughputs:
+        nothing_compared(f"no pair counts: {document['rows']}")
+        return
+    assert all(0.98 * POLICED <= value <= 1.05 * POLICED for value in throughputs)
+
+
+def _counts(row: dict[str, Any]) -> bool:
+    return all(row[side]["outcome"] == "measured" for side in "ab")
 
 
 def test_rules_for_new_connections_cost_connections_per_second(tmp_path: Path) -> None:

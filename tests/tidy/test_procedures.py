@@ -19,8 +19,9 @@ FOLDERS = sorted(path.name for path in (PACKAGE / "procedures").iterdir() if (pa
 NAMES = {*PROCEDURES, *(row.table.key for row in PROCEDURES.values())}
 """Names of procedures and of their tables in the campaign file."""
 
-LISTS = ("calibrate", "procedures/registry.py")
-"""Where any procedure may be named: the registry, and the calibration, which checks procedures by name."""
+LISTS = ("calibrate", "procedures/registry.py", "pairs/figure.py")
+"""Where any procedure may be named: the registry, the calibration, which checks procedures by name, and the figures of
+pairs, one of which is called as a procedure is."""
 
 ROLES: dict[str, set[str]] = {
     "__init__": {"procedures.cells", "procedures.procedure"},

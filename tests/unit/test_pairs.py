@@ -425,6 +425,43 @@ def test_connections_per_second_need_enough_connections(count: int | None, words
         wanted(quantity="connections per second", duration="50ms")
 
 
+def test_searches_of_both_sides_alternate(tmp_path: Path) -> None:
+    condition = "throughput worse than 5%"
+    devices = [noisy(100_000), noisy(90_000)]
+    document = measured_pairs(tmp_path, *devices, quantity="throughput", fail_if=(condition,)).document
+    assert (document.judgement, document.passes, document.ended) == ("worse", False, "decided")
+    assert document.look is not None and document.look.low is not None and document.look.high is not None
+    assert document.look.low < 0.9 < document.look.high
+    assert document.sides[0].value == pytest.approx(100_000, rel=0.05)
+    orders = [json.loads(line)["order"] for line in (tmp_path / "trials.jsonl").read_text("utf-8").splitlines()[1:]]
+    runs = [order["run"]["number"] for order in orders if order["repetition"] == document.rows[-1].number - 1]
+    assert runs[:8] in ([1, 2] * 4, [2, 1] * 4), "neither search is made while the other waits"
+    assert "Throughput of alternating searches, frames/s" in render_pairs(document)
+
+
+def test_a_gateway_that_collapses_has_another_throughput_than_forwarding_rate(tmp_path: Path) -> None:
+    steady = SimulatedDevice(capacity_forward=100_000)
+    collapsing = SimulatedDevice(capacity_forward=50_000, lossless_windows=((1, 100_000),))
+    kinds = ("forwarding rate", "throughput")
+    judged = [measured_pairs(tmp_path / kind, steady, collapsing, quantity=kind).document.judgement for kind in kinds]
+    assert judged == ["worse", "no_difference"]
+
+
+def test_a_search_that_the_tester_cannot_finish_takes_its_partner_with_it(tmp_path: Path) -> None:
+    limited = SimulatedDevice(capacity_forward=100_000, held_up_every=2)
+
+    def stop(number: int) -> None:
+        if number == 20:
+            raise KeyboardInterrupt
+
+    steady = SimulatedDevice(capacity_forward=100_000)
+    document = measured_pairs(tmp_path, steady, limited, quantity="throughput", each=stop).document
+    assert document.sides[0].invalid == document.sides[0].suspect == 0
+    searches = [row for row in document.rows if not row.search]
+    assert {row.b.outcome for row in searches} <= {"measured", "suspect", "invalid"}
+    assert all(row.b.value == pytest.approx(100_000, rel=0.02) for row in searches if row.b.outcome == "measured")
+
+
 def test_who_stops_has_the_estimate_so_far_and_goes_on_by_replay(tmp_path: Path) -> None:
     devices = (noisy(100_000), noisy(97_000))
     whole = measured_pairs(tmp_path / "whole", *devices)

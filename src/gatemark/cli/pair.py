@@ -70,7 +70,7 @@ def pair(
     recipe
         Recipe of A, then that of B, in place of the recipe of the file: a name or a path.
     quantity
-        forwarding rate; median delay, at half of the slower one's; or connections per second, of stateful gateways.
+        forwarding rate; median delay; connections per second, of stateful gateways; or throughput, of two searches.
     fail_if
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.

@@ -69,11 +69,11 @@ class PairTrial(Part):
     """One trial of a pair."""
 
     trial: int
-    """Its number, in the journal too."""
+    """Its number, in the journal too. Of a search, that of its last trial."""
     value: float
     """Forwarding rate, frames/s: frames delivered correctly, in all directions, divided by the sending time. Or median
     delay, ns, in the direction in which it is longer. Or connections established divided by the sending time: those
-    whose frame arrived and which the gateway counts after it."""
+    whose frame arrived and which the gateway counts after it. Or the throughput that a search found."""
     outcome: Outcome
     """`measured`, or `bound` if it forwarded nearly all that was offered; then it may forward more. `lossy`, `invalid`
     and `suspect` ones take their partner with them."""
@@ -87,7 +87,8 @@ class PairRow(Part):
     at_s: float
     """When it began, seconds of measuring."""
     load: int
-    """Offered load of each direction, frames/s; of `connections per second` new connections/s."""
+    """Offered load of each direction, frames/s; of `connections per second` new connections/s; of `throughput` that of
+    the first trial."""
     search: bool
     """Whether it was made to find a load. Then it does not count."""
     first: Side
@@ -107,7 +108,7 @@ class PairDocument(Document):
     """Version that measured."""
     quantity: FigureName
     """`forwarding rate`: at the maximum offered load (RFC 2285 section 3.6.2); `median delay`: at a load below both;
-    `connections per second`: at a rate above both."""
+    `connections per second`: at a rate above both; `throughput`: of two searches whose trials alternate."""
     unit: str
     """Unit of the figure."""
     better: Better

@@ -67,6 +67,11 @@ class LoadChoice:
     never_held: tuple[Side, ...] = ()
     """Sides that cannot, at any rate: nothing can be measured."""
 
+    @property
+    def searches(self) -> bool:
+        """Whether the next pair is one of searches that begin at the load."""
+        return self.figure.is_searched and not self.is_search
+
     def after(self, pair: Pair) -> LoadChoice:
         """Return what is known after one pair more, which was made at `load`."""
         return self._after_search(pair) if self.is_search else self._after_pair(pair)
@@ -99,7 +104,7 @@ class LoadChoice:
     def _after_forwarding(self, pair: Pair) -> LoadChoice:
         if any(trial.loss_ratio < OVERLOAD for trial in pair.trials.values()):
             return replace(self, too_low=self.load)._next()
-        return self._pairs_at(min(self.load, self._load_of(pair)))
+        return self._pairs_at(self.load if self.figure.is_searched else min(self.load, self._load_of(pair)))
 
     def _load_of(self, pair: Pair) -> int:
         """Return the load that is measured at, from a pair in which both gateways were overloaded."""

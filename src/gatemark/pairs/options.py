@@ -39,7 +39,7 @@ def wanted_of(options: PairOptions) -> Wanted:
     problems: list[Problem] = []
     figure = FIGURES.get(options.quantity.casefold(), FORWARDING_RATE)
     if options.quantity.casefold() not in FIGURES:
-        fix = f"there are {' and '.join(FIGURES)}; gatemark run and gatemark compare measure and judge others"
+        fix = f"there are {', '.join(FIGURES)}; gatemark run and gatemark compare measure and judge others"
         problems.append(Problem(what="pairs do not measure it", where=f"--quantity {options.quantity!r}", fix=fix))
     limits = _limits(options.fail_if, figure, problems)
     wanted = Wanted(

@@ -40,13 +40,14 @@ LOSSY_ABOVE = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideTrial:
-    """One trial of a pair."""
+    """One trial of a pair, or one search."""
 
     trial_number: int
+    """Of a search, that of its last trial."""
     outcome: Outcome
     value: float
-    """The figure: frames delivered per second of sending, in all directions together; the median delay, ns; or
-    connections established per second of sending."""
+    """The figure: frames delivered per second of sending, in all directions together; the median delay, ns;
+    connections established per second of sending; or the throughput that a search found, frames/s."""
     highest_rate: float
     """Frames delivered, or connections established, per second of sending, of the direction with most."""
     loss_ratio: Fraction

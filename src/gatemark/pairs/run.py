@@ -34,6 +34,7 @@ from gatemark.pairs.load import FIRST_LOAD, LOWEST_LOAD, LoadChoice
 from gatemark.pairs.options import PairOptions
 from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial, side_trial
 from gatemark.pairs.report import render_pairs
+from gatemark.pairs.searched import search_from
 from gatemark.pairs.setup import setup_differences, setup_problems
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.cells import upload_cells
@@ -303,23 +304,32 @@ class _SideBed:
         """Return the lowest load of a trial."""
         return _lowest_rate(self._maker.campaign, self._run.cell) if figure.establishes else LOWEST_LOAD
 
-    def order(self, pair: int, trial_number: int, choice: LoadChoice) -> TrialOrder:
-        """Return the trial of a pair at the load that was chosen."""
-        campaign, cell = self._maker.campaign, self._run.cell
+    @property
+    def duration_ns(self) -> int:
+        """Sending time of a trial that establishes no connections."""
+        return self._maker.campaign.trial.duration_ns
+
+    def step(self, choice: LoadChoice) -> Measure:
+        """Return the load that was chosen."""
         purpose: Purpose = "search" if choice.is_search else "load"
-        step = Measure(frames_per_second=choice.load, duration_ns=campaign.trial.duration_ns, purpose=purpose)
+        step = Measure(frames_per_second=choice.load, duration_ns=self.duration_ns, purpose=purpose)
+        if not choice.figure.establishes:
+            return step
+        duration_ns = sending_ns(self.connections, choice.load)
+        return replace(step, duration_ns=duration_ns, connections=self.connections)
+
+    def order(self, pair: int, trial_number: int, step: Measure, attempt: int = 0) -> TrialOrder:
+        """Return the trial of a pair at a load."""
+        campaign, cell = self._maker.campaign, self._run.cell
         rate, form = None, PLAIN
-        if choice.figure.establishes:
-            connections = self.connections
-            step = replace(step, duration_ns=sending_ns(connections, choice.load), connections=connections)
-        else:
+        if not step.establishes:
             rate = _phase_one_rate(campaign, cell, step.duration_ns)
             form = TrialForm(flow_start=flow_start_of(campaign, cell))
         return TrialOrder(
             run=self._run,
             trial_number=trial_number,
             repetition=pair - 1,
-            attempt=0,
+            attempt=attempt,
             step=step,
             connections_per_second=rate,
             form=form,
@@ -414,12 +424,26 @@ class _Session:
         first: Side = SIDES[int(np.random.default_rng([self.wanted.seed, number]).integers(2))]
         at_s = self.measured_s
         second: Side = "B" if first == "A" else "A"
-        trials = {side: self._trial(side, number, choice) for side in (first, second)}
+        turns = (first, second)
+        trials = self._searches(turns, number, choice) if choice.searches else self._trials_at(turns, number, choice)
         return Pair(number=number, load=choice.load, is_search=choice.is_search, first=first, trials=trials, at_s=at_s)
 
-    def _trial(self, side: Side, pair: int, choice: LoadChoice) -> SideTrial:
+    def _trials_at(self, turns: Sequence[Side], pair: int, choice: LoadChoice) -> dict[Side, SideTrial]:
+        records = {side: self._record(side, pair, self._sides[side].step(choice)) for side in turns}
+        figure, is_search = self.wanted.figure, choice.is_search
+        return {side: side_trial(record, figure, is_search=is_search) for side, record in records.items()}
+
+    def _searches(self, turns: Sequence[Side], pair: int, choice: LoadChoice) -> dict[Side, SideTrial]:
+        searches = {side: search_from(choice.load, self._sides[side].duration_ns) for side in turns}
+        while any(not search.is_over for search in searches.values()):
+            for side, search in searches.items():
+                if not search.is_over and isinstance(step := search.step, Measure):
+                    searches[side] = search.after(self._record(side, pair, step, search.tries))
+        return {side: search.result() for side, search in searches.items()}
+
+    def _record(self, side: Side, pair: int, step: Measure, attempt: int = 0) -> TrialRecord:
         self._trials += 1
-        order = self._sides[side].order(pair, self._trials, choice)
+        order = self._sides[side].order(pair, self._trials, step, attempt)
         record = next(self._journal.records, None)
         if record is None:
             with self._others_idle(side):
@@ -432,7 +456,7 @@ class _Session:
                 fix="it was written by another version of gatemark: measure into a new folder",
             )
         self.measured_s += record.seconds
-        return side_trial(record, self.wanted.figure, is_search=choice.is_search)
+        return record
 
     @contextlib.contextmanager
     def _others_idle(self, side: Side) -> Iterator[None]:
