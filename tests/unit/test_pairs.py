@@ -173,7 +173,7 @@ def test_drift_and_autocorrelation_are_told() -> None:
     assert document.autocorrelation is not None and document.autocorrelation > 0.5
     assert any("fell by 17 %" in finding for finding in document.findings)
     assert any("are correlated" in finding for finding in document.findings)
-    page = render_pairs(document)
+    page = render_pairs(document, {})
     assert page.count("<svg") == 2 and "gateway: version" in page
 
 
@@ -328,7 +328,8 @@ def test_a_slower_gateway_is_shown_and_an_equal_one_is_not(tmp_path: Path) -> No
     assert {row.first for row in same.rows} == {"A", "B"}, "chance decides which is first"
     kept = json.loads((tmp_path / "same/pair.json").read_text("utf-8"))
     assert kept == same.model_dump(mode="json", by_alias=True)
-    assert (tmp_path / "same/report.html").exists()
+    page = (tmp_path / "same/report.html").read_text("utf-8")
+    assert page.count("<dt>kernel</dt>") == 2 and "interrupted" not in page, "what measured either side"
 
 
 def test_a_longer_delay_is_worse(tmp_path: Path) -> None:
@@ -344,7 +345,7 @@ def test_a_longer_delay_is_worse(tmp_path: Path) -> None:
     assert document.rows[-1].load == 50_000
     back = measured_pairs(tmp_path / "ba", *reversed(devices), quantity="median delay", fail_if=(condition,)).document
     assert (back.judgement, back.passes) == ("better", True)
-    assert "Median delay at a load below both, ns" in render_pairs(back)
+    assert "Median delay at a load below both, ns" in render_pairs(back, {})
 
 
 def test_a_trial_that_lost_frames_has_no_delay(tmp_path: Path) -> None:
@@ -396,7 +397,7 @@ def test_a_gateway_that_establishes_fewer_connections_per_second_is_worse(tmp_pa
     )  # fmt: skip
     trials = [json.loads(line)["order"] for line in (tmp_path / "ab/trials.jsonl").read_text("utf-8").splitlines()[1:]]
     assert {(order["step"]["connections"], "connections_per_second" in order) for order in trials} == {(20_000, False)}
-    assert "Connections per second at a rate above both, connections/s" in render_pairs(document)
+    assert "Connections per second at a rate above both, connections/s" in render_pairs(document, {})
     assert measured_connections(tmp_path / "ba", *reversed(devices)).judgement == "better"
 
 
@@ -436,7 +437,7 @@ def test_searches_of_both_sides_alternate(tmp_path: Path) -> None:
     orders = [json.loads(line)["order"] for line in (tmp_path / "trials.jsonl").read_text("utf-8").splitlines()[1:]]
     runs = [order["run"]["number"] for order in orders if order["repetition"] == document.rows[-1].number - 1]
     assert runs[:8] in ([1, 2] * 4, [2, 1] * 4), "neither search is made while the other waits"
-    assert "Throughput of alternating searches, frames/s" in render_pairs(document)
+    assert "Throughput of alternating searches, frames/s" in render_pairs(document, {})
 
 
 def test_a_gateway_that_collapses_has_another_throughput_than_forwarding_rate(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from gatemark.report.page import fill
 from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, add_legend
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.words import DASH, capital, format_count
+from gatemark.results.provenance import Provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,8 +124,8 @@ def end_lines(document: PairDocument) -> Iterator[str]:
     yield f"ended after {pairs}, {document.measured_s:.0f} s: {ENDS[document.ended]}{undecided}"
 
 
-def render_pairs(document: PairDocument) -> str:
-    """Return the page."""
+def render_pairs(document: PairDocument, provenances: Mapping[Side, Provenance]) -> str:
+    """Return the page; the provenances are those of the sides."""
     return fill(
         "pair.html.j2",
         pair=document,
@@ -132,6 +133,7 @@ def render_pairs(document: PairDocument) -> str:
         figures_section=figures_section(document),
         lines=tuple(end_lines(document)),
         plots=tuple(plots(document)),
+        provenances=provenances,
     )
 
 

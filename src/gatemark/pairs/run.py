@@ -260,10 +260,12 @@ def _provenance(side: Side) -> str:
 
 
 def _store(folder: ResultFolder, session: _Session, records: Mapping[Side, Provenance], ended: Ended) -> PairDocument:
-    for side, record in records.items():
-        end_provenance(folder, record, folder.path / _log(side), name=_provenance(side))
+    records = {
+        side: end_provenance(folder, record, folder.path / _log(side), name=_provenance(side))
+        for side, record in records.items()
+    }
     document = conclude(session.pairs, session.measured_s, session.wanted, session.now(), ended)
-    folder.write_text(folder.report_file.name, render_pairs(document))
+    folder.write_text(folder.report_file.name, render_pairs(document, records))
     folder.write_text(RESULT, document.to_text())
     return document
 
