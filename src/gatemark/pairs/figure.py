@@ -80,8 +80,8 @@ THROUGHPUT = Figure(
     better="higher",
     load_words="of alternating searches",
     load_share=Fraction(4, 3),
-    meaning="Each throughput is that of a search with short trials; RFC 2544 section 24 asks for 60 s. Their ratio is what"
-    " is estimated: publish the throughput that gatemark run measures.",
+    meaning="Each throughput is that of a search with short trials; RFC 2544 section 24 asks for 60 s. Their ratio is"
+    " what is estimated: publish the throughput that gatemark run measures.",
     is_searched=True,
 )
 FIGURES: Mapping[str, Figure] = {

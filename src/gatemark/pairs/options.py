@@ -12,7 +12,6 @@ from gatemark.pairs.figure import FIGURES, FORWARDING_RATE, Figure
 from gatemark.results.part import Part
 from gatemark.units import format_ratio, parse_duration, parse_ratio
 
-
 DURATION = "100ms"
 """Sending time of a trial where nothing else is asked for."""
 

@@ -36,8 +36,8 @@ from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial, side_trial
 from gatemark.pairs.report import render_pairs
 from gatemark.pairs.searched import search_from
 from gatemark.pairs.setup import setup_differences, setup_problems
-from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.cells import upload_cells
+from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.phase_one import phase_one_rate, slowest_rate
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
