@@ -54,7 +54,7 @@ def is_udp_or_icmp_error(frame: bytes) -> bool:
     """Whether the frame is one of ours or says what became of it; reports of multicast listeners are neither."""
     if frame[12:14] == b"\x08\x00":
         return frame[23] in (1, 17)
-    return frame[12:14] == b"\x86\xdd" and (frame[20] in (17, 44) or (frame[20] == 58 and frame[54] < 128))
+    return frame[12:14] == b"\x86\xdd" and (frame[20] in (4, 17, 44) or (frame[20] == 58 and frame[54] < 128))
 
 
 def main() -> None:

@@ -6,10 +6,13 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gatemark.errors import ConfigError
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.edges import Order, emulated_edges
+from gatemark.map_domains.linux import Rule, tunnel_relay, tunnel_script
 from gatemark.map_domains.rule_export import jool_commands, vpp_commands
 from gatemark.map_domains.tayga import border_relay, customer_edge
 
@@ -194,9 +197,37 @@ def test_what_such_a_gateway_cannot_be() -> None:
         border_relay([PAPER, SINGLE], 2, private=PRIVATE)
     with pytest.raises(ConfigError, match=r"192\.0\.2\.0/28 overlaps 192\.0\.2\.0/24"):
         border_relay([PAPER], 2, private=IPv4Network("192.0.2.0/28"))
-    with pytest.raises(ConfigError, match=r"map\.edges: tayga takes very long to read the file of 16777216") as caught:
+    with pytest.raises(ConfigError, match=r"map\.edges: a gateway that has a line for each of 16777216") as caught:
         border_relay([replace(PAPER, ea_bits=24)], 2, order="pseudorandom", private=IPv4Network("192.0.2.0/28"))
     assert len(caught.value.problems) == 2
+
+
+def test_a_relay_of_the_kernel_has_a_route_for_each_customer_edge() -> None:
+    rules = [replace(PAPER, dmr=None, psid_offset=6), replace(FULL, dmr=None)]
+    edges = [rules[0].edge(0), rules[0].edge(33), rules[1].edge(3)]
+    relay = IPv6Address("2001:2:0:ff::1")
+    files = tunnel_relay(rules, edges, relay=relay, private=PRIVATE, hop_limit=33)
+    assert files.routes == tuple(
+        f"route add {to} encap ip6 id 0 dst {edge.address} src {relay} hoplimit 33 dev mape"
+        for to, edge in zip(("10.0.0.1", "10.0.0.2", f"{edges[2].ipv4}/32"), edges, strict=True)
+    )
+    inward, outward = files.nftables.split("table ip mape {")
+    for edge in edges[:2]:
+        assert f"{edge.address} . {int(edge.ipv4):#x} . {edge.psid << 5:#x}" in inward
+        assert f"{edge.ipv4} . {edge.psid << 5} : 10.0.0." in outward
+    assert "(@nh,480,16 & 0x3e0) @sources0 accept" in inward and "ip6 saddr . @nh,416,32 @sources1 accept" in inward
+    script = tunnel_script(files, relay)
+    assert all(line in script for line in files.routes) and f"address add {relay}/128" in script
+
+
+@settings(max_examples=100)
+@given(offset=st.integers(0, 8), psid_bits=st.integers(1, 8), psid=st.integers(0, 255), port=st.integers(0, 65_535))
+def test_a_masked_port_tells_whose_it_is(offset: int, psid_bits: int, psid: int, port: int) -> None:
+    """What nftables compares is true of the ports of the edge and of no other one (RFC 7597 section 5.1)."""
+    domain = replace(SINGLE, psid_offset=offset, psid_bits=psid_bits, psid=psid % (1 << psid_bits))
+    rule = Rule(number=0, domain=domain, edges=[domain.edge(0)], private=[])
+    told = port >= rule.lowest_port and port & int(rule.mask, 16) == rule.masked(rule.edges[0])
+    assert told == (port in rule.edges[0].ports)
 
 
 def test_a_border_relay_knows_whole_domains_in_pseudorandom_order() -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
-from gatemark.config.map_tables import MapModel
+from gatemark.config.map_gateway import made_gateway, unmade_gateway
+from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.map_domains.linux import tunnel_script
 from gatemark.map_domains.rule_export import jool_commands, vpp_commands
 from gatemark.map_domains.tayga import border_relay, relay_script
 
-GatewayName = Literal["jool", "tayga", "vpp"]
+GatewayName = Literal["jool", "linux", "tayga", "vpp"]
 
 
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
@@ -26,7 +28,8 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     Parameters
     ----------
     gateway
-        jool (shell commands, Jool 4.2), vpp (VPP's command line) or tayga (shell commands, with nftables).
+        jool (shell commands, Jool 4.2), vpp (VPP's command line), tayga (shell commands, with nftables), or linux (of
+        MAP-E: shell commands, with nftables).
     file
         Campaign file (TOML).
     interface
@@ -47,7 +50,10 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP border relay")
     if campaign.technology.has_tunnels and gateway not in _WITH_TUNNELS:
         what = f"is {campaign.technology.name}, and {gateway} translates and has no such tunnels"
-        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE")
+        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE, or linux")
+    if gateway == "linux" and not campaign.technology.has_tunnels:
+        what = f"is {campaign.technology.name}, and Linux itself does not translate"
+        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export tayga FILE, or jool")
     try:
         commands = _WRITERS[gateway](campaign, table, interface)
     except ConfigError as error:
@@ -71,6 +77,16 @@ def _tayga(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
+def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
+    tunnel = campaign.gateway.tunnel
+    assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
+    gateway = MapGatewayModel()
+    if problems := list(unmade_gateway(campaign.technology, table, gateway, private_at="private network")):
+        raise ConfigError(problems=problems)
+    files = made_gateway(campaign.technology, table, gateway, tunnel, echo=False)
+    return tunnel_script(files, tunnel.address)
+
+
 def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
     tunnel = campaign.gateway.tunnel
     return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.address, interfaces=interfaces)
@@ -78,7 +94,8 @@ def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
 
 _WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {
     "jool": _jool,
+    "linux": _linux,
     "tayga": _tayga,
     "vpp": _vpp,
 }
-_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("vpp",))
+_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("linux", "vpp"))

@@ -1,28 +1,34 @@
-"""The gateway that a recipe makes of MAP-T rules: which of both it is follows from its technology. Pure."""
+"""The gateway that a recipe makes of MAP rules: which one follows from its technology. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.config.tables import TunnelModel
 from gatemark.errors import Problem
-from gatemark.map_domains.tayga import (
-    GatewayFiles,
-    border_relay,
-    border_relay_problems,
-    customer_edge,
-    customer_edge_problems,
-)
+from gatemark.map_domains.linux import HOP_LIMIT, tunnel_relay
+from gatemark.map_domains.relay import GatewayFiles, known_edges, private_problems
+from gatemark.map_domains.tayga import border_relay, border_relay_problems, customer_edge, customer_edge_problems
 from gatemark.technology import Technology
 
 
-def made_gateway(technology: Technology, table: MapModel, gateway: MapGatewayModel, *, echo: bool) -> GatewayFiles:
+def made_gateway(
+    technology: Technology, table: MapModel, gateway: MapGatewayModel, tunnel: TunnelModel | None, *, echo: bool
+) -> GatewayFiles:
     """Return a border relay for the customer edges of the table, or the customer edge that it names.
 
-    With `echo` a border relay knows the identifiers of echo messages.
-
-    Raises ConfigError if no such gateway can be made of them.
+    With `echo` a border relay of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway
+    can be made of them.
     """
+    if tunnel is not None:
+        return tunnel_relay(
+            table.whole_rules,
+            list(known_edges(table.whole_rules, table.edge_count, table.order)),
+            relay=tunnel.address,
+            private=gateway.private,
+            hop_limit=HOP_LIMIT if tunnel.hop_limit == "any" else tunnel.hop_limit,
+        )
     if not technology.is_edge:
         return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
     edge = table.gateway_edge
@@ -35,9 +41,8 @@ def unmade_gateway(
 ) -> Iterator[Problem]:
     """Yield why `made_gateway` cannot be made of rules that are sound."""
     if not technology.is_edge:
-        yield from border_relay_problems(
-            table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at
-        )
+        problems = private_problems if technology.has_tunnels else border_relay_problems
+        yield from problems(table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at)
     elif table.gateway_edge is not None:
         yield from customer_edge_problems(
             table.gateway_edge, gateway.private.network_address + 1, private_at=private_at

@@ -18,8 +18,8 @@ from gatemark.map_domains.edges import Order
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX, domain_problems
+from gatemark.map_domains.relay import PRIVATE
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
-from gatemark.map_domains.tayga import PRIVATE
 
 Exclusion = Literal["first_and_last_suffix", "system_ports"]
 EdgeChoice = Literal["cycle", "pseudorandom"]
@@ -72,10 +72,10 @@ class MapDomainModel(Table):
 
 
 class MapGatewayModel(Table):
-    """How a recipe's gateway is made of tayga and nftables (`gatemark.map_domains.tayga`)."""
+    """How a recipe's gateway is made of rules (`gatemark.map_domains.tayga`, `gatemark.map_domains.linux`)."""
 
     private: Ipv4Prefix = PRIVATE
-    """Addresses for tayga: its own, and those behind which a relay sees customer edges."""
+    """Addresses behind which a relay sees customer edges that share theirs; the first is tayga's own."""
 
 
 class MapModel(Table):

@@ -22,7 +22,8 @@ FACT_VARIABLES = ("prefix", "pool", "pool_ports")
 """Names in braces that stand for keys of the recipe, so that the gateway is what the recipe says."""
 
 MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
-"""The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""
+"""The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`); without tunnels
+also of tayga."""
 
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
@@ -92,7 +93,7 @@ class Recipe(BaseModel):
     map: Annotated[MapModel | None, WITH_RULES] = None
     """MAP-T: the domains of campaigns that have no table `map`."""
     map_gateway: Annotated[MapGatewayModel | None, WITH_RULES] = None
-    """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
+    """The gateway is made of the campaign's rules: MAP-T of tayga and nftables, MAP-E of the kernel and nftables."""
     mtu: int = Field(default=defaults.MTU, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
     start_limit_ns: PositiveDuration = Field(5 * defaults.SECOND_NS, alias="start_limit")
@@ -166,7 +167,7 @@ class Recipe(BaseModel):
         """
         if self.map_gateway is None or table is None:
             return {}
-        files = made_gateway(self.technology, table, self.map_gateway, echo=echo)
+        files = made_gateway(self.technology, table, self.map_gateway, self.gateway.tunnel, echo=echo)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def link(self, name: SideName, side: SideModel, family: Family) -> Network | None:

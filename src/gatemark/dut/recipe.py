@@ -24,11 +24,11 @@ from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.recipe import FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
-from gatemark.config.tables import GatewayAction, SideModel
+from gatemark.config.tables import GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
-from gatemark.map_domains.tayga import PRIVATE
+from gatemark.map_domains.relay import PRIVATE
 from gatemark.technology import TECHNOLOGIES
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
@@ -40,7 +40,7 @@ TABLE_VARIABLES: dict[GatewayAction, str] = {
 
 _GATEWAY_KEYS = (
     *("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "zero_udp_checksum"),
-    *("pool", "pool_ports", "mapping", "table"),
+    *("pool", "pool_ports", "mapping", "tunnel", "table"),
 )
 """Keys of `gateway` that stand at the top of a recipe."""
 
@@ -155,6 +155,8 @@ def _known_keys(path: list[str]) -> list[str]:
         return sorted(field.alias or name for name, field in RecipeCommands.model_fields.items())
     if path == ["table"]:
         return list(TABLE_KEYS)
+    if path == ["tunnel"]:
+        return sorted(TunnelModel.model_fields)
     if path in (["left"], ["right"]):
         return ["networks", *sorted(SideModel.model_fields)]
     if path[:1] in (["map"], ["map_gateway"]):
@@ -182,6 +184,10 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     if technology.translates_by_prefix and recipe.gateway.prefix is None and not recipe.gateway.eam:
         what = f"{technology.name} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
+    if technology.has_tunnels and recipe.gateway.tunnel is None:
+        what = f"{technology.name} needs an end of its tunnels"
+        fix = 'for example tunnel = {address = "2001:2:0:ff::1"}'
+        problems.append(Problem(what=what, where=f"{where}: tunnel", fix=fix))
     problems += _unknown_facts(recipe, where)
     return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
 
@@ -205,7 +211,7 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
         if users and gateway is None:
             what = f"{{{name}}} is undefined without map_gateway"
             yield Problem(what=what, where=f"{where}: {users[0]}", fix="write map_gateway = {}")
-        elif gateway is not None and not users:
+        elif gateway is not None and not users and not (technology.has_tunnels and name == "map_tayga"):
             what = f"{{{name}}} is in no file and no command"
             yield Problem(what=what, where=f"{where}: map_gateway", fix="write it where the gateway needs it")
     if gateway is not None:

@@ -9,35 +9,17 @@ tayga alone does all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import Edge, MapDomain
-from gatemark.map_domains.edges import Order, emulated_edges
-from gatemark.map_domains.nesting import nested
-from gatemark.map_domains.spread import Spread
+from gatemark.map_domains.edges import Order
+from gatemark.map_domains.relay import PRIVATE, GatewayFiles, elements, known_edges, private_problems
 
 TUNNEL = "mapt"
 """Interface of tayga."""
-PRIVATE = IPv4Network("10.0.0.0/16")
-"""Addresses behind which tayga sees customer edges, where nobody says it."""
 SEARCHED_PORTS = 128
 """In so many ports of a range Linux finds every one that is free (NF_NAT_MAX_ATTEMPTS of nf_nat_core.c)."""
-EDGES_MAX = 1 << 16
-"""tayga reads a file of this many customer edges in about 15 s, and twice as many in four times that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayFiles:
-    """What makes such a gateway; the kernel's reverse path filter must be off on the interface of tayga."""
-
-    tayga: str
-    """Text of tayga.conf."""
-    nftables: str
-    """Text of the ruleset; empty where tayga alone does it."""
-    routes: tuple[str, ...]
-    """Commands that lead packets to tayga, once its interface is up."""
 
 
 def border_relay(
@@ -63,7 +45,7 @@ def border_relay(
     if problems:
         raise ConfigError(problems=problems)
     dmr = domains[0].default_rule
-    every = list(_known_edges(domains, edges, order))
+    every = list(known_edges(domains, edges, order))
     shared = [edge for edge in every if edge.domain.kind == "shared address"]
     addresses = [private.network_address + 1 + number for number in range(len(shared) + 1)]
     by_private = list(zip(addresses[1:], shared, strict=True))
@@ -136,42 +118,7 @@ def border_relay_problems(
                 where=f"map.domains[{index}].dmr",
                 fix="write the same default mapping rule for all domains",
             )
-    for domain in domains:
-        if private.overlaps(domain.rule_ipv4):
-            yield Problem(
-                what=f"{private} overlaps {domain.rule_ipv4}, the rule IPv4 prefix of a domain",
-                where=private_at,
-                fix=f"choose a network outside of every domain, such as {PRIVATE}",
-            )
-    counts = _known_counts(domains, edges, order)
-    fix = "write fewer" if order != "pseudorandom" else 'write fewer, and order = "increasing": else all are needed'
-    if sum(counts) > EDGES_MAX:
-        what = f"tayga takes very long to read the file of {sum(counts)} customer edges"
-        yield Problem(what=what, where="map.edges", fix=f"{fix}; at most {EDGES_MAX}")
-    shared = sum(count for domain, count in zip(domains, counts, strict=True) if domain.kind == "shared address")
-    most = max(0, private.num_addresses - 3)  # without tayga's, and the two that name the network
-    if most < shared <= EDGES_MAX:
-        yield Problem(
-            what=f"{private} has addresses for {most} customer edges that share theirs, not for {shared}",
-            where=private_at,
-            fix=f"choose a larger network, or fewer customer edges ({fix})",
-        )
-
-
-def _known_counts(domains: Sequence[MapDomain], edges: int, order: Order) -> list[int]:
-    """Return how many customer edges of each domain the border relay knows."""
-    counts = Spread(tuple(domain.weight for domain in domains)).counts(edges)
-    if order != "pseudorandom":
-        return list(counts)
-    return [domain.edge_count if count else 0 for domain, count in zip(nested(domains), counts, strict=True)]
-
-
-def _known_edges(domains: Sequence[MapDomain], edges: int, order: Order) -> Iterator[Edge]:
-    if order != "pseudorandom":
-        yield from emulated_edges(domains, edges, order)
-        return
-    for domain, count in zip(nested(domains), _known_counts(domains, edges, order), strict=True):
-        yield from (domain.edge(number) for number in range(count))
+    yield from private_problems(domains, edges, order, private, private_at=private_at)
 
 
 def _tayga_text(
@@ -200,20 +147,20 @@ table ip mapt {{
     set port_sets {{
         type ipv4_addr . inet_service
         flags interval
-{_elements(port_sets)}
+{elements(port_sets)}
     }}
     map shared_of {{
         type ipv4_addr : ipv4_addr
-{_elements(shared_of)}
+{elements(shared_of)}
     }}
     map private_of {{
         type ipv4_addr . inet_service : ipv4_addr
         flags interval
-{_elements(private_of)}
+{elements(private_of)}
     }}
 {identifiers}    set shared {{
         type ipv4_addr
-{_elements(map(str, shared))}
+{elements([str(address) for address in shared])}
     }}
     chain prerouting {{
         type filter hook prerouting priority raw; policy accept;
@@ -239,12 +186,12 @@ def _echo_rules(
     set echo_ids {{
         typeof ip saddr . icmp id
         flags interval
-{_elements(port_sets)}
+{elements(port_sets)}
     }}
     map private_by_id {{
         typeof ip daddr . icmp id : ip daddr
         flags interval
-{_elements(private_of)}
+{elements(private_of)}
     }}
 """
     return (
@@ -290,7 +237,3 @@ def _searched_ranges(edge: Edge) -> Iterator[tuple[int, int]]:
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _elements(elements: Sequence[str] | map[str]) -> str:
-    return "        elements = {\n" + ",\n".join(f"            {element}" for element in elements) + "\n        }"
