@@ -45,7 +45,7 @@ class Dimension:
 
 def size_words(ipv4: object, ipv6: object, tunnel: object = None) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash. Sizes in tunnels follow."""
-    return f"{ipv4 or DASH} / {ipv6 or DASH}" + (f",\n{tunnel} in tunnels" if tunnel else "")
+    return f"{ipv4 or DASH} / {ipv6 or DASH}" + (f"\n{tunnel} in tunnels" if tunnel else "")
 
 
 def named_sizes(ipv4: int | None, ipv6: int | None, tunnel: int | None) -> str:
