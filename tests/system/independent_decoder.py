@@ -15,8 +15,13 @@ FCS_OCTETS, ETHERNET_OCTETS, TAG_OCTETS = 4, 14, 4
 HEADER_OCTETS: dict[Family, int] = {"ipv4": 20, "ipv6": 40}
 GOOD = "1"
 """What tshark calls a checksum that is right."""
+FAMILIES: dict[str, Family] = {"ip": "ipv4", "ipv6": "ipv6"}
+"""By what tshark calls a protocol."""
+NEXT_HEADER: dict[Family, int] = {"ipv4": 4, "ipv6": 41}
+"""Of a packet inside another one (IANA, protocol numbers)."""
 FIELDS = (
     "frame.len",
+    "frame.protocols",
     "vlan.id",
     "ip.src",
     "ipv6.src",
@@ -32,6 +37,8 @@ FIELDS = (
     "udp.checksum.status",
     "ip.len",
     "ipv6.plen",
+    "ip.proto",
+    "ipv6.nxt",
     "udp.length",
     "_ws.expert",
     "_ws.malformed",
@@ -39,9 +46,22 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
-    """A frame as tshark reads it."""
+class Outer:
+    """The header around another packet."""
 
+    family: Family
+    source: bytes
+    destination: bytes
+    hop_limit: int
+    traffic_class: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """A frame as tshark reads it: the packet with UDP, and what is around it."""
+
+    outer: Outer | None
+    """None if it is in no tunnel."""
     family: Family
     octets: int
     """With FCS, without VLAN tag."""
@@ -75,23 +95,52 @@ def decode_capture(path: Path) -> Iterator[Decoded]:
 
 
 def _decoded(field: dict[str, str]) -> Decoded:
-    family: Family = "ipv4" if field["ip.src"] else "ipv6"
-    name = "ip" if family == "ipv4" else "ipv6"
+    families = [FAMILIES[name] for name in field["frame.protocols"].split(":") if name in FAMILIES]
+    outer, family = families[0], families[-1]
+    is_tunnel = len(families) > 1
     octets = int(field["frame.len"]) - (TAG_OCTETS if field["vlan.id"] else 0) + FCS_OCTETS
-    packet = int(field["ip.len"]) if family == "ipv4" else int(field["ipv6.plen"]) + HEADER_OCTETS["ipv6"]
+    packet, whole = _packet_octets(field, family), _packet_octets(field, outer)
+    header = _header(field, family)
     return Decoded(
+        outer=_header(field, outer) if is_tunnel else None,
         family=family,
         octets=octets,
-        behind_packet=octets - FCS_OCTETS - ETHERNET_OCTETS - packet,
+        behind_packet=octets - FCS_OCTETS - ETHERNET_OCTETS - whole,
         vlan=int(field["vlan.id"]) if field["vlan.id"] else None,
-        source=ip_address(field[f"{name}.src"]).packed,
-        destination=ip_address(field[f"{name}.dst"]).packed,
+        source=header.source,
+        destination=header.destination,
         source_port=int(field["udp.srcport"]),
         destination_port=int(field["udp.dstport"]),
-        hop_limit=int(field["ip.ttl"] or field["ipv6.hlim"]),
-        traffic_class=int(field["ip.dsfield"] or field["ipv6.tclass"], 0),
-        complaints=tuple(_complaints(field, family, packet)),
+        hop_limit=header.hop_limit,
+        traffic_class=header.traffic_class,
+        complaints=(
+            *_complaints(field, family, packet),
+            *(_tunnel_complaints(field, outer, family, whole - packet) if is_tunnel else ()),
+        ),
     )
+
+
+def _header(field: dict[str, str], family: Family) -> Outer:
+    name, hop_limit, traffic_class = ("ip", "ttl", "dsfield") if family == "ipv4" else ("ipv6", "hlim", "tclass")
+    return Outer(
+        family=family,
+        source=ip_address(field[f"{name}.src"]).packed,
+        destination=ip_address(field[f"{name}.dst"]).packed,
+        hop_limit=int(field[f"{name}.{hop_limit}"]),
+        traffic_class=int(field[f"{name}.{traffic_class}"], 0),
+    )
+
+
+def _packet_octets(field: dict[str, str], family: Family) -> int:
+    return int(field["ip.len"]) if family == "ipv4" else int(field["ipv6.plen"]) + HEADER_OCTETS["ipv6"]
+
+
+def _tunnel_complaints(field: dict[str, str], outer: Family, inside: Family, more: int) -> Iterator[str]:
+    said = int(field["ip.proto" if outer == "ipv4" else "ipv6.nxt"])
+    if said != NEXT_HEADER[inside]:
+        yield f"next header {said} before a packet of {inside}"
+    if more != HEADER_OCTETS[outer]:
+        yield f"the packet outside is {more} octets longer than the one inside"
 
 
 def _complaints(field: dict[str, str], family: Family, packet_octets: int) -> Iterator[str]:
@@ -100,7 +149,7 @@ def _complaints(field: dict[str, str], family: Family, packet_octets: int) -> It
             yield f"{name}: {field[name]}"
     if field["udp.checksum.status"] != GOOD:
         yield "wrong UDP checksum"
-    if family == "ipv4" and field["ip.checksum.status"] != GOOD:
+    if field["ip.checksum.status"] not in ("", GOOD):
         yield "wrong IPv4 header checksum"
     if int(field["udp.length"]) != packet_octets - HEADER_OCTETS[family]:
         yield f"UDP says {field['udp.length']} octets in a packet of {packet_octets}"

@@ -1,4 +1,4 @@
-"""Frames of customer edges as tshark reads them: the vectors of the RFCs, and every checksum in all forms.
+"""Frames of customer edges as tshark reads them, translated and in tunnels: the vectors of the RFCs, and all forms.
 
 What is due is computed here, bit by bit from RFC 7597, and shares nothing with gatemark.
 """
@@ -136,14 +136,21 @@ def narrowed(vector: Vector) -> tuple[dict[str, Any], int, int]:
     return rule, int(ea or "0", 2), psid_bits
 
 
-def frames_of(document: dict[str, Any], count: int) -> list[dict[str, Any]]:
+def frames_of(document: dict[str, Any], count: int, side: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Return the first frames of every size of a campaign; `side` is what both sides have besides addresses."""
     campaign = complete_campaign(
         campaign_from_dict(
             {
                 "gateway": {"technology": "map_t_br"},
                 "testbed": {"kind": "ports"},
-                "left": {"port": "ring", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "left": {
+                    **(side or {}),
+                    "mtu": 1600,
+                    "port": "ring",
+                    "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+                },
                 "right": {
+                    **(side or {}),
                     "port": "ring",
                     "ipv4": {"address": SERVER, "gateway": "198.19.0.1"},
                     "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
@@ -154,10 +161,8 @@ def frames_of(document: dict[str, Any], count: int) -> list[dict[str, Any]]:
         )
     )
     with start_engine() as engine:
-        frames: list[dict[str, Any]] = engine.frames(frames_request(campaign, cells_of(campaign)[0], count=count))[
-            "frames"
-        ]
-    return frames
+        of_cells = [engine.frames(frames_request(campaign, cell, count=count)) for cell in cells_of(campaign)]
+    return [frame for of_cell in of_cells for frame in of_cell["frames"]]
 
 
 def decoded(frames: list[dict[str, Any]], tmp_path: Path) -> Iterator[tuple[dict[str, Any], Decoded, Decoded]]:
@@ -200,6 +205,69 @@ def test_each_vector_is_what_tshark_reads(number: int, tmp_path: Path) -> None:
     assert in_set(sent.destination_port, vector, psid_bits)
     of_psid = [port for port in range(65536) if in_set(port, vector, psid_bits)]
     assert (of_psid[0], of_psid[-1], len(of_psid)) == vector.ports
+
+
+RELAY = "2001:2:0:ffff::1"
+TUNNELS = {"gateway": {"technology": "map_e_br", "tunnel": {"address": RELAY, "hop_limit": 33}}}
+
+
+@pytest.mark.parametrize("number", range(len(VECTORS)))
+def test_each_vector_is_in_its_tunnel(number: int, tmp_path: Path) -> None:
+    """MAP-E (RFC 7597 section 8): the MAP address is that of the outer header, and no checksum is one of it."""
+    vector = VECTORS[number]
+    rule, place, psid_bits = narrowed(vector)
+    whole = 1 << rule["ea_bits"]
+    from_above = place > whole // 2
+    index = whole - 1 - place if from_above else place
+    table = {"domains": [rule], "edges": index + 1, "order": "decreasing" if from_above else "increasing"}
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": 128}}
+    frames = frames_of({"map": table, "traffic": traffic, **TUNNELS}, index + 1)
+    last = {}
+    for frame, sent, due in decoded(frames, tmp_path):
+        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
+        if frame["index"] == index:
+            last[frame["direction"]] = sent, due
+    server, edge = IPv4Address(SERVER).packed, IPv4Address(vector.edge).packed
+    ends = IPv6Address(vector.address).packed, IPv6Address(RELAY).packed
+    sent, due = last["forward"]
+    assert sent.outer is not None and due.outer is None
+    assert (sent.outer.source, sent.outer.destination) == ends
+    assert (sent.source, sent.destination) == (due.source, due.destination) == (edge, server)
+    assert due.source_port == sent.source_port and in_set(sent.source_port, vector, psid_bits)
+    sent, due = last["reverse"]
+    assert sent.outer is None and due.outer is not None
+    assert (due.outer.destination, due.outer.source, due.outer.hop_limit) == (*ends, 33)
+    assert (sent.source, sent.destination) == (due.source, due.destination) == (server, edge)
+    assert due.destination_port == sent.destination_port and in_set(sent.destination_port, vector, psid_bits)
+    assert due.hop_limit == sent.hop_limit - 1
+
+
+@pytest.mark.parametrize(("vlan", "traffic_class"), [(None, 184), (7, 0)])
+def test_every_size_is_whole_in_its_tunnel(vlan: int | None, traffic_class: int, tmp_path: Path) -> None:
+    """Forty octets more on the left, with and without a VLAN tag, beside native IPv6."""
+    rule, _, _ = narrowed(VECTORS[0])
+    sizes = (*range(64, 90), 127, 128, 512, 1023, 1024, 1280, 1498)
+    traffic = {
+        "frame_sizes": {"family": "ipv4", "octets": sizes},
+        "mix": "1/2",
+        "traffic_class": traffic_class,
+        "direction": "bidirectional",
+    }
+    document = {"map": {"domains": [rule]}, "traffic": traffic, **TUNNELS}
+    alone_octets = set()
+    for frame, sent, due in decoded(frames_of(document, 12, {} if vlan is None else {"vlan": vlan}), tmp_path):
+        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
+        assert (sent.vlan, due.vlan) == (vlan, vlan)
+        assert sent.traffic_class == due.traffic_class == traffic_class
+        inside, alone = (sent, due) if frame["direction"] == "forward" else (due, sent)
+        if frame["class"] == "background":
+            assert (inside.outer, alone.outer, inside.octets - alone.octets) == (None, None, 0)
+            continue
+        assert inside.outer is not None and alone.outer is None
+        assert inside.outer.traffic_class == traffic_class
+        assert inside.octets == alone.octets + 40
+        alone_octets.add(alone.octets)
+    assert alone_octets == set(sizes)
 
 
 FORMS = list(product((84, 129, 1044), DMR_LENGTHS, ("pseudorandom", "increasing"), (0, 184)))
