@@ -16,6 +16,9 @@ from gatemark.results.quantity import Better
 from gatemark.stats.looks import error_at, pairs_at
 from gatemark.stats.signed_ranks import centre, centre_interval
 
+BED_DIFFERENCE = Fraction(1, 100)
+"""Two test beds of one gateway differ by so much: what the kernel draws for each, such as places in memory, stays while
+pairs are made. All intervals are this much wider at either end."""
 UNEQUAL_CHANCE = Fraction(1, 100)
 """A difference in how often trials of a side are left out is told if chance makes one as large less often than this."""
 DRIFT_TOLD = 0.05
@@ -65,7 +68,8 @@ class Look:
 def look_at(pairs: Sequence[Pair], number: int, error: Fraction, better: Better) -> Look | None:
     """Return what look `number`, counted from 1, shows of pairs that count; None if it is due later.
 
-    `error` is allowed to all looks together. The logarithms of the ratios are estimated.
+    `error` is allowed to all looks together. The logarithms of the ratios are estimated, and the interval allows for
+    `BED_DIFFERENCE`.
     """
     if len(pairs) < pairs_at(number):
         return None
@@ -73,13 +77,14 @@ def look_at(pairs: Sequence[Pair], number: int, error: Fraction, better: Better)
     interval = centre_interval(lows, highs, error_at(number, error))
     if interval is None:
         return None
+    margin = math.log1p(BED_DIFFERENCE)
     return Look(
         better=better,
         pairs=len(lows),
         ratio_low=math.exp(centre(lows)),
         ratio_high=math.exp(centre(highs)),
-        low=math.exp(interval.low),
-        high=math.exp(interval.high),
+        low=math.exp(interval.low - margin),
+        high=math.exp(interval.high + margin),
     )
 
 

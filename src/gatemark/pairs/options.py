@@ -8,6 +8,7 @@ from fractions import Fraction
 from gatemark.compare.condition import ANY, Limit, read_limits
 from gatemark.errors import ConfigError, Problem
 from gatemark.pairs.conclude import Wanted
+from gatemark.pairs.evidence import BED_DIFFERENCE
 from gatemark.pairs.figure import FIGURES, FORWARDING_RATE, Figure
 from gatemark.results.part import Part
 from gatemark.units import format_ratio, parse_duration, parse_ratio
@@ -43,7 +44,7 @@ def wanted_of(options: PairOptions) -> Wanted:
     limits = _limits(options.fail_if, figure, problems)
     wanted = Wanted(
         figure=figure,
-        precision=_share("--precision", options.precision, Fraction(0), Fraction(1), problems),
+        precision=_share("--precision", options.precision, BED_DIFFERENCE, Fraction(1), problems),
         time_ns=_duration("--time", options.time, problems),
         confidence=_share("--confidence", options.confidence, Fraction(1, 2), Fraction(1), problems),
         limits=limits,
