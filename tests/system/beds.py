@@ -21,6 +21,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, TrialReport
+from gatemark.units import NANOSECONDS_PER_SECOND
 
 ATTEMPTS = 20
 """How often a trial is made until the Tester offered and took everything: a busy machine spoils half of them."""
@@ -179,3 +180,29 @@ def report_of(
         if lost_nothing_itself(record) and is_wanted(record.report):
             return record.report
     raise AssertionError(f"no trial of {ATTEMPTS} counts: {record.verdict} {record.validity.reasons}")
+
+
+RELAYED_LOAD, RELAYED_FRAMES = 2_000, 1_000
+"""Frames/s and frames in each direction of `relayed`."""
+
+
+def relayed(bed: OpenBed) -> TrialReport:
+    """Make a trial in which a relay that is a process had the CPU for every frame."""
+
+    def lost_none(report: TrialReport) -> bool:
+        return not any(counts.lost for _, _, counts in report.counts())
+
+    duration_ns = RELAYED_FRAMES * NANOSECONDS_PER_SECOND // RELAYED_LOAD
+    return report_of(bed, is_wanted=lost_none, frames_per_second=RELAYED_LOAD, duration_ns=duration_ns)
+
+
+def check_relayed_whole(campaign: Campaign) -> None:
+    """Check that every frame of a mix of halves comes out right, both ways."""
+    with open_bed(campaign) as bed:
+        report = relayed(bed)
+    counted = {(way, group): (counts.received, faults(counts)) for way, group, counts in report.counts()}
+    assert counted == {
+        (way, group): (RELAYED_FRAMES // 2, {})
+        for way in ("forward", "reverse")
+        for group in ("foreground", "background")
+    }

@@ -136,6 +136,16 @@ def narrowed(vector: Vector) -> tuple[dict[str, Any], int, int]:
     return rule, int(ea or "0", 2), psid_bits
 
 
+def table_with(vector: Vector, **keys: str) -> tuple[dict[str, Any], int, int]:
+    """Return few customer edges of which the last one is that of a vector, its number, and the length of its PSID."""
+    rule, place, psid_bits = narrowed(vector)
+    whole = 1 << rule["ea_bits"]
+    from_above = place > whole // 2
+    index = whole - 1 - place if from_above else place
+    order = "decreasing" if from_above else "increasing"
+    return {"domains": [{**rule, **keys}], "edges": index + 1, "order": order}, index, psid_bits
+
+
 def frames_of(document: dict[str, Any], count: int, side: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Return the first frames of every size of a campaign; `side` is what both sides have besides addresses."""
     campaign = complete_campaign(
@@ -176,16 +186,8 @@ def decoded(frames: list[dict[str, Any]], tmp_path: Path) -> Iterator[tuple[dict
 @pytest.mark.parametrize("number", range(len(VECTORS)))
 def test_each_vector_is_what_tshark_reads(number: int, tmp_path: Path) -> None:
     vector = VECTORS[number]
-    rule, place, psid_bits = narrowed(vector)
     dmr = IPv6Network(("3fff::", DMR_LENGTHS[number % len(DMR_LENGTHS)]))
-    whole = 1 << rule["ea_bits"]
-    from_above = place > whole // 2
-    index = whole - 1 - place if from_above else place
-    table = {
-        "domains": [{**rule, "dmr": str(dmr)}],
-        "edges": index + 1,
-        "order": "decreasing" if from_above else "increasing",
-    }
+    table, index, psid_bits = table_with(vector, dmr=str(dmr))
     frames = frames_of({"map": table, "traffic": {"frame_sizes": {"family": "ipv6", "octets": 128}}}, index + 1)
     last = {}
     for frame, sent, due in decoded(frames, tmp_path):
@@ -215,11 +217,7 @@ TUNNELS = {"gateway": {"technology": "map_e_br", "tunnel": {"address": RELAY, "h
 def test_each_vector_is_in_its_tunnel(number: int, tmp_path: Path) -> None:
     """MAP-E (RFC 7597 section 8): the MAP address is that of the outer header, and no checksum is one of it."""
     vector = VECTORS[number]
-    rule, place, psid_bits = narrowed(vector)
-    whole = 1 << rule["ea_bits"]
-    from_above = place > whole // 2
-    index = whole - 1 - place if from_above else place
-    table = {"domains": [rule], "edges": index + 1, "order": "decreasing" if from_above else "increasing"}
+    table, index, psid_bits = table_with(vector)
     traffic = {"frame_sizes": {"family": "ipv4", "octets": 128}}
     frames = frames_of({"map": table, "traffic": traffic, **TUNNELS}, index + 1)
     last = {}

@@ -13,7 +13,17 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from tests.system.beds import KeptBed, OpenBed, faults, netns_campaign, netns_document, open_bed, report_of
+from tests.system.beds import (
+    RELAYED_FRAMES,
+    RELAYED_LOAD,
+    KeptBed,
+    check_relayed_whole,
+    faults,
+    netns_campaign,
+    netns_document,
+    open_bed,
+    relayed,
+)
 from tests.system.machine import gatemark, missing, nothing_compared
 from tests.system.test_guest_kernel import in_guest, new_bed
 from tests.system.test_netns import exchange
@@ -25,7 +35,6 @@ from gatemark.kernels.store import newest_kernel
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
-from gatemark.trial.report import TrialReport
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", root=True)
 if newest_kernel() is None:
@@ -37,8 +46,7 @@ pytestmark = [
 
 RECIPE = "linux-mape-br"
 RELAY = "2001:2:0:ff::1"
-LOAD, DURATION_NS = 2_000, 500_000_000
-FRAMES = 1_000
+FRAMES = RELAYED_FRAMES
 SIZE = {"frame_sizes": {"family": "ipv4", "octets": 128}}
 SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
 SINGLE = {"ipv6": "2001:db8:12:3400::/56", "ipv4": "203.0.113.18/32", "ea_bits": 0}
@@ -60,23 +68,9 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def relayed(bed: OpenBed) -> TrialReport:
-    """Make a trial in which the kernel of the relay, a process, had the CPU for every frame."""
-
-    def lost_none(report: TrialReport) -> bool:
-        return not any(counts.lost for _, _, counts in report.counts())
-
-    return report_of(bed, is_wanted=lost_none, frames_per_second=LOAD, duration_ns=DURATION_NS)
-
-
 @pytest.mark.parametrize("kind", RULES)
 def test_every_frame_of_every_edge_comes_out_as_the_rule_says(kind: str) -> None:
-    with open_bed(netns_campaign(RECIPE, map=RULES[kind], traffic={**SIZE, "mix": "1/2"})) as bed:
-        report = relayed(bed)
-    counted = {(way, group): (counts.received, faults(counts)) for way, group, counts in report.counts()}
-    assert counted == {
-        (way, group): (FRAMES // 2, {}) for way in ("forward", "reverse") for group in ("foreground", "background")
-    }
+    check_relayed_whole(netns_campaign(RECIPE, map=RULES[kind], traffic={**SIZE, "mix": "1/2"}))
 
 
 INSIDE = 'oifname "mape"'
@@ -192,7 +186,7 @@ def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path
         nothing_compared("the Tester could not offer a load")
     else:
         assert repetition.lower_bound is not None and repetition.lower_bound >= 1000
-    document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [LOAD]}, repetitions=1)
+    document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [RELAYED_LOAD]}, repetitions=1)
     vary = '\n[[vary]]\n"map.edges" = [1, 256]\n"traffic.mix" = ["1/1", "1/2"]\n'
     file, output = tmp_path / "series.toml", tmp_path / "series"
     document["map"].pop("edges")

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from tests.system.beds import (
+    RELAYED_FRAMES,
+    RELAYED_LOAD,
     KeptBed,
-    OpenBed,
+    check_relayed_whole,
     faults,
     netns_campaign,
     netns_document,
-    open_bed,
-    report_of,
+    relayed,
 )
 from tests.system.machine import gatemark, missing, nothing_compared
 
@@ -26,14 +27,12 @@ from gatemark.config.model import Campaign
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
-from gatemark.trial.report import TrialReport
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 RECIPE = "tayga-mapt-br"
-LOAD, DURATION_NS = 2_000, 500_000_000
-FRAMES = 1_000
+FRAMES = RELAYED_FRAMES
 SIZE = {"frame_sizes": {"family": "ipv6", "octets": 128}}
 DMR_64 = {"dmr": "2001:db8:ffff::/64"}
 SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, **DMR_64}
@@ -51,24 +50,9 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def relayed(bed: OpenBed) -> TrialReport:
-    """Make a trial in which the translator, a process, had the CPU for every frame."""
-
-    def lost_none(report: TrialReport) -> bool:
-        return not any(counts.lost for _, _, counts in report.counts())
-
-    return report_of(bed, is_wanted=lost_none, frames_per_second=LOAD, duration_ns=DURATION_NS)
-
-
 @pytest.mark.parametrize("kind", RULES)
 def test_every_frame_of_every_edge_comes_out_as_the_rule_says(kind: str) -> None:
-    traffic = {**SIZE, "mix": "1/2"}
-    with open_bed(netns_campaign(RECIPE, map=RULES[kind], traffic=traffic)) as bed:
-        report = relayed(bed)
-    counted = {(way, group): (counts.received, faults(counts)) for way, group, counts in report.counts()}
-    assert counted == {
-        (way, group): (FRAMES // 2, {}) for way in ("forward", "reverse") for group in ("foreground", "background")
-    }
+    check_relayed_whole(netns_campaign(RECIPE, map=RULES[kind], traffic={**SIZE, "mix": "1/2"}))
 
 
 FORWARD = {
@@ -159,7 +143,7 @@ def test_a_throughput_is_found(relays: KeptBed, tmp_path: Path) -> None:
 def test_a_series_over_customer_edges_and_background(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
     table = {"domains": [SHARED], "order": "increasing"}
-    document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [LOAD]}, repetitions=1)
+    document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [RELAYED_LOAD]}, repetitions=1)
     vary = '\n[[vary]]\n"map.edges" = [1, 16, 256]\n"traffic.mix" = ["1/1", "1/2", "1/10"]\n'
     file, output = tmp_path / "series.toml", tmp_path / "series"
     file.write_text(to_toml(document) + vary)
