@@ -96,6 +96,8 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
     }
 }
 
+frame::Stream nat44_stream(frame::Role role, std::uint64_t count, Choice choice) { return connection_stream(role, count, choice); }
+
 void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
     const auto plain4 = std::make_unique<ReceiverParts>(ipv4, 2 * frames_counted),
                plain6 = std::make_unique<ReceiverParts>(ipv6, 2 * frames_counted);
@@ -104,9 +106,11 @@ void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
     const auto delays = std::make_unique<ReceiverParts>(ipv4, 2 * frames_counted);
     delays->record_tags_and_variation();
     count_receiver("receive_ipv4_tags_and_variation", ipv4, *delays);
-    for (const auto& [name, phase] : {std::pair{"receive_phase_1", state::Phase::establish}, {"receive_phase_2", state::Phase::use}}) {
-        const frame::Stream initiator = connection_stream(frame::Role::initiator, connections,
-                                                          phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
+    for (const auto& [name, phase, stream_of] : {std::tuple{"receive_phase_1", state::Phase::establish, &nat44_stream},
+                                                 {"receive_phase_2", state::Phase::use, &nat44_stream},
+                                                 {"receive_aftr_phase_1", state::Phase::establish, &aftr_stream}}) {
+        const frame::Stream initiator =
+            stream_of(frame::Role::initiator, connections, phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
         const auto parts = std::make_unique<ReceiverParts>(initiator, 2 * frames_counted);
         parts->keep_connections(phase, connections);
         count_receiver(name, initiator, *parts);
@@ -148,14 +152,22 @@ void count_all() {
     count_sender("send_ipv6", ipv6, frame::StreamWriter{ipv6});
     const frame::Stream special = special_stream();
     count_sender("send_special", special, frame::StreamWriter{special});
-    const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing);
-    count_sender("send_phase_1", initiator, frame::StreamWriter{initiator});
-    const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
+    const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing),
+                        aftr_initiator = aftr_stream(frame::Role::initiator, connections, Choice::increasing);
+    for (const auto& [name, stream] : {std::pair{"send_phase_1", &initiator}, {"send_aftr_phase_1", &aftr_initiator}}) {
+        count_sender(name, *stream, frame::StreamWriter{*stream});
+    }
+    const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom),
+                        aftr_responder = aftr_stream(frame::Role::responder, connections, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
-    count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool, 1});
+    for (const auto& [name, stream] : {std::pair{"respond", &responder}, {"respond_aftr", &aftr_responder}}) {
+        count_sender(name, *stream, state::ReplyWriter{*stream, full_table(connections), pool, 1});
+    }
     count_receivers(ipv4, ipv6);
-    const auto parts = std::make_unique<ReceiverParts>(special, 2 * frames_counted);
-    count_receiver("receive_special", special, *parts);
+    for (const auto& [name, stream] : {std::pair{"receive_special", &special}, {"receive_aftr_reply", &aftr_responder}}) {
+        const auto parts = std::make_unique<ReceiverParts>(*stream, 2 * frames_counted);
+        count_receiver(name, *stream, *parts);
+    }
     for (const auto& [send, receive, relay, direction] :
          {std::tuple{"send_map_t_6to4", "receive_map_t_6to4", Relay::map_t, frame::signature::Direction::forward},
           {"send_map_t_4to6", "receive_map_t_4to6", Relay::map_t, frame::signature::Direction::reverse},

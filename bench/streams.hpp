@@ -97,6 +97,29 @@ inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Ch
     return make_stream(request, frame::signature::Direction::forward);
 }
 
+/// The same through an AFTR (RFC 6333) whose 10,000 subscribers share one address.
+inline frame::Stream aftr_stream(frame::Role role, std::uint64_t count, Choice choice) {
+    const bool initiator = role == frame::Role::initiator;
+    frame::StreamRequest request =
+        stream_request(net::Family::ipv4, Varying::nothing, smallest_frame(net::Family::ipv4) + (initiator ? net::ipv6::header_bytes : 0));
+    request.as_sent = false;
+    request.hop_limit_decrement = 1;
+    constexpr std::uint16_t subscribers = 10'000;
+    (initiator ? request.source_tunnel : request.destination_tunnel) =
+        frame::TunnelRequest{.gateway = net::parse_address("2001:db8:ffff::1").value(),
+                             .subscribers = frame::HostSet{.address = net::parse_address("2001:db8::").value(),
+                                                           .offset = 14,
+                                                           .part = {frame::ValueMode::pseudorandom, 1, subscribers}},
+                             .expected_hop_limit = 64};
+    const enumerate::TupleRanges ranges{.source_ports = {1024, static_cast<std::uint32_t>((count + subscribers - 1) / subscribers)},
+                                        .destination_ports = {1, 1},
+                                        .source_hosts = {1, subscribers},
+                                        .destination_hosts = {}};
+    request.connections =
+        frame::ConnectionTraffic{.role = role, .set = {ranges, enumerate::Order::pseudorandom, count, 1}, .choice = choice};
+    return make_stream(request, initiator ? frame::signature::Direction::forward : frame::signature::Direction::reverse);
+}
+
 /// The public addresses of that NAT.
 inline const net::AddressPool& public_pool(net::Family family = net::Family::ipv4) {
     static const auto pool_of = [](const char* prefix) {

@@ -221,6 +221,18 @@ Scenario gateway_edge(state::Phase phase, Role arriving) {
     return scenario;
 }
 
+/// Subscribers of an AFTR share one address, or two of which no byte is that of the subscriber.
+Scenario subscribers_share(const frame::HostSet& shared, state::Phase phase, Role arriving) {
+    const frame::HostSet subscribers = test::varying_host("2001:db8:0:1::", 14, frame::ValueMode::pseudorandom, 2, 5);
+    Scenario scenario = stateful(nats[0], phase, arriving);
+    for (const auto& [role, direction] : {std::pair{Role::initiator, Direction::forward}, {Role::responder, Direction::reverse}}) {
+        scenario.streams[static_cast<std::size_t>(direction)][0] = test::make_stream(
+            test::aftr_request(role, subscribers, shared, connection_count, enumerate::ConnectionChoice::Mode::pseudorandom), {},
+            TrafficClass::foreground, direction);
+    }
+    return scenario;
+}
+
 std::vector<Scenario> all() {
     std::vector<Scenario> list;
     list.push_back(stateless(Gateway::router44, Gateway::router66, Gateway::router66, 84));
@@ -245,6 +257,10 @@ std::vector<Scenario> all() {
     list.push_back(marks_and_extension_headers());
     list.push_back(tunnels_to_edges());
     list.push_back(tunnels_to_hosts());
+    list.push_back(subscribers_share(test::fixed_host("10.0.0.1"), state::Phase::establish, Role::initiator));
+    list.push_back(subscribers_share(test::fixed_host("10.0.0.1"), state::Phase::use, Role::responder));
+    list.push_back(subscribers_share(hosts("10.0.0.0", 3), state::Phase::use, Role::initiator));
+    list.push_back(subscribers_share(hosts("10.0.0.0", 3), state::Phase::use, Role::responder));
     return list;
 }
 

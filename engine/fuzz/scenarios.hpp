@@ -24,9 +24,10 @@ struct Scenario {
     state::Phase phase = state::Phase::establish;
 };
 
-/// Every technology, customer edges and tunnels among them; with VLAN tags, many networks, the
-/// known fault of the checksum, no checksums and a link-layer address for each host in some, jumbo
-/// frames in one; for stateful gateways both phases and both ends.
+/// Every technology, customer edges and tunnels among them, stateless ones and those of an AFTR;
+/// with VLAN tags, many networks, the known fault of the checksum, no checksums and a link-layer
+/// address for each host in some, jumbo frames in one; for stateful gateways both phases and both
+/// ends.
 [[nodiscard]] const std::vector<Scenario>& scenarios();
 
 /// The frame of a question of neighbour discovery, or of an announcement, as the Tester sends it.

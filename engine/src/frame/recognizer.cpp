@@ -321,8 +321,7 @@ std::uint32_t Recognizer::compute_connections(MatchedFrames& matched) const noex
     std::uint32_t wrong = 0;
     if (!generator_.words_suffice()) [[unlikely]] {
         for (std::size_t k = 0; k < matched.count; ++k) {
-            const enumerate::Tuple tuple = stream_->connections().space().tuple(matched.tuples[k]);
-            wrong |= std::uint32_t{!compare_addresses(matched, k, stream_->values_of(matched.connections[k], tuple))} << k;
+            wrong |= std::uint32_t{!compare_addresses(matched, k, values_of(matched, k))} << k;
         }
     }
     return wrong;
@@ -420,7 +419,9 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
 }
 
 FrameValues Recognizer::values_of(const MatchedFrames& matched, std::size_t k) const noexcept {
-    return stream_->values_of_prepared(stream_->role() == Role::stateless ? matched.numbers[k] : matched.connections[k]);
+    return stream_->role() == Role::stateless
+               ? stream_->values_of_prepared(matched.numbers[k])
+               : stream_->values_of(matched.connections[k], stream_->connections().space().tuple(matched.tuples[k]));
 }
 
 void Recognizer::add_traffic_classes(MatchedFrames& matched) const noexcept {

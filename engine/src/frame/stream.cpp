@@ -245,7 +245,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }
 
-    if (auto error = stream.take_tunnel(request, where)) {
+    if (auto error = stream.take_tunnel(request, sent_link, received_link, where)) {
         return *std::move(error);
     }
     if (auto error = stream.take_edges(request, seed, sent_link, received_link, where)) {
@@ -277,19 +277,24 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     return stream;
 }
 
-std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const std::string& where) {
+std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const LinkAddresses& sent_link, const LinkAddresses& received_link,
+                                         const std::string& where) {
     const TunnelRequest* const tunnel = request.tunnel();
     if (tunnel == nullptr) {
         return std::nullopt;
     }
     const bool at_source = request.source_tunnel.has_value();
     const std::string name = where + (at_source ? ".source_tunnel" : ".destination_tunnel");
-    const HostSet& hosts = at_source ? request.source : request.destination;
     const net::Family inner = at_source ? request.source_family() : request.destination_family();
     const bool has_edges = at_source ? request.source_edges.has_value() : request.destination_edges.has_value();
-    if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel) ||
-        request.connections) {
-        return Error{"a tunnel is at one end of packets that are not translated and belong to no connections", name, "send null"};
+    if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel)) {
+        return Error{"a tunnel is at one end of packets that keep their family", name, "send null"};
+    }
+    if (request.connections && ((request.connections->role == Role::initiator) != at_source)) {
+        return Error{"the tunnels of connections are at the Initiator's end", name, "send null"};
+    }
+    if (request.connections && (at_source ? sent_link : received_link).host_macs) {
+        return Error{"subscribers of connections have the port's link-layer address", name, "send host_macs fixed for their side"};
     }
     if (tunnel->gateway.family == inner) {
         return Error{"the outer header is of the other family than the packet inside", name + ".gateway", "give an address of that family"};
@@ -298,12 +303,22 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const std
         return Error{"subscribers are customer edges, or hosts with tunnels of their own", name + ".subscribers",
                      has_edges ? "send null" : "give a set of as many hosts"};
     }
-    if (tunnel->subscribers && (tunnel->subscribers->address.family == inner || tunnel->subscribers->networks != 1 ||
-                                tunnel->subscribers->part != hosts.part || hosts.many_networks())) {
-        return Error{"the hosts of a tunnel and its subscribers do not go together", name + ".subscribers",
-                     "give an outer address for each value of the hosts"};
-    }
     tunnel_ = *tunnel;
+    return tunnel->subscribers ? take_subscribers(request, name) : std::nullopt;
+}
+
+std::optional<Error> Stream::take_subscribers(const StreamRequest& request, const std::string& name) {
+    const HostSet& hosts = request.source_tunnel ? request.source : request.destination;
+    const HostSet& subscribers = *tunnel_.subscribers;
+    if (subscribers.address.family == hosts.address.family || subscribers.many_networks() || hosts.many_networks() ||
+        (!request.connections && subscribers.part != hosts.part)) {
+        return Error{
+            "the hosts of a tunnel and its subscribers do not go together", name + ".subscribers",
+            request.connections ? "give outer addresses of the other family" : "give an outer address for each value of the hosts"};
+    }
+    if (request.connections) {
+        subscriber_hosts_.emplace(hosts, subscribers);
+    }
     return std::nullopt;
 }
 
@@ -366,8 +381,10 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
                                      const std::string& where) const {
     const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
     const net::Family family = layout.family;
+    const HostSet& shared = role_ == Role::initiator ? source_set_ : destination_set_;  // by subscribers, if there are any
     const auto field_of = [&](const HostSet& hosts, bool is_chosen, bool is_edge, const char* end) -> Result<AddressField> {
         return is_chosen                                  ? AddressField::chosen_by_gateway(family)
+               : subscriber_hosts_ && &hosts == &shared   ? subscriber_hosts_->host_field(where + end)
                : is_edge                                  ? edge_address(edges_->shared_edges(), family)
                : edges_ && hosts.address.family != family ? outside_address(edges_->shared_edges(), hosts, where + end)
                                                           : AddressField::make(hosts, family, mapping, where + end);
@@ -381,8 +398,9 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
         }
     }
     if (layout.in_tunnel()) {
-        auto subscriber = tunnel_.subscribers ? AddressField::make(*tunnel_.subscribers, layout.outer_family(), nullptr, where)
-                                              : edge_address(edges_->shared_edges(), layout.outer_family());
+        auto subscriber = subscriber_hosts_     ? subscriber_hosts_->subscriber_field(where)
+                          : tunnel_.subscribers ? AddressField::make(*tunnel_.subscribers, layout.outer_family(), nullptr, where)
+                                                : edge_address(edges_->shared_edges(), layout.outer_family());
         if (const Error* error = error_of(subscriber)) {
             return *error;
         }

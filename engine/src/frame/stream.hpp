@@ -7,6 +7,7 @@
 #include "frame/extension_headers.hpp"
 #include "frame/marking.hpp"
 #include "frame/signature.hpp"
+#include "frame/subscriber_hosts.hpp"
 #include "frame/tunnel.hpp"
 #include "net/headers.hpp"
 #include "net/host_macs.hpp"
@@ -212,6 +213,9 @@ public:
                                                       .connection = connection};
     }
     [[nodiscard]] const enumerate::ConnectionSet& connections() const noexcept { return set_; }
+    /// The Initiator's hosts, of a stream of connections in tunnels: a value of its host counts
+    /// both subscriber and host. nullptr for any other stream.
+    [[nodiscard]] const SubscriberHosts* subscriber_hosts() const noexcept { return subscriber_hosts_ ? &*subscriber_hosts_ : nullptr; }
     /// nullptr if neither end is customer edges.
     [[nodiscard]] const EdgeTraffic* edges() const noexcept { return edges_ ? &*edges_ : nullptr; }
     [[nodiscard]] bool comes_from_edges() const noexcept { return comes_from_edges_; }
@@ -226,7 +230,7 @@ public:
     /// Whether a sent frame needs `write_special` beside `write_frame`.
     [[nodiscard]] bool is_special() const noexcept {
         return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies() ||
-               (sent_.layout.in_tunnel() && !edges_);
+               (sent_.layout.in_tunnel() && !edges_ && !subscriber_hosts_);
     }
     /// Writes over a frame that `write_frame` has written: the subscriber of its tunnel, no
     /// checksum, and the link-layer addresses of its hosts. A step of its own, so that other
@@ -330,7 +334,9 @@ private:
     }
     [[nodiscard]] FrameValues values_of_edge_in_turn(std::uint64_t j, Edge edge) const noexcept;
     [[nodiscard]] FrameValues values_of_hosts(std::uint64_t j) const noexcept;
-    [[nodiscard]] std::optional<Error> take_tunnel(const StreamRequest& request, const std::string& where);
+    [[nodiscard]] std::optional<Error> take_tunnel(const StreamRequest& request, const LinkAddresses& sent_link,
+                                                   const LinkAddresses& received_link, const std::string& where);
+    [[nodiscard]] std::optional<Error> take_subscribers(const StreamRequest& request, const std::string& name);
     [[nodiscard]] std::optional<Error> take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
                                                   const LinkAddresses& received_link, const std::string& where);
     /// The layout and the addresses of one of the templates.
@@ -357,6 +363,7 @@ private:
     std::optional<EdgeTraffic> edges_;
     bool comes_from_edges_ = false;  ///< else frames go to them
     TunnelRequest tunnel_;           ///< of frames that are sent or must arrive in one
+    std::optional<SubscriberHosts> subscriber_hosts_;
     HostSet source_set_, destination_set_;
     std::optional<net::HostMacs> source_macs_, destination_macs_;  ///< of the sending side's hosts, of the receiving side's
     bool sent_destination_macs_ = false;                           ///< loop-back: the Tester sends to the host itself

@@ -61,9 +61,17 @@ private:
         generator_.set_tuples(tuples_, frames.count, fields_);
         if (!generator_.words_suffice()) [[unlikely]] {
             for (std::size_t k = 0; k < frames.count; ++k) {
-                write_addresses(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+                write_addresses(frames, k, values_of_tuple(frames, k));
             }
         }
+        if (stream_->subscriber_hosts() != nullptr) [[unlikely]] {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                write_tunnel(stream_->sent(), frames.frames[k], values_of_tuple(frames, k));
+            }
+        }
+    }
+    [[nodiscard]] FrameValues values_of_tuple(const BurstFrames& frames, std::size_t k) const noexcept {
+        return stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k]));
     }
     void compute_by_rule(const BurstFrames& frames) noexcept {
         stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));

@@ -14,7 +14,7 @@ namespace gatemark::frame {
 /// inside.
 struct TunnelRequest {
     net::Address gateway{};                            ///< its end of every tunnel, of the outer family
-    std::optional<HostSet> subscribers{};              ///< numbered as the end's hosts; absent: its customer edges
+    std::optional<HostSet> subscribers{};              ///< numbered as the end's hosts, of connections each with all; absent: its edges
     std::uint8_t hop_limit = 64;                       ///< in the outer header, as sent
     std::optional<std::uint8_t> expected_hop_limit{};  ///< as it must arrive; absent: any
     std::optional<std::uint8_t> traffic_class{};       ///< in the outer header; absent: that of the packet inside (RFC 2473 section 6.4)

@@ -312,8 +312,8 @@ public:
         };
         keep(source_ports_.table(number));
         keep(destination_ports_.table(number));
-        keep(source_hosts_.table([&](std::uint16_t value) { return to_text(stream_.source_hosts().host(value, 0)); }));
-        keep(destination_hosts_.table([&](std::uint16_t value) { return to_text(stream_.destination_hosts().host(value, 0)); }));
+        keep(source_hosts_.table([&](std::uint16_t value) { return host_of(true, value, 0); }));
+        keep(destination_hosts_.table([&](std::uint16_t value) { return host_of(false, value, 0); }));
         keep(networks_.table(
             [&](std::uint16_t value) { return to_text(stream_.destination_hosts().host(0, static_cast<std::uint8_t>(value))); }));
         if (numbers_) {
@@ -351,8 +351,13 @@ private:
         if (stream_.edges() != nullptr && source == stream_.comes_from_edges()) {
             return "customer edge " + edge_of(values);
         }
-        return to_text(source ? stream_.source_hosts().host(values.source_host, 0)
-                              : stream_.destination_hosts().host(values.destination_host, values.network));
+        return source ? host_of(true, values.source_host, 0) : host_of(false, values.destination_host, values.network);
+    }
+    [[nodiscard]] std::string host_of(bool source, std::uint16_t value, std::uint8_t network) const {
+        if (stream_.subscriber_hosts() != nullptr && source == (stream_.role() == frame::Role::initiator)) {
+            return stream_.subscriber_hosts()->name_of(value);
+        }
+        return to_text(source ? stream_.source_hosts().host(value, 0) : stream_.destination_hosts().host(value, network));
     }
     [[nodiscard]] std::string hosts_of(std::uint64_t number) const {
         const frame::FrameValues values = stream_.values(number);

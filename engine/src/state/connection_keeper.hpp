@@ -126,14 +126,34 @@ private:
     const frame::GatewayEdge* edge_;
 };
 
+/// The value of the host that a Responder's frame leads to; in a tunnel, of that host of the
+/// subscriber.
+[[nodiscard]] inline std::optional<std::uint16_t> destination_value(std::span<const std::byte> bytes, const frame::Arrival& arrival,
+                                                                    const frame::Stream& stream) noexcept {
+    const auto address_at = [&](std::size_t at, net::Family family) {
+        net::Address address{.family = family, .bytes = {}};
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), net::address_bytes(family), address.bytes.begin());
+        return address;
+    };
+    if (arrival.family != stream.expected().layout.family) {
+        return std::nullopt;
+    }
+    const net::Address host = address_at(arrival.destination_address(), arrival.family);
+    if (stream.subscriber_hosts() == nullptr) {
+        return stream.destination_hosts().value_of(host);
+    }
+    if (!arrival.in_tunnel()) {
+        return std::nullopt;
+    }
+    const net::Family outer = net::other_family(arrival.family);
+    return stream.subscriber_hosts()->value_of(address_at(arrival.outer + net::destination_in(outer), outer), host);
+}
+
 /// Which fault a Responder's frame has that arrived at the wrong endpoint of the Initiator: the
 /// endpoint belongs to another connection, or to none.
 [[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                                               const frame::FrameValues& values) noexcept {
-    net::Address destination{.family = arrival.family, .bytes = {}};
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(arrival.destination_address()), net::address_bytes(arrival.family),
-                destination.bytes.begin());
-    const auto host = arrival.family == stream.expected().layout.family ? stream.destination_hosts().value_of(destination) : std::nullopt;
+    const auto host = destination_value(bytes, arrival, stream);
     if (!host) {
         return frame::Fault::unknown_connection;
     }

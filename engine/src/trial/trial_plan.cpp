@@ -48,6 +48,25 @@ bool may_be_in(const frame::HostSet& hosts, const net::Prefix& prefix) {
 /// The range of one digit of a four-tuple.
 enumerate::TupleRange tuple_range(const frame::ValueRange& range) { return {.minimum = range.minimum, .count = range.count()}; }
 
+std::optional<frame::HostSet> subscribers_of(const std::optional<frame::TunnelRequest>& tunnel) {
+    return tunnel ? tunnel->subscribers : std::nullopt;
+}
+
+/// The digit of the Initiator's host, which counts subscribers as well.
+std::optional<enumerate::TupleRange> source_range(const frame::HostSet& sources, const std::optional<frame::HostSet>& subscribers,
+                                                  Errors& errors) {
+    if (!subscribers) {
+        return tuple_range(sources.part);
+    }
+    const frame::SubscriberHosts hosts{sources, *subscribers};
+    if (!hosts.fit()) {
+        errors.push_back({"there are more hosts of subscribers than 16 bits count", "connections",
+                          "give fewer subscribers, subscribers with lower values, or fewer hosts each"});
+        return std::nullopt;
+    }
+    return tuple_range(hosts.values());
+}
+
 /// Checks the Responder's foreground against the Initiator's: source and destination must be
 /// swapped.
 bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& b) {
@@ -55,7 +74,28 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
         return mine.minimum == other.minimum && mine.maximum == other.maximum;
     };
     return a.source == b.destination && a.destination == b.source && same_ports(a.source_ports, b.destination_ports) &&
-           same_ports(a.destination_ports, b.source_ports);
+           same_ports(a.destination_ports, b.source_ports) && subscribers_of(a.source_tunnel) == subscribers_of(b.destination_tunnel);
+}
+
+/// What the Initiator's and the Responder's ends must be together.
+void check_identity(const ConnectionIdentity& identity, bool as_sent, Errors& errors) {
+    if (identity.sources.many_networks() || identity.destinations.many_networks()) {
+        errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
+    }
+    if (as_sent && identity.sources.address.family != identity.destinations.address.family) {
+        errors.push_back({"in a loop-back Initiator and Responder are of one family", "connections", "give both as IPv4 or both as IPv6"});
+    }
+    const net::Family outside = as_sent ? identity.sources.address.family : identity.destinations.address.family;
+    if (identity.pool.family() != outside) {
+        errors.push_back({"the pool is not of the Responder's family", "connections.pool", "give the gateway's public addresses"});
+    }
+    if (identity.ranges.count() > enumerate::Permutation::count_limit) {
+        errors.push_back({"there are more than 2^40 four-tuples", "connections", "narrow the ranges of ports or hosts"});
+    } else if (identity.count > static_cast<std::uint64_t>(identity.ranges.count())) {
+        errors.push_back({std::to_string(identity.count) + " connections need as many four-tuples; the ranges have " +
+                              std::to_string(static_cast<std::uint64_t>(identity.ranges.count())),
+                          "connections.count", "widen the ranges of ports or hosts, or establish fewer"});
+    }
 }
 
 /// Checks the connections and numbers them; the hosts and ports of the streams have been checked
@@ -97,37 +137,28 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     }
     const frame::StreamRequest& stream = *given;
     const bool mirrored = initiator == nullptr;
+    const frame::HostSet& sources = mirrored ? stream.destination : stream.source;
+    const auto subscribers = subscribers_of(mirrored ? stream.destination_tunnel : stream.source_tunnel);
+    const auto source_hosts = source_range(sources, subscribers, errors);
+    if (!source_hosts) {
+        return std::nullopt;
+    }
     ConnectionPlan plan{.phase = request.phase, .draws = draws, .identity = {}};
     ConnectionIdentity& identity = plan.identity;
     identity = {.ranges = {.source_ports = tuple_range(mirrored ? stream.destination_ports : stream.source_ports),
                            .destination_ports = tuple_range(mirrored ? stream.source_ports : stream.destination_ports),
-                           .source_hosts = tuple_range(mirrored ? stream.destination.part : stream.source.part),
+                           .source_hosts = *source_hosts,
                            .destination_hosts = tuple_range(mirrored ? stream.source.part : stream.destination.part)},
                 .order = request.order,
                 .count = request.count,
                 .seed = trial.seed,
                 .initiator = request.initiator,
-                .sources = mirrored ? stream.destination : stream.source,
+                .sources = sources,
                 .destinations = mirrored ? stream.source : stream.destination,
+                .subscribers = subscribers,
                 .pool = std::get<net::AddressPool>(std::move(pool)),
                 .edge = edge};
-    if (identity.sources.many_networks() || identity.destinations.many_networks()) {
-        errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
-    }
-    if (stream.as_sent && identity.sources.address.family != identity.destinations.address.family) {
-        errors.push_back({"in a loop-back Initiator and Responder are of one family", "connections", "give both as IPv4 or both as IPv6"});
-    }
-    const net::Family outside = stream.as_sent ? identity.sources.address.family : identity.destinations.address.family;
-    if (identity.pool.family() != outside) {
-        errors.push_back({"the pool is not of the Responder's family", "connections.pool", "give the gateway's public addresses"});
-    }
-    if (identity.ranges.count() > enumerate::Permutation::count_limit) {
-        errors.push_back({"there are more than 2^40 four-tuples", "connections", "narrow the ranges of ports or hosts"});
-    } else if (request.count > static_cast<std::uint64_t>(identity.ranges.count())) {
-        errors.push_back({std::to_string(request.count) + " connections need as many four-tuples; the ranges have " +
-                              std::to_string(static_cast<std::uint64_t>(identity.ranges.count())),
-                          "connections.count", "widen the ranges of ports or hosts, or establish fewer"});
-    }
+    check_identity(identity, stream.as_sent, errors);
     return errors.size() == before ? std::optional{plan} : std::nullopt;
 }
 
@@ -160,6 +191,12 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     const std::size_t before = errors.size();
     check_hosts(request->source, where + ".source", errors);
     check_hosts(request->destination, where + ".destination", errors);
+    for (const auto& [tunnel, name] :
+         {std::pair{&request->source_tunnel, ".source_tunnel"}, {&request->destination_tunnel, ".destination_tunnel"}}) {
+        if (*tunnel && (*tunnel)->subscribers) {
+            check_hosts(*(*tunnel)->subscribers, where + name + ".subscribers", errors);
+        }
+    }
     check_ports(request->source_ports, where + ".source_ports", errors);
     check_ports(request->destination_ports, where + ".destination_ports", errors);
     check_edges(*request, trial.seed, traffic_class, where, errors);
@@ -167,7 +204,8 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
         errors.push_back({"source and destination are of different families, but there is no translation", where + ".translation",
                           "give a prefix or explicit address mappings"});
     }
-    if (errors.size() != before) {
+    const bool lacks_connections = trial.connections && !connections && request->tunnel() != nullptr;  // a problem of its own
+    if (errors.size() != before || (lacks_connections && traffic_class == TrafficClass::foreground)) {
         return std::nullopt;
     }
     const auto& sent = links.sides[static_cast<std::size_t>(sending_side(plan.direction))];

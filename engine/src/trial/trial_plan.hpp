@@ -37,6 +37,7 @@ struct ConnectionIdentity {
     std::uint64_t count = 1, seed = 0;
     Side initiator = Side::left;
     frame::HostSet sources, destinations;
+    std::optional<frame::HostSet> subscribers;  ///< whose hosts the sources are, in tunnels
     net::AddressPool pool;
     std::optional<frame::GatewayEdge> edge;  ///< the gateway is a customer edge
     friend bool operator==(const ConnectionIdentity&, const ConnectionIdentity&) = default;

@@ -115,6 +115,29 @@ frame::StreamRequest map_e_request(frame::EdgesRequest edges, frame::signature::
     return request;
 }
 
+frame::StreamRequest aftr_request(frame::Role role, const frame::HostSet& subscribers, const frame::HostSet& hosts, std::uint64_t count,
+                                  enumerate::ConnectionChoice::Mode choice) {
+    const bool initiator = role == frame::Role::initiator;
+    const frame::HostSet outside = varying_host("198.51.100.0", 2, frame::ValueMode::pseudorandom, 1, 5);
+    const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
+    frame::StreamRequest request;
+    request.frame_octets = 64 + (initiator ? net::ipv6::header_bytes : 0);
+    request.source = initiator ? hosts : outside;
+    request.destination = initiator ? outside : hosts;
+    request.source_ports = initiator ? inner : outer;
+    request.destination_ports = initiator ? outer : inner;
+    (initiator ? request.source_tunnel : request.destination_tunnel) =
+        frame::TunnelRequest{.gateway = address_of("2001:db8:0:2::1"), .subscribers = subscribers, .expected_hop_limit = 64};
+    const frame::ValueRange values = frame::SubscriberHosts{hosts, subscribers}.values();
+    const enumerate::TupleRanges ranges{.source_ports = {5000, 5},
+                                        .destination_ports = {80, 2},
+                                        .source_hosts = {values.minimum, values.count()},
+                                        .destination_hosts = {1, 5}};
+    request.connections =
+        frame::ConnectionTraffic{.role = role, .set = {ranges, enumerate::Order::pseudorandom, count, seed}, .choice = choice};
+    return request;
+}
+
 frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
                           frame::signature::Direction direction, const std::optional<std::uint64_t>& host_macs_seed) {
     frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};

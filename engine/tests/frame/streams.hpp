@@ -43,6 +43,10 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
 /// 2001:db8:ffff::1 and writes hop limit 64.
 [[nodiscard]] frame::StreamRequest map_e_request(frame::EdgesRequest edges, frame::signature::Direction direction,
                                                  std::size_t inner_octets = 64);
+/// `count` connections through an AFTR at 2001:db8:0:2::1 that writes hop limit 64 (RFC 6333): from
+/// 5 ports of each of the `hosts` that each of the `subscribers` has, to 5 hosts with 2 ports.
+[[nodiscard]] frame::StreamRequest aftr_request(frame::Role role, const frame::HostSet& subscribers, const frame::HostSet& hosts,
+                                                std::uint64_t count, enumerate::ConnectionChoice::Mode choice);
 [[nodiscard]] constexpr std::size_t smallest_frame(Gateway gateway) {
     return gateway == Gateway::router44 || gateway == Gateway::siit46 ? 64 : 84;
 }

@@ -1,4 +1,7 @@
+#include "frame/stream_writer.hpp"
 #include "frame/streams.hpp"
+#include "golden/slow_tunnel.hpp"
+#include "golden/tunnel_vectors.hpp"
 #include "io/memory_port.hpp"
 #include "loop/receiver.hpp"
 #include "state/reply_writer.hpp"
@@ -7,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 /// The Tester's two ends with a NAT between them that is written apart from the engine: it knows
 /// packets, not connection numbers.
@@ -157,9 +161,10 @@ protected:
                 receivers_.push_back(std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, *queues_.back(), mailbox_));
             }
         }
-        void receive(const SlowPacket& packet, std::uint64_t number = 0) {
+        void receive(const SlowPacket& packet, std::uint64_t number = 0) { receive(test::write_packet(packet), number); }
+        void receive(const Bytes& bytes, std::uint64_t number = 0) {
             const std::size_t queue = number % wires_.size();
-            wires_[queue].frames.push_back(test::write_packet(packet));
+            wires_[queue].frames.push_back(bytes);
             while (receivers_[queue]->poll()) {}
         }
         [[nodiscard]] record::ClassCounts counts() const {
@@ -515,6 +520,253 @@ TEST(GatewayEdge, WithAnAddressOfItsOwnHasEveryPortButZero) {
     EXPECT_FALSE(edge.has_port(0));
 }
 
+/// An AFTR (RFC 6333 section 6.6) that is written apart from the engine: a public port for each
+/// address and port of a subscriber.
+class SlowAftr {
+public:
+    SlowPacket outwards(const Bytes& sent) {
+        SlowPacket packet = test::routed(test::read_packet(test::taken_out(sent)), 1);
+        const Bytes subscriber(sent.begin() + 14 + 8, sent.begin() + 14 + 24);
+        const auto [entry, is_new] = public_.try_emplace({subscriber, {packet.source, packet.source_port}}, next_port_);
+        if (is_new) {
+            private_[next_port_++] = entry->first;
+        }
+        packet.source = test::address_of("203.0.113.9");
+        packet.source_port = entry->second;
+        return packet;
+    }
+    /// In the tunnel of `subscriber`, if it is given.
+    [[nodiscard]] Bytes inwards(const Bytes& sent, const std::optional<net::Address>& subscriber = std::nullopt) const {
+        SlowPacket packet = test::routed(test::read_packet(sent), 1);
+        const auto& [own, inside] = private_.at(packet.destination_port);
+        packet.destination = inside.address;
+        packet.destination_port = inside.port;
+        test::SlowTunnel tunnel{.source = test::address_of("2001:db8:0:2::1"), .destination = subscriber.value_or(test::address_of("::"))};
+        if (!subscriber) {
+            std::ranges::copy(own, tunnel.destination.bytes.begin());
+        }
+        return tunnel.around(test::write_packet(packet));
+    }
+
+private:
+    using Inside = std::pair<Bytes, Endpoint4>;
+    std::uint16_t next_port_ = 2000;
+    std::map<Inside, std::uint16_t> public_;
+    std::map<std::uint16_t, Inside> private_;
+};
+
+/// Connections of subscribers that share their addresses.
+class StatefulAftr : public StatefulPath {
+protected:
+    struct Shape {
+        frame::HostSet subscribers, hosts;
+    };
+    [[nodiscard]] static frame::HostSet subscribers(std::uint16_t count) {
+        return test::varying_host("2001:db8:0:1::", 14, frame::ValueMode::pseudorandom, 3, static_cast<std::uint16_t>(2 + count));
+    }
+    [[nodiscard]] static frame::HostSet hosts(std::uint16_t count) {
+        return test::varying_host("10.0.0.0", 2, frame::ValueMode::pseudorandom, 1, count);
+    }
+    [[nodiscard]] static std::vector<Shape> shapes() {
+        const frame::HostSet one = test::fixed_host("2001:db8:0:1::1"), shared = test::fixed_host("10.0.0.1");
+        return {{one, hosts(8)}, {subscribers(8), shared}, {subscribers(4), hosts(2)}, {subscribers(3), hosts(300)}, {one, hosts(1000)}};
+    }
+    [[nodiscard]] static frame::Stream stream_of(const Shape& shape, Role role, enumerate::ConnectionChoice::Mode choice) {
+        return test::make_stream(test::aftr_request(role, shape.subscribers, shape.hosts, connection_count, choice), {},
+                                 TrafficClass::foreground, role == Role::initiator ? Direction::forward : Direction::reverse);
+    }
+    /// Test phase 1.
+    record::ClassCounts establish_through(const Shape& shape) {
+        EXPECT_EQ(table_.reset(connection_count), std::nullopt);
+        aftr_ = {};
+        const frame::Stream upload = stream_of(shape, Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+        const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+        End end{upload, Direction::forward, connection_count, &keeper};
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            end.receive(aftr_.outwards(test::sent_frame(upload, k, k)));
+        }
+        return end.counts();
+    }
+
+    SlowAftr aftr_;
+};
+
+TEST_P(StatefulAftr, EveryConnectionIsEstablishedOnceAndAnsweredInItsTunnel) {
+    for (const Shape& shape : shapes()) {
+        const record::ClassCounts established = establish_through(shape);
+        EXPECT_EQ(established.received, connection_count);
+        EXPECT_EQ(established.faulty + established.duplicate, 0U);
+        EXPECT_EQ(table_.filled(), connection_count);
+        using Choice = enumerate::ConnectionChoice::Mode;
+        for (const Choice choice : {Choice::fixed, Choice::increasing, Choice::decreasing, Choice::pseudorandom}) {
+            const frame::Stream upload = stream_of(shape, Role::initiator, choice), download = stream_of(shape, Role::responder, choice);
+            const ConnectionKeeper keeper{Phase::use, table_, pool_};
+            End right{upload, Direction::forward, connection_count, &keeper}, left{download, Direction::reverse, connection_count, nullptr};
+            for (std::uint64_t number = 0; number < connection_count; ++number) {
+                right.receive(aftr_.outwards(test::sent_frame(upload, number, number)));
+                left.receive(aftr_.inwards(reply(download, number)));
+            }
+            EXPECT_EQ(right.counts().received, connection_count);
+            EXPECT_EQ(left.counts().received, connection_count);
+        }
+    }
+}
+
+TEST_P(StatefulAftr, HasEachTupleOfEachSubscriberOnce) {
+    for (const Shape& shape : shapes()) {
+        const frame::Stream upload = stream_of(shape, Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+        std::set<std::string> tuples;
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            const Bytes sent = test::sent_frame(upload, k, k);
+            const SlowPacket inside = test::read_packet(test::taken_out(sent));
+            EXPECT_TRUE(shape.hosts.contains(inside.source));
+            net::Address outer = test::address_of("::");
+            std::copy_n(sent.begin() + 22, 16, outer.bytes.begin());
+            EXPECT_TRUE(shape.subscribers.contains(outer)) << net::to_text(outer);
+            const std::uint16_t value = upload.values(k).source_host;
+            EXPECT_EQ(upload.subscriber_hosts()->value_of(outer, inside.source), value);
+            EXPECT_EQ(upload.subscriber_hosts()->subscriber(value), outer);
+            EXPECT_EQ(upload.subscriber_hosts()->host(value), inside.source);
+            tuples.insert(test::to_hex(Bytes(sent.begin() + 22, sent.begin() + 38)) + " " +
+                          test::to_hex(Bytes(sent.begin() + 66, sent.begin() + 78)));
+        }
+        EXPECT_EQ(tuples.size(), connection_count);
+    }
+}
+
+TEST_P(StatefulAftr, IsWrittenABurstAtATimeAsOneByOne) {
+    for (const Shape& shape : shapes()) {
+        const frame::Stream upload = stream_of(shape, Role::initiator, enumerate::ConnectionChoice::Mode::pseudorandom);
+        frame::StreamWriter writer{upload};
+        std::vector<Bytes> buffers(frame::burst_frames_max, upload.sent().frame);
+        frame::BurstFrames frames;
+        for (; frames.count < frame::burst_frames_max; ++frames.count) {
+            frames.numbers[frames.count] = frames.indexes[frames.count] = 7 + frames.count;
+            frames.frames[frames.count] = buffers[frames.count].data();
+        }
+        writer.write(frames, {0x0123456789abcdef});
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            ASSERT_EQ(test::to_hex(buffers[k]), test::to_hex(test::sent_frame(upload, 7 + k, 7 + k))) << k;
+        }
+    }
+}
+
+/// The recognizer takes exactly the replies that verification finds no fault in.
+TEST_P(StatefulAftr, RepliesAreRecognizedIfAndOnlyIfTheyAreCorrect) {
+    for (const Shape& shape : shapes()) {
+        establish_through(shape);
+        const frame::Stream download = stream_of(shape, Role::responder, enumerate::ConnectionChoice::Mode::increasing);
+        const frame::Recognizer recognizer{download};
+        const Bytes correct = aftr_.inwards(reply(download, 5));
+        ASSERT_EQ(test::faults_of(download, correct), "");
+        ASSERT_TRUE(test::recognizes(recognizer, correct, 5));
+        for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
+            Bytes bytes = correct;
+            bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+            ASSERT_EQ(test::recognizes(recognizer, bytes, 5), test::faults_of(download, bytes).empty()) << "bit " << bit;
+        }
+    }
+}
+
+TEST_P(StatefulAftr, NamesAReplyInTheTunnelOfAnotherSubscriber) {
+    const Shape shape{subscribers(4), test::fixed_host("10.0.0.1")};
+    establish_through(shape);
+    const frame::Stream download = stream_of(shape, Role::responder, enumerate::ConnectionChoice::Mode::increasing);
+    const std::uint16_t own = download.values(0).destination_host;
+    std::uint64_t others = 0;
+    End end{download, Direction::reverse, connection_count, nullptr};
+    for (std::uint16_t value = 3; value <= 7; ++value) {  // 7 is no subscriber
+        if (value == own) {
+            continue;
+        }
+        end.receive(aftr_.inwards(reply(download, 0), subscribers(5).host(value, 0)));
+        EXPECT_EQ(end.faults(Fault::tunnel_destination), ++others);
+        EXPECT_EQ(end.faults(Fault::other_subscriber), value <= 6 ? others : others - 1);
+    }
+    EXPECT_EQ(end.faults(Fault::destination_address) + end.faults(Fault::destination_port), 0U) << "inside it is the same";
+    end.receive(test::taken_out(aftr_.inwards(reply(download, 1))));
+    EXPECT_EQ(end.faults(Fault::tunnel_missing), 1U);
+    EXPECT_EQ(end.counts().received, 0U);
+}
+
+/// An endpoint is address and port of a subscriber: where one belongs to nobody, another subscriber
+/// may have a connection with the same.
+TEST_P(StatefulAftr, NamesWhoGotAFrameThatWasNotHis) {
+    const Shape shape{subscribers(8), test::fixed_host("10.0.0.1")};
+    establish_through(shape);
+    const frame::Stream download = stream_of(shape, Role::responder, enumerate::ConnectionChoice::Mode::increasing);
+    End end{download, Direction::reverse, connection_count, nullptr};
+    std::uint64_t owners = 0, strangers = 0;
+    for (std::uint64_t number = 0; number < 20; ++number) {
+        enumerate::Tuple other = download.connections().tuple_of(number);
+        SlowPacket packet = test::read_packet(test::taken_out(aftr_.inwards(reply(download, number))));
+        other.source_port = packet.destination_port = static_cast<std::uint16_t>(other.source_port == 5004 ? 5000 : other.source_port + 1);
+        (download.connections().connection_of(other) ? owners : strangers) += 1;
+        const test::SlowTunnel tunnel{.source = test::address_of("2001:db8:0:2::1"),
+                                      .destination = download.subscriber_hosts()->subscriber(other.source_host)};
+        end.receive(tunnel.around(test::write_packet(packet)));
+    }
+    EXPECT_TRUE(owners > 0 && strangers > 0);
+    EXPECT_EQ(end.faults(Fault::wrong_owner), owners);
+    EXPECT_EQ(end.faults(Fault::unknown_connection), strangers);
+    EXPECT_EQ(end.faults(Fault::destination_port), 20U);
+    EXPECT_EQ(end.faults(Fault::tunnel_destination), 0U);
+}
+
+TEST_P(StatefulAftr, HasTheHeadersOfTheVectors) {
+    const frame::HostSet subscriber = test::fixed_host(test::aftr_up.subscriber), host = test::fixed_host("10.0.0.1");
+    const auto stream = [&](Role role) {
+        frame::StreamRequest request = test::aftr_request(role, subscriber, host, 1, enumerate::ConnectionChoice::Mode::fixed);
+        const bool initiator = role == Role::initiator;
+        (initiator ? request.destination : request.source) = test::fixed_host("198.51.100.1");
+        (initiator ? request.source_ports : request.destination_ports) = {frame::ValueMode::fixed, 10000, 10000};
+        (initiator ? request.destination_ports : request.source_ports) = {frame::ValueMode::fixed, 80, 80};
+        const enumerate::TupleRanges ranges{
+            .source_ports = {10000, 1}, .destination_ports = {80, 1}, .source_hosts = {}, .destination_hosts = {}};
+        request.connections->set = {ranges, enumerate::Order::increasing, 1, test::seed};
+        return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+    };
+    const auto headers = [](const Bytes& frame) { return test::to_hex(Bytes(frame.begin() + 14, frame.end() - 18 - 2)); };
+    const auto vector = [&](const char* packet) { return headers(test::frame_of_packet(packet)); };
+    const frame::Stream upload = stream(Role::initiator), download = stream(Role::responder);
+    EXPECT_EQ(headers(test::sent_frame(upload, 0, 0)), vector(test::aftr_up.inside));
+    EXPECT_EQ(headers(test::frame_in(download.expected(), download, 0, 0)), vector(test::aftr_down.inside));
+    pool_ = std::get<net::AddressPool>(net::AddressPool::make({{test::address_of("192.0.2.1"), 32}}, "pool"));
+    table_.write(0, {.address = 0, .port = 5000});
+    EXPECT_EQ(headers(reply(download, 0)), vector(test::aftr_down.outside));
+    const ConnectionKeeper keeper{Phase::use, table_, pool_};
+    End end{upload, Direction::forward, 1, &keeper};
+    SlowPacket packet = test::routed(test::read_packet(test::taken_out(test::sent_frame(upload, 0, 0))), 1);
+    packet.source = test::address_of("192.0.2.1");
+    packet.source_port = 5000;
+    EXPECT_EQ(headers(test::write_packet(packet)), vector(test::aftr_up.outside));
+    end.receive(packet);
+    EXPECT_EQ(end.counts().received, 1U);
+}
+
+TEST_P(StatefulAftr, RequestsThatMakeNoSenseAreRefused) {
+    const auto where_of = [](auto&& change, bool host_macs = false) -> std::string {
+        frame::StreamRequest request = test::aftr_request(Role::initiator, subscribers(8), test::fixed_host("10.0.0.1"), connection_count,
+                                                          enumerate::ConnectionChoice::Mode::increasing);
+        change(request);
+        frame::LinkAddresses link{.source = test::sending_mac, .destination = test::receiving_mac, .vlan_id = {}};
+        link.host_macs = host_macs ? std::optional{test::sending_macs(test::seed)} : std::nullopt;
+        const auto stream = frame::Stream::make(request, Direction::forward, TrafficClass::foreground, 1, 1, link, link, "stream");
+        const Error* const error = error_of(stream);
+        return error == nullptr ? "" : error->where;
+    };
+    using Request = frame::StreamRequest;
+    EXPECT_EQ(where_of([](Request&) {}), "");
+    EXPECT_EQ(where_of([](Request&) {}, true), "stream.source_tunnel");
+    EXPECT_EQ(where_of([](Request& r) { std::swap(r.source_tunnel, r.destination_tunnel); }), "stream.destination_tunnel");
+    EXPECT_EQ(where_of([](Request& r) { r.connections->role = Role::responder; }), "stream.source_tunnel");
+    EXPECT_EQ(where_of([](Request& r) { r.source_tunnel->subscribers.reset(); }), "stream.source_tunnel.subscribers");
+    EXPECT_EQ(where_of([](Request& r) { r.source_tunnel->subscribers = test::fixed_host("10.0.0.1"); }),
+              "stream.source_tunnel.subscribers");
+    EXPECT_EQ(where_of([](Request& r) { r.source_tunnel->subscribers->networks = 2; }), "stream.source_tunnel.subscribers");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StatefulAftr, testing::Values(std::tuple{Mode::nat44, PortPolicy::counted_down}));
 INSTANTIATE_TEST_SUITE_P(All, StatefulEdge, testing::Values(std::tuple{Mode::nat46, PortPolicy::preserved}));
 INSTANTIATE_TEST_SUITE_P(All, StatefulPath,
                          testing::Combine(testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46),

@@ -448,6 +448,47 @@ TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
     }
 }
 
+/// 4 subscribers share 2 addresses: 4 * 2 * 100 four-tuples.
+TEST(TrialPlan, CountsTheHostsOfSubscribersInOneDigit) {
+    using enum Direction;
+    TrialRequest request = connection_trial(state::Phase::use, {connection_direction(forward), connection_direction(reverse)});
+    const frame::TunnelRequest tunnel{.gateway = test::address_of("2001:db8:0:2::1"),
+                                      .subscribers = test::varying_host("2001:db8:0:1::", 14, frame::ValueMode::pseudorandom, 3, 6)};
+    frame::StreamRequest &upload = *request.directions[0].foreground, &download = *request.directions[1].foreground;
+    upload.source = download.destination = test::varying_host("10.0.0.0", 2, frame::ValueMode::pseudorandom, 1, 2);
+    upload.source_tunnel = download.destination_tunnel = tunnel;
+    upload.frame_octets = 104;
+    request.connections->count = 800;
+    const auto result = make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+    const ConnectionIdentity& identity = std::get<TrialPlan>(result).connections->identity;
+    EXPECT_EQ(identity.ranges.source_hosts, (enumerate::TupleRange{6, 8}));
+    EXPECT_EQ(identity.subscribers, tunnel.subscribers);
+    const auto problems_with = [&](auto&& change) {
+        TrialRequest other = request;
+        change(other, *other.directions[0].foreground, *other.directions[1].foreground);
+        return problems_of(other);
+    };
+    using Stream = frame::StreamRequest;
+    EXPECT_EQ(problems_with([](TrialRequest& r, Stream&, Stream&) { r.connections->count = 801; }), Places{"connections.count"});
+    EXPECT_EQ(problems_with([](TrialRequest&, Stream& up, Stream&) { up.source_tunnel->subscribers->part.maximum = 7; }),
+              Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest&, Stream&, Stream& down) { down.destination_tunnel.reset(); }), Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest&, Stream& up, Stream& down) {
+                  up.source_tunnel->subscribers->part.maximum = down.destination_tunnel->subscribers->part.maximum = 32'768;
+              }),
+              Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest&, Stream& up, Stream& down) {
+                  up.source_tunnel->subscribers->part.maximum = down.destination_tunnel->subscribers->part.maximum = 32'767;
+              }),
+              Places{});
+    EXPECT_EQ(problems_with([](TrialRequest&, Stream& up, Stream& down) {
+                  up.source_tunnel->subscribers->offset = down.destination_tunnel->subscribers->offset = 15;
+              }),
+              (Places{"directions[0].foreground.source_tunnel.subscribers.offset",
+                      "directions[1].foreground.destination_tunnel.subscribers.offset"}));
+}
+
 /// IPv4 clients of a customer edge talk to a server that is known under the prefix of its domain.
 TrialRequest edge_trial() {
     TrialRequest request = connection_trial(state::Phase::establish, {connection_direction(Direction::forward)});
