@@ -1,7 +1,7 @@
 """How often `gatemark pair` is right, and how soon: as root, `.venv/bin/python -m bench.pairs`.
 
 A router with a chain of so many nftables rules before forwarding is measured in pairs with one that has more of them
-and with itself. Each run ends when a difference is shown, the interval is within 2 % of the estimate, or its time ends.
+and with itself. Each run ends when a difference is shown, the interval is within 3 % of the estimate, or its time ends.
 It tells how often a difference was shown, and after what time. `--json FILE` writes all figures.
 """
 

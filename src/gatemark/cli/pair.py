@@ -35,7 +35,7 @@ from gatemark.tester import Equipment
 from gatemark.trial.cell import Cell
 
 ONLY_TIME = "only --time, --trust-commands and --json can be combined with it"
-PRECISION, TIME, CONFIDENCE = "2%", "5min", "95%"
+PRECISION, TIME, CONFIDENCE = "3%", "5min", "95%"
 DEFAULTS = (PRECISION, DURATION, CONFIDENCE, 1, FORWARDING_RATE.name)
 
 
@@ -75,7 +75,7 @@ def pair(
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.
     precision
-        Ends when the interval is as narrow as plus or minus this, of which 1% is that test beds of one gateway differ.
+        Ends when the interval is as narrow as plus or minus this; 1.5% of it is that test beds of one gateway differ.
     time
         Ends after this time of measuring. Default: 5min.
     duration

@@ -60,8 +60,8 @@ class PairLook(Part):
     ratio_high: float | None
     """The same; larger than `ratio_low` only where trials are bounds. Null if unknown."""
     low: float | None
-    """Lower end of the interval, which allows for 1 % by which two test beds of one gateway differ. Null if trials that
-    are bounds leave it open."""
+    """Lower end of the interval, which allows for 1.5 % by which two test beds of one gateway differ. Null if trials
+    that are bounds leave it open."""
     high: float | None
     """Upper end of the interval. Null as `low`."""
 

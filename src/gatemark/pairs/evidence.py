@@ -16,7 +16,7 @@ from gatemark.results.quantity import Better
 from gatemark.stats.looks import error_at, pairs_at
 from gatemark.stats.signed_ranks import centre, centre_interval
 
-BED_DIFFERENCE = Fraction(1, 100)
+BED_DIFFERENCE = Fraction(3, 200)
 """Two test beds of one gateway differ by so much: what the kernel draws for each, such as places in memory, stays while
 pairs are made. All intervals are this much wider at either end."""
 UNEQUAL_CHANCE = Fraction(1, 100)
