@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet import IP, UDP, IPOption
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from tests.system.beds import (
@@ -138,11 +138,14 @@ FIRST, FIRST_IPV4, FIRST_PORT = "2001:2:0:4000:0:c612::", "198.18.0.0", 1024
 """The first customer edge of the recipe's own rule, which has ports 1024 to 1039."""
 
 
-def up(outer: str, inner: str, port: int, relay: str = RELAY) -> tuple[str, Packet]:
-    """Return a packet from a customer edge, in a tunnel."""
+def up(
+    outer: str, inner: str, port: int, relay: str = RELAY, before: Packet | None = None, **header: Any
+) -> tuple[str, Packet]:
+    """Return a packet from a customer edge, in a tunnel; `before` stands between both headers, `header` is of IPv4."""
     link = Ether(src=MAC_ADDRESSES["gm", "left"], dst=MAC_ADDRESSES["gw", "left"])
-    inside = IP(src=inner, dst="198.19.0.2") / UDP(sport=port, dport=7) / Raw(b"x" * 20)
-    return "left", link / IPv6(src=outer, dst=relay) / inside
+    inside = IP(src=inner, dst="198.19.0.2", **header) / UDP(sport=port, dport=7) / Raw(b"x" * 20)
+    tunnel = IPv6(src=outer, dst=relay)
+    return "left", link / (tunnel if before is None else tunnel / before) / inside
 
 
 def down(port: int) -> tuple[str, Packet]:
@@ -155,6 +158,9 @@ DROPPED = (
     up(FIRST, "198.18.0.1", FIRST_PORT),  # foreign inner address
     up(FIRST, FIRST_IPV4, FIRST_PORT + 16),  # foreign port
     up(FIRST, FIRST_IPV4, 16),  # nobody's port
+    up(FIRST, FIRST_IPV4, FIRST_PORT, frag=1),  # a later fragment, whose payload looks like a port
+    up(FIRST, FIRST_IPV4, FIRST_PORT, options=[IPOption(b"\x01\x01\x01\x00")]),
+    up(FIRST, FIRST_IPV4, FIRST_PORT, before=IPv6ExtHdrDestOpt()),
     up(FIRST, FIRST_IPV4, FIRST_PORT, ELSEWHERE),  # not the relay's address
     down(16),  # to nobody's port
 )
@@ -174,6 +180,7 @@ def test_what_is_no_customer_edge_s_is_dropped(relays: KeptBed) -> None:
         assert (side, packet[IPv6].dst, packet[IP].dst) == ("left", FIRST, FIRST_IPV4)
 
 
+@pytest.mark.nightly("its search and its series start three kernels")
 def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
     search = {"resolution": "40%", "search_duration": "500ms"}

@@ -137,7 +137,7 @@ def opened(technology: TechnologyName, kind: Any = "memif", **traffic: Any) -> I
         "frame_loss": {"rates": [LOAD]},
         "traffic": {
             "direction": "bidirectional",
-            "frame_sizes": {"family": TECHNOLOGIES[technology].families[0], "octets": 128},
+            "frame_sizes": {"family": TECHNOLOGIES[technology].packet_families[0], "octets": 128},
             **traffic,
         },
     }

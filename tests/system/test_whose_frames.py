@@ -49,7 +49,7 @@ def chatter(bed: OpenBed, source: str) -> Iterator[None]:
 
 
 def with_chatter(bed: OpenBed, source: str) -> TrialRecord:
-    """Make trials while the gateway sends such frames, until one has heard enough of them and the Tester was in time."""
+    """Make trials while the gateway sends such frames, until one has heard enough and the Tester was in time."""
     with chatter(bed, source):
         for _ in range(ATTEMPTS):
             record = bed.trial(frames_per_second=1000, duration_ns=2_000_000_000)

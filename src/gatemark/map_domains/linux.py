@@ -143,7 +143,11 @@ def _is_right(rule: Rule) -> str:
     if rule.domain.kind != "shared address":
         return f"ip6 saddr . @nh,416,32 @sources{rule.number}"
     floor = f" @nh,480,16 >= {rule.lowest_port}" if rule.lowest_port else ""
-    return f"@nh,392,8 {{ 6, 17 }}{floor} ip6 saddr . @nh,416,32 . (@nh,480,16 & {rule.mask}) @sources{rule.number}"
+    whole = "@nh,368,16 & 0x3fff == 0"  # in a later fragment there are no ports
+    return (
+        f"{whole} @nh,392,8 {{ 6, 17 }}{floor}"
+        f" ip6 saddr . @nh,416,32 . (@nh,480,16 & {rule.mask}) @sources{rule.number}"
+    )
 
 
 def _outward(
