@@ -34,7 +34,9 @@ def test_nftables_takes_the_rulesets(ea_bits: int, psid_offset: int, tmp_path: P
     relay = border_relay([rule], count, private=IPv4Network("10.0.0.0/16"))
     edge = customer_edge(rule.edge(rule.edge_count - 1), ipv4=IPv4Address("10.255.0.1"))
     edges = [rule.edge(number) for number in range(count)]
-    tunnels = tunnel_relay([rule], edges, relay=IPv6Address("2001:2::1"), private=IPv4Network("10.0.0.0/16"))
+    tunnels = tunnel_relay(
+        [rule], edges, relay=IPv6Address("2001:2::1"), private=IPv4Network("10.0.0.0/16"), hop_limit=64
+    )
     for name, text in (("relay", relay.nftables), ("edge", edge.nftables), ("tunnels", tunnels.nftables)):
         if not text:
             assert rule.kind != "shared address"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from gatemark.cli.common import AsJson, one_campaign, print_json
-from gatemark.config.map_gateway import made_gateway, unmade_gateway
+from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
@@ -80,10 +80,7 @@ def _tayga(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
 def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     tunnel = campaign.gateway.tunnel
     assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
-    gateway = MapGatewayModel()
-    if problems := list(unmade_gateway(campaign.technology, table, gateway, private_at="private network")):
-        raise ConfigError(problems=problems)
-    files = made_gateway(campaign.technology, table, gateway, tunnel, echo=False)
+    files = made_gateway(campaign.technology, table, MapGatewayModel(), tunnel, echo=False)
     return tunnel_script(files, tunnel.address)
 
 

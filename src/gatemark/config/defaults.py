@@ -76,7 +76,7 @@ TRANSLATION_OVERHEAD: Final = 20
 HEADER_OCTETS: Final = {"ipv4": 20, "ipv6": 40}
 """Octets of an IP header, by which a packet is longer in a tunnel."""
 TUNNEL_HOP_LIMIT: Final = 64
-"""Hop limit of outer headers that the Tester sends."""
+"""Hop limit of outer headers that the Tester sends, and those of a relay that gatemark makes and nobody states."""
 LINK_OVERHEAD: Final = 18
 """Ethernet header (14 octets) and FCS (4 octets)."""
 LOWEST_IPV6_MTU: Final = 1280

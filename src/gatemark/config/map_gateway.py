@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gatemark.config import defaults
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.tables import TunnelModel
-from gatemark.errors import Problem
-from gatemark.map_domains.linux import HOP_LIMIT, tunnel_relay
+from gatemark.errors import ConfigError, Problem
+from gatemark.map_domains.linux import tunnel_relay
 from gatemark.map_domains.relay import GatewayFiles, known_edges, private_problems
 from gatemark.map_domains.tayga import border_relay, border_relay_problems, customer_edge, customer_edge_problems
 from gatemark.technology import Technology
@@ -22,12 +23,14 @@ def made_gateway(
     can be made of them.
     """
     if tunnel is not None:
+        if problems := list(unmade_gateway(technology, table, gateway, private_at="private network")):
+            raise ConfigError(problems=problems)
         return tunnel_relay(
             table.whole_rules,
             list(known_edges(table.whole_rules, table.edge_count, table.order)),
             relay=tunnel.address,
             private=gateway.private,
-            hop_limit=HOP_LIMIT if tunnel.hop_limit == "any" else tunnel.hop_limit,
+            hop_limit=defaults.TUNNEL_HOP_LIMIT if tunnel.hop_limit == "any" else tunnel.hop_limit,
         )
     if not technology.is_edge:
         return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.port_set import PORT_BITS
@@ -19,8 +19,6 @@ from gatemark.map_domains.relay import GatewayFiles, elements
 
 TUNNEL = "mape"
 """Interface of all tunnels."""
-HOP_LIMIT = 64
-"""Hop limit of the outer headers where nobody says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ def tunnel_relay(
     *,
     relay: IPv6Address,
     private: IPv4Network,
-    hop_limit: int = HOP_LIMIT,
+    hop_limit: int,
     tunnel: str = TUNNEL,
 ) -> GatewayFiles:
     """Return a border relay at `relay` for these customer edges; `private` has an address for each that shares its own.
@@ -93,9 +91,12 @@ def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNN
 
 
 def _rules_of(domains: Sequence[MapDomain], edges: Sequence[Edge], private: IPv4Network) -> Iterator[Rule]:
+    by_rule: dict[IPv6Network, list[Edge]] = {}
+    for edge in edges:
+        by_rule.setdefault(edge.domain.rule_ipv6, []).append(edge)
     next_private = int(private.network_address) + 1
     for number, domain in enumerate(domains):
-        of_domain = [edge for edge in edges if edge.domain.rule_ipv6 == domain.rule_ipv6]
+        of_domain = by_rule.get(domain.rule_ipv6, [])
         count = len(of_domain) if domain.kind == "shared address" else 0
         addresses = [IPv4Address(next_private + place) for place in range(count)]
         next_private += count
@@ -143,7 +144,7 @@ def _is_right(rule: Rule) -> str:
     if rule.domain.kind != "shared address":
         return f"ip6 saddr . @nh,416,32 @sources{rule.number}"
     floor = f" @nh,480,16 >= {rule.lowest_port}" if rule.lowest_port else ""
-    whole = "@nh,368,16 & 0x3fff == 0"  # in a later fragment there are no ports
+    whole = "@nh,368,16 & 0x3fff == 0"  # of fragments only the first has ports
     return (
         f"{whole} @nh,392,8 {{ 6, 17 }}{floor}"
         f" ip6 saddr . @nh,416,32 . (@nh,480,16 & {rule.mask}) @sources{rule.number}"
