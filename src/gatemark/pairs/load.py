@@ -104,19 +104,22 @@ class LoadChoice:
     def _after_forwarding(self, pair: Pair) -> LoadChoice:
         if any(trial.loss_ratio < OVERLOAD for trial in pair.trials.values()):
             return replace(self, too_low=self.load)._next()
-        return self._pairs_at(self.load if self.figure.is_searched else min(self.load, self._load_of(pair)))
+        return self._pairs_at(min(self.load, self._load_of(pair)))
 
     def _load_of(self, pair: Pair) -> int:
         """Return the load that is measured at, from a pair in which both gateways were overloaded."""
+        share = self.figure.load_share
+        if share is None:
+            return self.load
         rates = [trial.highest_rate for trial in pair.trials.values()]
-        return math.ceil(self.figure.load_share * Fraction(max(rates) if self.figure.is_overload else min(rates)))
+        return math.ceil(share * Fraction(max(rates) if self.figure.is_overload else min(rates)))
 
     def _pairs_at(self, load: int, *, is_tester_limited: bool = False) -> LoadChoice:
         """Return that the search has ended."""
         load = max(self.lowest, load)
-        return replace(self._anew(), load=load, is_search=False, is_tester_limited=is_tester_limited)
+        return replace(self._restarted(), load=load, is_search=False, is_tester_limited=is_tester_limited)
 
-    def _anew(self) -> LoadChoice:
+    def _restarted(self) -> LoadChoice:
         """Return what stays known when a search begins or ends."""
         return LoadChoice(figure=self.figure, lowest=self.lowest, holds=self.holds)
 
@@ -135,7 +138,8 @@ class LoadChoice:
 
     def _highest(self, too_low: int) -> int:
         """Return the load that is measured at where the Tester can offer no more, and a gateway may forward that."""
-        return too_low if self.figure.is_overload else math.ceil(self.figure.load_share * too_low)
+        share = self.figure.load_share
+        return too_low if share is None or self.figure.is_overload else math.ceil(share * too_low)
 
     def _after_pair(self, pair: Pair) -> LoadChoice:
         latest = (*self.latest[1 - WINDOW :], pair)
@@ -150,7 +154,7 @@ class LoadChoice:
 
     def _again(self, load: int, *, too_high: int | None = None, too_low: int | None = None) -> LoadChoice:
         """Return the begin of another search; where delays are measured, it says nothing about the load of before."""
-        anew = self._anew()
+        restarted = self._restarted()
         if not self.figure.is_overload:
-            return anew
-        return replace(anew, load=max(self.lowest, load), too_high=too_high, too_low=too_low)
+            return restarted
+        return replace(restarted, load=max(self.lowest, load), too_high=too_high, too_low=too_low)
