@@ -183,17 +183,23 @@ def decoded(frames: list[dict[str, Any]], tmp_path: Path) -> Iterator[tuple[dict
     yield from zip(frames, read, read, strict=True)
 
 
+def faultless(frames: list[dict[str, Any]], index: int, tmp_path: Path) -> dict[str, tuple[Decoded, Decoded]]:
+    """Check that nothing is wrong with any frame; return those of one index by direction, as sent and as due."""
+    chosen = {}
+    for frame, sent, due in decoded(frames, tmp_path):
+        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
+        if frame["index"] == index:
+            chosen[frame["direction"]] = sent, due
+    return chosen
+
+
 @pytest.mark.parametrize("number", range(len(VECTORS)))
 def test_each_vector_is_what_tshark_reads(number: int, tmp_path: Path) -> None:
     vector = VECTORS[number]
     dmr = IPv6Network(("3fff::", DMR_LENGTHS[number % len(DMR_LENGTHS)]))
     table, index, psid_bits = table_with(vector, dmr=str(dmr))
     frames = frames_of({"map": table, "traffic": {"frame_sizes": {"family": "ipv6", "octets": 128}}}, index + 1)
-    last = {}
-    for frame, sent, due in decoded(frames, tmp_path):
-        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
-        if frame["index"] == index:
-            last[frame["direction"]] = sent, due
+    last = faultless(frames, index, tmp_path)
     server, edge = IPv4Address(SERVER).packed, IPv4Address(vector.edge).packed
     sent, due = last["forward"]
     assert (sent.source, sent.destination) == (IPv6Address(vector.address).packed, embedded(SERVER, dmr))
@@ -220,11 +226,7 @@ def test_each_vector_is_in_its_tunnel(number: int, tmp_path: Path) -> None:
     table, index, psid_bits = table_with(vector)
     traffic = {"frame_sizes": {"family": "ipv4", "octets": 128}}
     frames = frames_of({"map": table, "traffic": traffic, **TUNNELS}, index + 1)
-    last = {}
-    for frame, sent, due in decoded(frames, tmp_path):
-        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
-        if frame["index"] == index:
-            last[frame["direction"]] = sent, due
+    last = faultless(frames, index, tmp_path)
     server, edge = IPv4Address(SERVER).packed, IPv4Address(vector.edge).packed
     ends = IPv6Address(vector.address).packed, IPv6Address(RELAY).packed
     sent, due = last["forward"]
