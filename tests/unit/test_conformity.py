@@ -45,6 +45,20 @@ def campaign(*domains: dict[str, Any], conformity: dict[str, Any] | None = None,
     )
 
 
+@pytest.mark.parametrize("technology", ["map_t_br", "map_t_ce", "map_e_br"])
+@pytest.mark.parametrize("change", [{"dmr": None}, {"ea_bits": 48}], ids=["no dmr", "too many EA bits"])
+def test_rules_of_which_no_cases_can_be_made_are_refused_in_words(technology: str, change: dict[str, Any]) -> None:
+    domain = {key: value for key, value in (SHARED | change).items() if value is not None}
+    with pytest.raises(ConfigError):
+        campaign(domain, gateway={"technology": technology})
+
+
+@pytest.mark.parametrize("technology", ["map_t_br", "map_t_ce"])
+def test_a_gateway_without_rules_is_refused_in_words(technology: str) -> None:
+    with pytest.raises(ConfigError, match="domains"):
+        campaign(map={"domains": []}, gateway={"technology": technology})
+
+
 def measured(tmp_path: Path, wanted: Campaign, *faults: Fault, events: list[Event] | None = None) -> ConformityResult:
     assert wanted.map is not None
     relay = BorderRelay(wanted.map.whole_rules, faults)

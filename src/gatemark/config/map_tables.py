@@ -113,10 +113,16 @@ class MapModel(Table):
         return nested(self.whole_rules)
 
     @property
+    def translates(self) -> bool:
+        """Return whether the rules say how addresses are translated; False if any of them has a problem."""
+        is_of_map_t = all(domain.dmr is not None for domain in self.domains)
+        return is_of_map_t and not any(domain_problems(self.whole_rules, edges=self.edges))
+
+    @property
     def gateway_edge(self) -> Edge | None:
         """Return the customer edge that the gateway is; None if the rule or its end-user prefix has a problem."""
         rules = self.whole_rules
-        if len(rules) != 1 or any(domain_problems(rules)):
+        if len(rules) != 1 or not self.translates:
             return None
         prefix = self.end_user_prefix or (None if rules[0].ea_bits else rules[0].rule_ipv6)
         if prefix is None or prefix.prefixlen != rules[0].end_user_prefix_length:

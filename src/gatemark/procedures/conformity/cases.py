@@ -365,12 +365,12 @@ def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
 
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
+    if not technology.has_duties:
+        return {}
     if technology.has_edges:
         return RELAY_CASES
     if technology.is_edge:
         return EDGE_CASES
-    if not technology.has_duties:
-        return {}
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
 
 

@@ -358,7 +358,9 @@ def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
     if campaign.technology.has_edges:
-        return campaign.side("right").family("ipv4") is not None
+        return (
+            campaign.map is not None and campaign.map.translates and campaign.side("right").family("ipv4") is not None
+        )
     return _lone_scene(campaign, ()) is not None
 
 
