@@ -310,12 +310,14 @@ void NatTable::release_mapping(std::uint32_t number) noexcept {
 bool NatTable::change_mapping(Connection connection) noexcept {
     Record& record = storage_.records[connection];
     const NatEndpoint remote = remote_of(connection);
+    const std::uint16_t before = changed_to_.value_or(record.pool_port);
     const std::uint32_t new_mapping =
-        make_mapping(inside_of(connection), remote, {.address = record.pool_number, .port = pool_.port_after(record.pool_port)});
+        make_mapping(inside_of(connection), remote, {.address = record.pool_number, .port = pool_.port_after(before)});
     if (new_mapping == nil) {
         return false;
     }
     Mapping& mapping = storage_.mappings[new_mapping];
+    changed_to_ = mapping.pool_port;
     mapping.detached = true;
     mapping.connections = 1;
     storage_.by_outside.erase(hash_of_outside(record.pool_number, record.pool_port, remote), connection);
@@ -435,6 +437,7 @@ void NatTable::clear() noexcept {
     free_record_ = free_mapping_ = oldest_ = newest_ = nil;
     fresh_record_ = fresh_mapping_ = 0;
     size_ = 0;
+    changed_to_.reset();
 }
 
 void NatTable::set_limits(const NatLimits& limits, std::uint64_t now_ns) {

@@ -101,7 +101,8 @@ public:
     [[nodiscard]] NatEndpoint remote_of(Connection connection) const noexcept;
 
     /// For corrupt.hpp: from now on gives the connection another pool port, like a NAT that lost
-    /// its mapping. False if the pool has no other.
+    /// its mapping. False if the pool has no other. Ports that connections gave up come last: what
+    /// is still under way to them must not reach somebody else, a fault that nobody planted.
     [[nodiscard]] bool change_mapping(Connection connection) noexcept;
     /// Another connection with the same remote endpoint, from the 4096 that were established before
     /// it and after it.
@@ -202,6 +203,7 @@ private:
     B4Set b4s_;
     std::uint32_t free_record_ = nil, fresh_record_ = 0, free_mapping_ = nil, fresh_mapping_ = 0;
     std::uint32_t oldest_ = nil, newest_ = nil;
+    std::optional<std::uint16_t> changed_to_{};  ///< the port that change_mapping() gave last
     std::optional<std::uint64_t> start_ns_;
     std::uint64_t timeout_ticks_ = 0, slot_ticks_ = 1;
     std::uint64_t wheel_at_ = 0;  ///< number of the next slot to examine

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <vector>
 
 namespace gatemark::refdut {
 namespace {
@@ -202,6 +203,22 @@ TEST(RefdutNatTable, AChangedMappingHoldsForTheConnectionAlone) {
     EXPECT_EQ(table.from_outside(server, endpoint(0xcb007101, 5000), 0), NatTable::none);
     EXPECT_FALSE(table.change_mapping(first)) << "no third port";
     EXPECT_EQ(table.another_owner(first), NatTable::none);
+}
+
+TEST(RefdutNatTable, ChangedMappingsTakePortsThatWereGivenUpLast) {
+    NatTable table{pool_of({"203.0.113.1/32"}, 5000, 5099), {.capacity = 100}};
+    std::vector<NatTable::Connection> connections;
+    for (std::uint16_t i = 0; i < 60; ++i) {
+        connections.push_back(table.from_inside(endpoint(1, static_cast<std::uint16_t>(5000 + i)), server, 0).connection);
+    }
+    std::set<std::uint16_t> given_up;
+    for (std::size_t i = 0; i < 40; ++i) {  // as many as there are ports without a connection
+        given_up.insert(table.pool_of(connections[i]).port);
+        ASSERT_TRUE(table.change_mapping(connections[i]));
+        EXPECT_FALSE(given_up.contains(table.pool_of(connections[i]).port));
+    }
+    ASSERT_TRUE(table.change_mapping(connections[40]));
+    EXPECT_EQ(table.pool_of(connections[40]).port, *given_up.begin()) << "the one that was given up first";
 }
 
 /// A table that is plain, slow and obvious.
