@@ -26,6 +26,7 @@ TechnologyName = Literal[
     "nat66",
     "nat46",
     "map_t_ce",
+    "aftr",
 ]
 ReferenceMode = Literal[
     "router",
@@ -90,6 +91,11 @@ class Technology:
     def has_tunnels(self) -> bool:
         """Whether the packets on the left are inside others."""
         return self.inside_tunnels is not None
+
+    @property
+    def has_b4s(self) -> bool:
+        """Whether it keeps the connections of hosts behind B4s apart by their tunnels (RFC 6333 section 6.6)."""
+        return self.has_tunnels and self.is_stateful
 
     @property
     def translates_by_prefix(self) -> bool:
@@ -215,6 +221,14 @@ _ROWS = (
         is_edge=True,
         is_stateful=True,
         reference_mode="map_t_ce",
+    ),
+    Technology(
+        name="aftr",
+        words="DS-Lite AFTR",
+        families=("ipv6", "ipv4"),
+        inside_tunnels="ipv4",
+        is_stateful=True,
+        reference_mode="aftr",
     ),
 )
 

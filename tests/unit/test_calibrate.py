@@ -128,7 +128,7 @@ def test_there_are_checks_of_every_procedure_each_with_its_own_name() -> None:
         "self_latency", "throughput", "frame_loss", "frame_timeout", "delay", "back_to_back",
         "bursty_traffic", "system_recovery", "reset",
         "connection_establishment_rate", "validated_connection_establishment_rate",
-        "connection_tracking_table_capacity", "repeated_four_tuples", "host", "map", "conformity", "faults",
+        "connection_tracking_table_capacity", "repeated_four_tuples", "host", "map", "aftr", "conformity", "faults",
         "netem",
     }  # fmt: skip
     assert len({check.name for check in checks}) == len(checks)

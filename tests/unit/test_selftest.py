@@ -14,7 +14,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
 from gatemark.config.model import Campaign, EchoAsked
-from gatemark.config.stateful import tuple_space
+from gatemark.config.stateful import host_count, tuple_space
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
@@ -195,11 +195,21 @@ def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str,
     assert tuple_space(campaign, count).product >= count
 
 
+@pytest.mark.parametrize("count", [1, 7, 1_000, 100_000, 4_000_000, 1_000_000_000])
+def test_connections_of_b4s_are_in_tunnels_of_ten_thousand(count: int) -> None:
+    case = Case(family="ipv6", frame_octets=104, direction="forward", mode="stateful_tunnels", connections=count)
+    campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000, host_macs="random"))
+    assert tuple_space(campaign, count).product >= count
+    (cell,) = cells_of(campaign)
+    assert (cell.frame_sizes.ipv4, cell.frame_sizes.tunnel) == (64, 104)
+    assert host_count(campaign, "left") == min(10_000, max(1, count // 10))
+
+
 def test_all_combinations_are_planned() -> None:
     modes = cases(
         families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
     )
-    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 2 * 3
+    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 2 * 3 + 2
     assert len(set(modes)) == len(modes)
 
 
@@ -243,7 +253,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     asked = EchoAsked(family="ipv4", frame_octets=102, shapes=((2, 4),))
     subject = Subject(port_kind="ring", conditions=CONDITIONS, ports=PORTS, connections=(1_000,), echo=asked)
     count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
-    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 3
+    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 4 * 2 + 2 * 3 + 1
     for entry in count.entries:
         truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
         if entry.kind == "connections":
@@ -452,7 +462,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         campaign = complete_campaign(
             campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
         )
-        macs = "fixed" if case.mode in ("edges", "tunnels") else "random"  # customer edges are behind a router
+        macs = "fixed" if case.mode in ("edges", "tunnels", "stateful_tunnels") else "random"  # behind a router
         assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
         if campaign.directions.lack_checksums:
             without.add((case.family, case.mode, case.direction))
@@ -465,6 +475,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         ("ipv6", "translated", "bidirectional"),
         ("ipv6", "edges", "bidirectional"),
         ("ipv6", "tunnels", "bidirectional"),
+        ("ipv6", "stateful_tunnels", "forward"),
     }
     assert without == expected
 

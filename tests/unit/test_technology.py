@@ -14,7 +14,7 @@ def test_every_name_has_one_row_under_its_name() -> None:
     assert [row.name for row in TECHNOLOGIES.values()] == list(TECHNOLOGIES)
 
 
-NOT_MEASURED = {"lwaftr", "sixrd_br", "aftr"}
+NOT_MEASURED = {"lwaftr", "sixrd_br"}
 """Modes of the reference gateway for which there is no technology."""
 
 
@@ -22,7 +22,9 @@ def test_every_mode_of_the_reference_gateway_is_used() -> None:
     assert {row.reference_mode for row in TECHNOLOGIES.values()} | NOT_MEASURED == set(get_args(ReferenceMode))
 
 
-@pytest.mark.parametrize("row", [row for row in TECHNOLOGIES.values() if not row.has_rules], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels)], ids=lambda row: row.name
+)
 def test_a_name_ends_with_the_families(row: Technology) -> None:
     """The names are for people: "siit64" is IPv6, then IPv4."""
     assert row.name[-2:] == "".join(family.removeprefix("ipv") for family in row.families)
@@ -51,6 +53,7 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
         ("map_e_br", None, "MAP-E border relay, IPv4 in IPv6 left and IPv4 right"),
         ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
         ("map_t_ce", "left", "MAP-T customer edge, IPv4 inside (left), IPv6 outside (right)"),
+        ("aftr", "left", "DS-Lite AFTR, IPv4 in IPv6 inside (left), IPv4 outside (right)"),
         ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),
     ],
 )
@@ -59,5 +62,5 @@ def test_a_row_says_what_it_is(name: TechnologyName, inside: SideName | None, wo
 
 
 def test_a_list_for_a_message_is_taken_from_the_table() -> None:
-    assert technologies_where(lambda row: row.is_stateful) == "nat44, nat64, nat66, nat46 or map_t_ce"
+    assert technologies_where(lambda row: row.is_stateful) == "nat44, nat64, nat66, nat46, map_t_ce or aftr"
     assert technologies_where(lambda row: row.name == "nat44") == "nat44"

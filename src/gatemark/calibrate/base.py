@@ -119,7 +119,7 @@ def campaign_of(
         "repetitions": 1,
         "gateway": _gateway(check, ask, configuration),
         "testbed": {"kind": "ports", "cores": list(cores)},
-        "left": _side("left", ports.tester_left, families[0], technology),
+        "left": _side("left", ports.tester_left, families[0], technology, hosts=check.b4s),
         "right": _side("right", ports.tester_right, families[1], technology),
         "traffic": traffic,
         "trial": trial,
@@ -174,10 +174,12 @@ def _port(side: str, port: str, family: Family, technology: Technology) -> Port:
     )
 
 
-def _side(side: str, port: str, family: Family, technology: Technology) -> dict[str, Any]:
+def _side(side: str, port: str, family: Family, technology: Technology, *, hosts: int = 1) -> dict[str, Any]:
     host, gateway = _addresses(side, family, technology)
     mtu = _mtu(side, technology)
-    return {"port": port, family: {"address": host, "gateway": gateway}, **({} if mtu is None else {"mtu": mtu})}
+    several = {"offset": 14, "mode": "pseudorandom", "range": f"2-{hosts + 1}"}
+    addresses = {"address": host, "gateway": gateway, **({} if hosts == 1 else {"hosts": several})}
+    return {"port": port, family: addresses, **({} if mtu is None else {"mtu": mtu})}
 
 
 def _mtu(side: str, technology: Technology) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gatemark.calibrate.checks_aftr import aftr_checks
 from gatemark.calibrate.checks_conformity import conformity_checks
 from gatemark.calibrate.checks_delays import delay_checks
 from gatemark.calibrate.checks_events import event_checks
@@ -24,6 +25,7 @@ def all_checks(*, quick: bool = False) -> list[Check]:
         *event_checks(quick=quick),
         *stateful_checks(quick=quick),
         *map_checks(quick=quick),
+        *aftr_checks(quick=quick),
         *conformity_checks(),
         *fault_checks(quick=quick),
         *netem_checks(quick=quick),

@@ -44,6 +44,8 @@ OCTETS = 128
 """Long enough for data beyond what the Tester writes into every frame."""
 FEW = 200
 """Connections of a customer edge; so ports are left to change mappings to."""
+B4S = 100
+"""B4s of an AFTR."""
 GAP_NS_MAX = 10**9
 COUNTS_LATENESS = "1s"
 """Only counts are compared, so it does not matter when a frame was seen."""
@@ -53,13 +55,17 @@ def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
     quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
     names: tuple[TechnologyName, ...] = (
-        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce")
+        quick_names
+        if quick
+        else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce", "aftr")
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
 
 def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields to be damaged in each direction, forward and reverse."""
+    if technology.has_b4s:
+        return (*OUTWARD, "tunnel_left"), (*INWARD, *TUNNEL)
     if technology.is_stateful:
         return (*OUTWARD, *(EDGE if technology.is_edge else ())), INWARD
     left, right = technology.families
@@ -183,6 +189,8 @@ def _corruption(technology: Technology) -> Check:
     tables: dict[str, Any] = {"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": [LOAD]}}
     if stateful:
         tables["connections"] = {"count": FEW if technology.is_edge else 1000, "rate": 10_000}
+    if technology.has_b4s:  # every port of every B4 has a connection: a reply to another port is another connection's
+        tables["connections"]["source_ports"] = f"10000-{10_000 + 1000 // B4S - 1}"
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
         "frame_sizes": {"family": technology.packet_families[0], "octets": OCTETS},
@@ -193,6 +201,7 @@ def _corruption(technology: Technology) -> Check:
         name=f"faults-{technology.name}",
         truth=f"{len(fields[0]) + len(fields[1])} kinds of damage, one after the other",
         technology=technology.name,
+        b4s=B4S if technology.has_b4s else 1,
         forward=_damage(fields[0]),
         reverse=_damage(fields[1]),
         table=Table(size=10_000, udp_timeout_ns=300_000 * MS) if stateful else None,

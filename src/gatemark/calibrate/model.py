@@ -194,6 +194,8 @@ class Check:
     tables: Mapping[str, Any]
     """Tables of the campaign beside those of ports and gateway."""
     compare: Compare
+    b4s: int = 1
+    """B4s that the Tester emulates, of an AFTR (RFC 6333)."""
     netem: Mapping[str, int] | None = None
     """Settings of the recipe `linux-netem`, which is measured then in place of the reference gateway."""
     forward: Flow = field(default_factory=Flow)

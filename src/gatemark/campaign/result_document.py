@@ -11,7 +11,7 @@ from gatemark.campaign.facts import port_range
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
-from gatemark.config.stateful import pool_port_count
+from gatemark.config.stateful import b4_hosts, host_count, pool_port_count
 from gatemark.config.tables import TunnelModel
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
@@ -20,6 +20,7 @@ from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.ceiling import bounded
 from gatemark.results.connections import GatewayTable
 from gatemark.results.document import (
+    B4Part,
     Claim,
     Deviation,
     EdgePart,
@@ -238,6 +239,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         hop_limit_decrement=campaign.forwarding.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
         tunnel=_tunnel(stated.tunnel),
+        b4s=_b4s(campaign),
         map=None if campaign.edges.emulated is None else _map(campaign.edges.emulated),
         edge=_edge(campaign),
         inside=campaign.roles.inside if stateful else None,
@@ -276,6 +278,15 @@ def _tunnel(tunnel: TunnelModel | None) -> TunnelPart | None:
         address=str(tunnel.address),
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+    )
+
+
+def _b4s(campaign: Campaign) -> B4Part | None:
+    if not campaign.technology.has_b4s:
+        return None
+    hosts = b4_hosts(campaign)
+    return B4Part(
+        count=host_count(campaign, campaign.roles.inside), hosts=hosts.maximum - hosts.minimum + 1, addresses=str(hosts)
     )
 
 

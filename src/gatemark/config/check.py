@@ -18,6 +18,7 @@ from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.problems import problem
 from gatemark.config.tables import (
     GatewayControlModel,
+    HostsModel,
     Ipv4Model,
     Ipv6Model,
     LimitsModel,
@@ -170,14 +171,19 @@ def check_side(name: SideName) -> Check:
         for family in families:
             model = side.family(family)
             if model is not None:
-                yield from _check_hosts(campaign, f"{name}.{family}", family, model)
+                yield from _check_hosts(campaign, f"{name}.{family}", family, model.hosts)
                 yield from _check_router(campaign, f"{name}.{family}", side.address_mode, model)
 
     return check
 
 
-def _check_hosts(campaign: CampaignFile, key: str, family: Family, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
-    hosts = model.hosts
+def check_b4(campaign: CampaignFile) -> Iterator[Problem]:
+    """Check the hosts behind B4s."""
+    if campaign.b4 is not None:
+        yield from _check_hosts(campaign, "b4", "ipv4", campaign.b4.hosts)
+
+
+def _check_hosts(campaign: CampaignFile, key: str, family: Family, hosts: HostsModel) -> Iterator[Problem]:
     last = 2 if family == "ipv4" else 14
     if hosts.mode == "fixed":
         for name, value in (("offset", hosts.offset), ("range", hosts.range)):
@@ -290,6 +296,7 @@ FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"connections"}), check_connections),
     (frozenset({"traffic"}), check_traffic),
     (frozenset({"map"}), check_map),
+    (frozenset({"b4"}), check_b4),
 )
 """Checks of single tables and the tables that each reads."""
 

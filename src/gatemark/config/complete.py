@@ -79,7 +79,7 @@ def _problems(
     campaign: Campaign, skip: frozenset[str] = frozenset(), *, recipe: Recipe | None = None
 ) -> Iterator[Problem]:
     """What the tables must satisfy together, now that technology and sides are known."""
-    if skip & {"gateway", "testbed", "left", "right"}:
+    if skip & {"gateway", "testbed", "left", "right", "b4"}:
         return
     if "traffic" in skip:
         yield from _overlaps(campaign)

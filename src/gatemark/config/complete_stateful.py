@@ -11,10 +11,13 @@ from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import (
     PORT_MAX,
+    b4_hosts,
     distinct,
     foreground_hosts,
+    host_count,
     pool_endpoints,
     pool_port_count,
+    source_hosts,
     sources_with_ports,
     time_needed_ns,
     tuple_space,
@@ -31,6 +34,8 @@ FOUR_TUPLES_MAX = 1 << 40
 def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield every reason why a stateful campaign cannot be run; the sides must have their foreground hosts."""
     yield from _control(campaign)
+    if campaign.technology.has_b4s:
+        yield from _b4s(campaign)
     yield from _pool(campaign)
     yield from _traffic(campaign)
     if skip & {"connections", *procedure_keys(campaign)}:
@@ -99,16 +104,47 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
         )
     if sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool)) > CONNECTIONS_MAX:
         yield problem(campaign, key, "holds more than 2^40 addresses", "write only those that the gateway uses")
-    for role, side in (("Responder", campaign.roles.outside), ("Initiator", campaign.roles.inside)):
-        hosts = foreground_hosts(campaign, side)
+    responder = foreground_hosts(campaign, campaign.roles.outside)
+    for role, side, hosts in (
+        ("Responder", campaign.roles.outside, responder),
+        ("Initiator", campaign.roles.inside, source_hosts(campaign)),
+    ):
+        key_of_hosts = "b4" if hosts is not responder and campaign.technology.has_b4s else f"{side}.{hosts.family}"
         for prefix in campaign.gateway.pool:
             if hosts.meets_prefix(prefix):
                 yield problem(
                     campaign,
                     key,
                     f"{prefix} holds hosts of the {role} ({hosts})",
-                    f"write only addresses of the gateway, or move the hosts ({side}.{hosts.family})",
+                    f"write only addresses of the gateway, or move the hosts ({key_of_hosts})",
                 )
+
+
+def _b4s(campaign: Campaign) -> Iterator[Problem]:
+    """Hosts behind B4s have private addresses, which all B4s share; both together have a number of 16 bits."""
+    inside, hosts = campaign.roles.inside, b4_hosts(campaign)
+    if not any(
+        hosts.numbers_in(network) == range(hosts.minimum, hosts.maximum + 1) for network in defaults.B4_HOST_NETWORKS
+    ):
+        yield problem(
+            campaign,
+            "b4.address" if hosts.offset is None else "b4.hosts.range",
+            f"{hosts} lies in neither private address block (RFC 1918) nor in 192.0.0.0/29 (RFC 6333 section 5.7)",
+            f'write for example address = "{defaults.B4_HOST}"',
+        )
+    b4s, count = foreground_hosts(campaign, inside), hosts.maximum - hosts.minimum + 1
+    if (b4s.maximum + 1) * count > defaults.B4_HOSTS_MAX:
+        most = defaults.B4_HOSTS_MAX // count - 1
+        yield problem(
+            campaign,
+            f"{inside}.ipv6.hosts.range",
+            f"has {host_count(campaign, inside):,} B4s up to number {b4s.maximum:,}; with {count:,} hosts behind each"
+            f" the last one may have number {most:,}",
+            "write lower numbers or fewer B4s, or fewer hosts behind each",
+        )
+    if campaign.side(inside).host_macs == "random":
+        what = "is random, but a B4 has the MAC address of the port"
+        yield problem(campaign, f"{inside}.host_macs", what, "leave the key out")
 
 
 def _traffic(campaign: Campaign) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from ipaddress import IPv4Address, IPv4Network
 from typing import Final
 
 SECOND_NS: Final = 1_000_000_000
@@ -75,6 +76,12 @@ TRANSLATION_OVERHEAD: Final = 20
 """Octets by which an IPv6 header is longer than an IPv4 header (RFC 7915)."""
 HEADER_OCTETS: Final = {"ipv4": 20, "ipv6": 40}
 """Octets of an IP header, by which a packet is longer in a tunnel."""
+B4_HOST: Final = IPv4Address("10.0.0.1")
+"""The host behind each B4."""
+B4_HOST_NETWORKS: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "192.0.0.0/29")))
+"""Where hosts behind B4s have their addresses (RFC 1918 section 3, RFC 6333 section 5.7)."""
+B4_HOSTS_MAX: Final = 1 << 16
+"""The engine counts B4s and the hosts behind them in 16 bits."""
 TUNNEL_HOP_LIMIT: Final = 64
 """Hop limit of outer headers that the Tester sends, and those of a relay that gatemark makes and nobody states."""
 LINK_OVERHEAD: Final = 18

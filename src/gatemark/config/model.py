@@ -17,8 +17,9 @@ from pydantic import Field, PrivateAttr, StrictInt
 from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
-from gatemark.config.only import STATEFUL, WITH_RULES, Only
+from gatemark.config.only import STATEFUL, WITH_B4S, WITH_RULES, Only
 from gatemark.config.tables import (
+    B4Model,
     ConnectionsModel,
     GatewayAction,
     GatewayModel,
@@ -208,6 +209,8 @@ class CampaignFile(Table):
     map: Annotated[MapModel | None, WITH_RULES] = None
     """Rules of a MAP-T test (RFC 7597), and its customer edges: those that the Tester emulates, or the one that the
     gateway is."""
+    b4: Annotated[B4Model | None, WITH_B4S] = None
+    """Hosts behind the B4s of an AFTR (RFC 6333)."""
 
     procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
     """Tables of procedures that a file may have; the registry of procedures fills it in."""
@@ -230,6 +233,11 @@ class CampaignFile(Table):
     def connections_model(self) -> ConnectionsModel:
         """Return the connections of a stateful campaign."""
         return self.connections or ConnectionsModel()
+
+    @property
+    def b4_model(self) -> B4Model:
+        """Return the hosts behind each B4 of an AFTR."""
+        return self.b4 or B4Model()
 
     @property
     def tables(self) -> tuple[ProcedureTable, ...]:

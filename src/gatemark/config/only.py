@@ -50,6 +50,7 @@ WITH_IPV4_OUT = Only(
 STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
 WITH_RULES = Only(technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP gateways")
 WITH_TUNNELS = Only(technology=lambda row: row.has_tunnels, lack="which has no tunnels", words="gateways with tunnels")
+WITH_B4S = Only(technology=lambda row: row.has_b4s, lack="which has no B4s", words="DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
 WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")
 WITH_KERNELS = _on_beds(lambda kind: kind.has_kernels, "whose gateway cannot have a kernel of its own")

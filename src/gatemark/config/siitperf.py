@@ -173,11 +173,8 @@ def _technology(writer: Writer) -> tuple[Technology, Side | None]:
     inside: Side | None = None if not stateful else "left" if stateful == 1 else "right"
     first = inside or "left"
     families = tuple(f"ipv{writer.value(f'IP-{LETTER[side]}-Vers')}" for side in (first, OTHER[first]))
-    (row,) = (
-        row
-        for row in TECHNOLOGIES.values()
-        if row.families == families and row.is_stateful == (inside is not None) and not row.has_rules
-    )  # fmt: skip
+    plain = (row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels))
+    (row,) = (row for row in plain if row.families == families and row.is_stateful == (inside is not None))
     return row, inside
 
 

@@ -20,7 +20,7 @@ class TupleSpace:
     """The four-tuples that the connections of one test are taken from: all combinations (RFC 9693 section 4.1)."""
 
     source_hosts: int
-    """Hosts of the Initiator."""
+    """Hosts of the Initiator; those behind every B4 of an AFTR."""
     destination_hosts: int
     """Hosts of the Responder."""
     source_ports: Span
@@ -45,7 +45,7 @@ class TupleSpace:
 
 def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
     """Return the four-tuples for `count` connections: as the file says, else as many destination ports as they need."""
-    source_hosts = host_count(campaign, campaign.roles.inside)
+    source_hosts = host_count(campaign, campaign.roles.inside) * _count(b4_hosts(campaign))
     destination_hosts = host_count(campaign, campaign.roles.outside)
     source_ports = campaign.connections_model.source_ports
     destination_ports = campaign.connections_model.destination_ports
@@ -61,8 +61,21 @@ def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
 
 def host_count(campaign: Campaign, side: SideName) -> int:
     """Return how many foreground hosts one side emulates."""
-    hosts = foreground_hosts(campaign, side)
+    return _count(foreground_hosts(campaign, side))
+
+
+def _count(hosts: HostSet) -> int:
     return hosts.maximum - hosts.minimum + 1
+
+
+def b4_hosts(campaign: Campaign) -> HostSet:
+    """Return the hosts behind each B4 of an AFTR; of another gateway it is one."""
+    return HostSet.of("ipv4", campaign.b4_model)
+
+
+def source_hosts(campaign: Campaign) -> HostSet:
+    """Return the hosts whose addresses the Initiator's packets have; those behind B4s have the same behind each."""
+    return b4_hosts(campaign) if campaign.technology.has_b4s else foreground_hosts(campaign, campaign.roles.inside)
 
 
 def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
@@ -75,7 +88,7 @@ def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
 
 def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
     """Return the smallest prefix that holds every host of the Initiator."""
-    hosts = foreground_hosts(campaign, campaign.roles.inside)
+    hosts = source_hosts(campaign)
     length = 8 * hosts.octets - (hosts.lowest ^ hosts.highest).bit_length()
     network = IPv4Network if hosts.family == "ipv4" else IPv6Network
     return (network((hosts.lowest, length), strict=False),)

@@ -296,12 +296,13 @@ class TunnelModel(Table):
     """The tunnels of a gateway: packets inside others (RFC 2473)."""
 
     address: Ipv6
-    """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8). No subscriber has it."""
+    """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's. No
+    subscriber has it."""
     hop_limit: OuterHopLimit = "any"
     """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
     traffic_class: OuterTrafficClass = "copied"
-    """Traffic class of an outer header, in both directions: that of the packet inside, or always the same octet (RFC
-    2473 section 6.4)."""
+    """Traffic class of an outer header, in both directions: that of the packet inside, as DS-Lite has it (RFC
+    6333 section 7.1), or always the same octet (RFC 2473 section 6.4)."""
 
 
 class GatewayModel(Table):
@@ -442,6 +443,16 @@ class Ipv6Model(Table):
     there."""
     hosts: HostsModel = HostsModel()
     """Emulated hosts. Default: one host."""
+
+
+class B4Model(Table):
+    """The hosts behind each B4 of an AFTR (RFC 6333 section 5). The B4s are the IPv6 hosts of the inside."""
+
+    address: Ipv4 = defaults.B4_HOST
+    """The host behind each B4, and the pattern of all of them: a private address (RFC 1918) or one of `192.0.0.0/29`
+    (RFC 6333 section 5.7). It is the same behind all B4s."""
+    hosts: HostsModel = HostsModel()
+    """Hosts behind each B4. Default: one."""
 
 
 _Mtu = Annotated[StrictInt, Field(ge=576, le=9216 + 20)]

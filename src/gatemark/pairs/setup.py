@@ -13,7 +13,20 @@ from gatemark.pairs.pair import SIDES, Side
 NOT_COMPARED = frozenset(("name", "repetitions"))
 """Keys of a campaign that say nothing about a pair; procedures are other ones."""
 
-SAME = ("seed", "gateway", "testbed", "left", "right", "traffic", "trial", "validity", "line", "connections", "map")
+SAME = (
+    "seed",
+    "gateway",
+    "testbed",
+    "left",
+    "right",
+    "traffic",
+    "trial",
+    "validity",
+    "line",
+    "connections",
+    "map",
+    "b4",
+)
 """Keys, or tables of keys, that make traffic, technology and Tester: both campaigns have the same values there."""
 
 MAY_DIFFER = (

@@ -22,6 +22,8 @@ EDGES_MODE: Final = "edges"
 """
 TUNNELS_MODE: Final = "tunnels"
 """Mode of the self-test with frames from and to customer edges in tunnels."""
+B4S_MODE: Final = "stateful_tunnels"
+"""Mode of the self-test with connections of hosts behind B4s, which are in tunnels."""
 
 
 def ceiling_of(
@@ -40,6 +42,8 @@ def ceiling_of(
         left_out.add(EDGES_MODE)
     if not gateway.has_tunnels:
         left_out.add(TUNNELS_MODE)
+    if not gateway.has_b4s:
+        left_out.add(B4S_MODE)
     return self_test.ceiling(
         run.frame_sizes.of_families(gateway.families[0]),
         run.direction,

@@ -153,6 +153,17 @@ class EdgePart(MapRulePart):
     """Ports that its connections may have: those of its set, but never port 0."""
 
 
+class B4Part(Part):
+    """The B4s of an AFTR that the Tester was (RFC 6333)."""
+
+    count: int
+    """B4s, each with a tunnel of its own."""
+    hosts: int
+    """Hosts behind each B4."""
+    addresses: str
+    """Addresses of these hosts, the same behind each B4."""
+
+
 class Gateway(Part):
     """What was measured."""
 
@@ -168,6 +179,8 @@ class Gateway(Part):
     """Translation prefix (RFC 6052). Null where it has none."""
     tunnel: TunnelPart | None = Field(default=None, exclude_if=lambda tunnel: tunnel is None)
     """Its tunnels (RFC 2473). Left out where it has none."""
+    b4s: B4Part | None = Field(default=None, exclude_if=lambda b4s: b4s is None)
+    """The B4s that shared it (RFC 6333). Left out where it has none."""
     map: MapPart | None = None
     """The customer edges of a MAP gateway (RFC 7597). Null where it has none."""
     edge: EdgePart | None = None

@@ -11,7 +11,7 @@ from gatemark.config.complete import complete
 from gatemark.config.defaults import FRAME_OCTETS_IPV4, HEADER_OCTETS, LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
-from gatemark.results.ceiling import EDGES_MODE, MIXED_MODE, TRANSLATED_MODE, TUNNELS_MODE
+from gatemark.results.ceiling import B4S_MODE, EDGES_MODE, MIXED_MODE, TRANSLATED_MODE, TUNNELS_MODE
 from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
@@ -25,12 +25,14 @@ what is in tunnels one way, from and to customer edges.
 """
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
+B4S_MAX = 10_000
+"""B4s of the self-test with connections in tunnels."""
 ECHO_MODE = "echo"
 """Echo requests: no mode of the search, for a closed loop finds its rate itself."""
 EDGES_MODES = (EDGES_MODE, TUNNELS_MODE)
 TUNNEL = "2001:2:0:6400::1"
-"""End of the tunnels that is not a customer edge's."""
-SMALLEST = {TUNNELS_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"]}
+"""End of the tunnels that is not a customer edge's or a B4's."""
+SMALLEST = dict.fromkeys((TUNNELS_MODE, B4S_MODE), FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"])
 """Octets of the smallest frame of a mode, if it is larger than others."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
 TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
@@ -97,6 +99,11 @@ def cases(
         for count in connections
         for mode in STATEFUL_MODES
     ]
+    if "ipv6" in families:
+        planned += [
+            Case(family="ipv6", frame_octets=SMALLEST[B4S_MODE], direction="forward", mode=B4S_MODE, connections=count)
+            for count in connections
+        ]
     return planned
 
 
@@ -117,8 +124,8 @@ def campaign_of(
     Customer edges are spread over so many domains.
     """
     stateful = case.connections is not None
-    # Customer edges have the MAC address of the port.
-    macs: HostMacs = "fixed" if case.mode in EDGES_MODES else host_macs
+    # Customer edges and B4s have the MAC address of the port.
+    macs: HostMacs = "fixed" if case.mode in (B4S_MODE, *EDGES_MODES) else host_macs
     random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
@@ -150,6 +157,8 @@ def campaign_of(
 
 def _without_checksum(case: Case) -> dict[str, Any]:
     """Return what sends the IPv4 frames of a case without UDP checksum; IPv6 must have one (RFC 8200 section 8.1)."""
+    if case.mode == B4S_MODE:
+        return {"udp_checksum": "zero"}
     if case.mode in (TRANSLATED_MODE, *EDGES_MODES):
         return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
     return {"udp_checksum": "zero"} if case.family == "ipv4" or case.mode == MIXED_MODE else {}
@@ -158,7 +167,7 @@ def _without_checksum(case: Case) -> dict[str, Any]:
 def _frame_sizes(case: Case) -> dict[str, Any]:
     if case.mode == MIXED_MODE:
         return {"family": "ipv4", "octets": case.frame_octets - TRANSLATION_OVERHEAD}
-    if case.mode == TUNNELS_MODE:
+    if case.mode in (TUNNELS_MODE, B4S_MODE):
         return {"family": "ipv4", "octets": case.frame_octets - HEADER_OCTETS["ipv6"]}
     return {"family": case.family, "octets": case.frame_octets}
 
@@ -168,6 +177,9 @@ def _gateway(case: Case) -> dict[str, Any]:
         has_tunnels = case.mode == TUNNELS_MODE
         names = (row.name for row in TECHNOLOGIES.values() if row.has_edges and row.has_tunnels == has_tunnels)
         return {"technology": next(names), **({"tunnel": {"address": TUNNEL}} if has_tunnels else {})}
+    if case.mode == B4S_MODE:
+        name = next(row.name for row in TECHNOLOGIES.values() if row.has_b4s)
+        return {"technology": name, "tunnel": {"address": TUNNEL}}
     if case.mode == TRANSLATED_MODE:
         technology = _technology("ipv6", "ipv4", stateful=False)
         return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
@@ -201,7 +213,7 @@ def _side(case: Case, side: str, port: str) -> dict[str, Any]:
     families: tuple[Family, ...] = (case.family,)
     if case.mode == MIXED_MODE:
         families = ("ipv4", "ipv6")
-    elif case.mode in (TRANSLATED_MODE, *EDGES_MODES) and side == "right":
+    elif case.mode in (TRANSLATED_MODE, B4S_MODE, *EDGES_MODES) and side == "right":
         families = ("ipv4",)
     return {"port": port, **{family: _host(case, side, family) for family in families}}
 
@@ -220,15 +232,26 @@ def _hosts(case: Case, side: str) -> int:
     if case.mode in ("random_hosts", ECHO_MODE, *_RANDOM_BOTH):
         return HOSTS_MAX
     count = case.connections or 0
+    if case.mode == B4S_MODE:
+        return _b4s(count) if side == "left" else 0
     if case.mode == "stateful_hosts":  # as near to a square as whole tens allow
         right = min(10_000, max(10, count // 10_000))
         return right if side == "right" else -(-count // right)
     return 10 if case.mode == "stateful_both" else 0
 
 
+def _b4s(connections: int) -> int:
+    """Return how many B4s connections are spread over."""
+    return min(B4S_MAX, max(1, connections // 10))
+
+
 def _four_tuples(case: Case) -> dict[str, Any]:
     """Return the ports that connections combine."""
     count = case.connections or 0
+    if case.mode == B4S_MODE:
+        ports = -(-count // _b4s(count))
+        destinations = -(-ports // 40_000)
+        return {"source_ports": f"1024-{1023 + -(-ports // destinations)}", "destination_ports": f"1-{destinations}"}
     if case.mode == "stateful_hosts":
         return {"source_ports": "10000", "destination_ports": "10000"}
     hosts = 100 if case.mode == "stateful_both" else 1

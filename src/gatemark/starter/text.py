@@ -56,7 +56,8 @@ def tables_for(technology: Technology) -> dict[str, str]:
         if key in blocks()["procedures"]
         and (technology.is_stateful or STATEFUL not in table.only)
         and blocks()["procedures"][key].get("duties_only", False) <= technology.has_duties
-        and blocks()["procedures"][key].get("without_rules", False) <= (not technology.has_rules)
+        and blocks()["procedures"][key].get("single_hosts", False)
+        <= (not (technology.has_rules or technology.has_tunnels))
     }
 
 

@@ -182,12 +182,14 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
 def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -> Stream:
     """Return the foreground of one direction; the Responder's is the mirror image of the Initiator's."""
     space = tuple_space(campaign, connections)
-    inside = campaign.side(campaign.roles.inside).family(campaign.roles.family(campaign.roles.inside))
-    outside = campaign.side(campaign.roles.outside).family(campaign.roles.family(campaign.roles.outside))
+    roles = campaign.roles
+    b4_hosts = campaign.b4_model if campaign.technology.has_b4s else None
+    inside = b4_hosts or campaign.side(roles.inside).family(roles.family(roles.inside))
+    outside = campaign.side(roles.outside).family(roles.family(roles.outside))
     assert inside is not None and outside is not None, "the campaign is complete"
     hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
     ports = _ports(space.source_ports), _ports(space.destination_ports)
-    if way == campaign.roles.download:
+    if way == roles.download:
         hosts, ports = hosts[::-1], ports[::-1]
     return {
         **foreground_frames(campaign, cell, way),

@@ -12,7 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
+from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
 from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
@@ -276,7 +276,7 @@ def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFram
     tunnel = campaign.gateway.tunnel
     if tunnel is None:
         return frames
-    source, destination = (_tunnel(tunnel) if roles.has_tunnels(end) else None for end in ends)
+    source, destination = (_tunnel(campaign, end, tunnel) if roles.has_tunnels(end) else None for end in ends)
     return {**frames, "source_tunnel": source, "destination_tunnel": destination}
 
 
@@ -286,10 +286,12 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
     return campaign.roles.packet_family(sender), campaign.roles.packet_family(receiver)
 
 
-def _tunnel(tunnel: TunnelModel) -> Tunnel:
+def _tunnel(campaign: Campaign, side: SideName, tunnel: TunnelModel) -> Tunnel:
+    """Return the tunnels of one side: those of its customer edges, or of its hosts, which are B4s."""
+    b4s = campaign.side(side).ipv6 if campaign.technology.has_b4s else None
     return {
         "gateway": str(tunnel.address),
-        "subscribers": None,
+        "subscribers": None if b4s is None else hosts_json(b4s, networks=1),
         "hop_limit": defaults.TUNNEL_HOP_LIMIT,
         "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         "traffic_class": None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
@@ -399,7 +401,7 @@ def gateway_edge_json(campaign: Campaign) -> GatewayEdge | None:
     return None if edge is None or table is None else {**rule_json(table.domains[0]), "ea": edge.ea}
 
 
-def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Hosts:
+def hosts_json(model: Ipv4Model | Ipv6Model | B4Model, *, networks: int) -> Hosts:
     """Return a set of hosts as the engine reads it."""
     hosts = model.hosts
     span = hosts.range
