@@ -186,14 +186,16 @@ RELAYED_LOAD, RELAYED_FRAMES = 2_000, 1_000
 """Frames/s and frames in each direction of `relayed`."""
 
 
-def relayed(bed: OpenBed) -> TrialReport:
-    """Make a trial in which a relay that is a process had the CPU for every frame."""
+def relayed(
+    bed: OpenBed, plant: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
+) -> TrialReport:
+    """Make a trial in which a relay that is a process had the CPU for every frame; plant a fault again each time."""
 
     def lost_none(report: TrialReport) -> bool:
         return not any(counts.lost for _, _, counts in report.counts())
 
     duration_ns = RELAYED_FRAMES * NANOSECONDS_PER_SECOND // RELAYED_LOAD
-    return report_of(bed, is_wanted=lost_none, frames_per_second=RELAYED_LOAD, duration_ns=duration_ns)
+    return report_of(bed, plant, is_wanted=lost_none, frames_per_second=RELAYED_LOAD, duration_ns=duration_ns)
 
 
 def check_relayed_whole(campaign: Campaign) -> None:

@@ -285,9 +285,7 @@ def _b4s(campaign: Campaign) -> B4Part | None:
     if not campaign.technology.has_b4s:
         return None
     hosts = b4_hosts(campaign)
-    return B4Part(
-        count=host_count(campaign, campaign.roles.inside), hosts=hosts.maximum - hosts.minimum + 1, addresses=str(hosts)
-    )
+    return B4Part(count=host_count(campaign, campaign.roles.inside), hosts=len(hosts.numbers), addresses=str(hosts))
 
 
 def _rule(rule: MapDomain) -> dict[str, Any]:

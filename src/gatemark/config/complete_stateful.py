@@ -123,16 +123,14 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
 def _b4s(campaign: Campaign) -> Iterator[Problem]:
     """Hosts behind B4s have private addresses, which all B4s share; both together have a number of 16 bits."""
     inside, hosts = campaign.roles.inside, b4_hosts(campaign)
-    if not any(
-        hosts.numbers_in(network) == range(hosts.minimum, hosts.maximum + 1) for network in defaults.B4_HOST_NETWORKS
-    ):
+    if not any(hosts.numbers_in(network) == hosts.numbers for network in defaults.B4_HOST_NETWORKS):
         yield problem(
             campaign,
             "b4.address" if hosts.offset is None else "b4.hosts.range",
             f"{hosts} lies in neither private address block (RFC 1918) nor in 192.0.0.0/29 (RFC 6333 section 5.7)",
             f'write for example address = "{defaults.B4_HOST}"',
         )
-    b4s, count = foreground_hosts(campaign, inside), hosts.maximum - hosts.minimum + 1
+    b4s, count = foreground_hosts(campaign, inside), len(hosts.numbers)
     if (b4s.maximum + 1) * count > defaults.B4_HOSTS_MAX:
         most = defaults.B4_HOSTS_MAX // count - 1
         yield problem(

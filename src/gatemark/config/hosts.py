@@ -62,6 +62,11 @@ class HostSet:
         return cls(family=family, address=int(address), offset=None, minimum=0, maximum=0)
 
     @property
+    def numbers(self) -> range:
+        """Return what the two varying octets take, in each network."""
+        return range(self.minimum, self.maximum + 1)
+
+    @property
     def octets(self) -> int:
         """Octets of an address: 4 or 16."""
         return 4 if self.family == "ipv4" else 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.config import defaults
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.tables import TunnelModel
 from gatemark.errors import ConfigError, Problem
@@ -30,7 +29,7 @@ def made_gateway(
             list(known_edges(table.whole_rules, table.edge_count, table.order)),
             relay=tunnel.address,
             private=gateway.private,
-            hop_limit=defaults.TUNNEL_HOP_LIMIT if tunnel.hop_limit == "any" else tunnel.hop_limit,
+            hop_limit=tunnel.made_hop_limit,
         )
     if not technology.is_edge:
         return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from gatemark.config.b4_gateway import unmade_aftr
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.model import CampaignFile
 from gatemark.config.problems import problem, raise_if_any
@@ -39,7 +40,9 @@ def merge_recipe(file: C, recipe: Recipe) -> C:
     )
     raise_if_any([*contradictions, *_unmade_gateway(file, recipe)])
     tables = {at: _merged(ours, theirs) for at, (ours, theirs) in pairs.items()}
-    return file.model_copy(update={**tables, "map": file.map or recipe.map})
+    merged = file.model_copy(update={**tables, "map": file.map or recipe.map})
+    raise_if_any(_unmade_aftr(merged, recipe))
+    return merged
 
 
 def _merged(ours: T, theirs: Table) -> T:
@@ -90,3 +93,13 @@ def _unmade_gateway(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:
             yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
         else:
             yield problem(file, unmade.where, unmade.what, unmade.fix)
+
+
+def _unmade_aftr(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:
+    """B4s of the campaign that the recipe cannot make its AFTR of."""
+    if recipe.b4_gateway is None or file.left is None or file.right is None:
+        return
+    inside, outside = (file.left, file.right) if recipe.inside == "left" else (file.right, file.left)
+    at = f"recipe {recipe.name}: b4_gateway.private"
+    for unmade in unmade_aftr(inside, outside, file.b4_model, recipe.b4_gateway, private_at=at):
+        yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")

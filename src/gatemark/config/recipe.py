@@ -10,11 +10,12 @@ from typing import Annotated, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gatemark.config import defaults
+from gatemark.config.b4_gateway import B4GatewayModel, made_aftr
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
-from gatemark.config.only import WITH_RULES
+from gatemark.config.only import WITH_B4S, WITH_RULES
 from gatemark.config.reserved import Network
-from gatemark.config.tables import Commands, GatewayAction, KnownGateway, SideModel
+from gatemark.config.tables import B4Model, Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 
@@ -24,6 +25,9 @@ FACT_VARIABLES = ("prefix", "pool", "pool_ports")
 MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
 """The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`); without tunnels
 also of tayga."""
+
+B4_VARIABLES = ("b4_nftables", "b4_routes")
+"""The same where the recipe has a `b4_gateway`: what is made of the campaign's B4s."""
 
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
@@ -94,6 +98,8 @@ class Recipe(BaseModel):
     """MAP-T: the domains of campaigns that have no table `map`."""
     map_gateway: Annotated[MapGatewayModel | None, WITH_RULES] = None
     """The gateway is made of the campaign's rules: MAP-T of tayga and nftables, MAP-E of the kernel and nftables."""
+    b4_gateway: Annotated[B4GatewayModel | None, WITH_B4S] = None
+    """The AFTR's tunnels are made of the campaign's B4s, of the kernel and nftables; its NAT is the recipe's own."""
     mtu: int = Field(default=defaults.MTU, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
     start_limit_ns: PositiveDuration = Field(5 * defaults.SECOND_NS, alias="start_limit")
@@ -169,6 +175,14 @@ class Recipe(BaseModel):
             return {}
         files = made_gateway(self.technology, table, self.map_gateway, self.gateway.tunnel, echo=echo)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
+
+    def b4_variables(self, inside: SideModel, behind: B4Model) -> dict[str, str]:
+        """Return what B4_VARIABLES stand for with the B4s of a complete side; nothing if they make no AFTR."""
+        if self.b4_gateway is None:
+            return {}
+        assert self.gateway.tunnel is not None, "the recipe of an AFTR has an end of its tunnels"
+        files = made_aftr(inside, behind, self.b4_gateway, self.gateway.tunnel)
+        return dict(zip(B4_VARIABLES, (files.nftables, "\n".join(files.routes)), strict=True))
 
     def link(self, name: SideName, side: SideModel, family: Family) -> Network | None:
         """Return the network of the link between the gateway and one side of the Tester, None where it has none.

@@ -45,7 +45,7 @@ class TupleSpace:
 
 def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
     """Return the four-tuples for `count` connections: as the file says, else as many destination ports as they need."""
-    source_hosts = host_count(campaign, campaign.roles.inside) * _count(b4_hosts(campaign))
+    source_hosts = host_count(campaign, campaign.roles.inside) * len(b4_hosts(campaign).numbers)
     destination_hosts = host_count(campaign, campaign.roles.outside)
     source_ports = campaign.connections_model.source_ports
     destination_ports = campaign.connections_model.destination_ports
@@ -61,11 +61,7 @@ def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
 
 def host_count(campaign: Campaign, side: SideName) -> int:
     """Return how many foreground hosts one side emulates."""
-    return _count(foreground_hosts(campaign, side))
-
-
-def _count(hosts: HostSet) -> int:
-    return hosts.maximum - hosts.minimum + 1
+    return len(foreground_hosts(campaign, side).numbers)
 
 
 def b4_hosts(campaign: Campaign) -> HostSet:

@@ -304,6 +304,11 @@ class TunnelModel(Table):
     """Traffic class of an outer header, in both directions: that of the packet inside, as DS-Lite has it (RFC
     6333 section 7.1), or always the same octet (RFC 2473 section 6.4)."""
 
+    @property
+    def made_hop_limit(self) -> int:
+        """Return the hop limit of outer headers that a gateway gets which gatemark makes."""
+        return defaults.TUNNEL_HOP_LIMIT if self.hop_limit == "any" else self.hop_limit
+
 
 class GatewayModel(Table):
     """What the gateway does to a frame."""

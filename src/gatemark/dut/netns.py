@@ -32,7 +32,7 @@ from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
-    from gatemark.config.tables import SideModel, TelemetryModel
+    from gatemark.config.tables import B4Model, SideModel, TelemetryModel
 
 
 GATEWAY_NICE = -20
@@ -55,14 +55,15 @@ class NetnsTestBed:
         telemetry: TelemetryModel | None = None,
         start_seconds_max: float | None = None,
         edges: MapModel | None = None,
+        b4: B4Model | None = None,
         echo: bool = False,
         kernel: ChosenKernel = HOST_KERNEL,
     ) -> None:
         """`start_seconds_max`: how long it may take from its start until its health commands succeed, if not as the
         recipe says.
 
-        `edges`: customer edges in place of those of the recipe; `echo`: whether a border relay must know identifiers of
-        echo messages; `kernel`: the one of the gateway.
+        `edges`: customer edges in place of those of the recipe; `b4`: hosts behind each B4; `echo`: whether a border
+        relay must know identifiers of echo messages; `kernel`: the one of the gateway.
         """
         self._recipe = recipe
         self._cores = cores
@@ -85,6 +86,7 @@ class NetnsTestBed:
             settings=self._settings,
             start_seconds_max=start_seconds_max,
             edges=edges,
+            b4=b4,
             echo=echo,
         )
         folder, local = shlex.quote(str(self._name.folder)), self.kernel.files_are_local

@@ -46,6 +46,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
         start_seconds_max=None if control is None else control.limits.seconds("start"),
         telemetry=campaign.control.telemetry,
         edges=campaign.map,
+        b4=campaign.b4,
         echo=any(table.sends_echo for table in campaign.tables),
         kernel=choose_kernel(campaign.testbed.kernel, recipe),
     )

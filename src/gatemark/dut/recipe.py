@@ -7,7 +7,7 @@ import hashlib
 import ipaddress
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from ipaddress import IPv4Network
@@ -17,14 +17,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from gatemark.config import defaults
+from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
 from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import STATEFUL, refusals
-from gatemark.config.recipe import FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
-from gatemark.config.tables import GatewayAction, SideModel, TunnelModel
+from gatemark.config.recipe import B4_VARIABLES, FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
+from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
@@ -159,6 +160,8 @@ def _known_keys(path: list[str]) -> list[str]:
         return sorted(TunnelModel.model_fields)
     if path in (["left"], ["right"]):
         return ["networks", *sorted(SideModel.model_fields)]
+    if path == ["b4_gateway"]:
+        return sorted(B4GatewayModel.model_fields)
     if path[:1] in (["map"], ["map_gateway"]):
         model = MapGatewayModel if path == ["map_gateway"] else MapModel if path == ["map"] else MapDomainModel
         return sorted(model.model_fields)
@@ -189,7 +192,9 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
         fix = 'for example tunnel = {address = "2001:2:0:ff::1"}'
         problems.append(Problem(what=what, where=f"{where}: tunnel", fix=fix))
     problems += _unknown_facts(recipe, where)
-    return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
+    for contradictions in (_state_contradictions, _map_contradictions, _b4_contradictions):
+        problems += contradictions(recipe, where)
+    return problems
 
 
 def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:
@@ -205,17 +210,10 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     technology, table, gateway = recipe.technology, recipe.map, recipe.map_gateway
     if not technology.has_rules:
         return
-    texts = dict(recipe.texts)
-    for name in MAP_VARIABLES:
-        users = [key for key, text in texts.items() if f"{{{name}}}" in text]
-        if users and gateway is None:
-            what = f"{{{name}}} is undefined without map_gateway"
-            yield Problem(what=what, where=f"{where}: {users[0]}", fix="write map_gateway = {}")
-        elif gateway is not None and not users and not (technology.has_tunnels and name == "map_tayga"):
-            what = f"{{{name}}} is in no file and no command"
-            yield Problem(what=what, where=f"{where}: map_gateway", fix="write it where the gateway needs it")
+    needed = [name for name in MAP_VARIABLES if not (technology.has_tunnels and name == "map_tayga")]
+    yield from _variable_problems(recipe, where, "map_gateway", MAP_VARIABLES, needed)
     if gateway is not None:
-        yield from _private_problems(recipe, gateway.private, f"{where}: map_gateway.private")
+        yield from _private_problems(recipe, gateway.private, PRIVATE, f"{where}: map_gateway.private")
     if table is None:
         return
     rules = table.whole_rules
@@ -225,12 +223,40 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     yield from (replace(problem, where=f"{where}: {problem.where}") for problem in unsound)
 
 
-def _private_problems(recipe: Recipe, private: IPv4Network, at: str) -> Iterator[Problem]:
+def _b4_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
+    """Find variables of an AFTR that stand for nothing or are not used, and B4s of which it cannot be made."""
+    if not recipe.technology.has_b4s:
+        return
+    yield from _variable_problems(recipe, where, "b4_gateway", B4_VARIABLES, B4_VARIABLES)
+    gateway, inside = recipe.b4_gateway, recipe.inside
+    if gateway is not None:
+        at = f"{where}: b4_gateway.private"
+        yield from _private_problems(recipe, gateway.private, B4GatewayModel().private, at)
+        sides = recipe.side(inside), recipe.side("right" if inside == "left" else "left")
+        yield from unmade_aftr(*sides, B4Model(), gateway, private_at=at)
+
+
+def _variable_problems(
+    recipe: Recipe, where: str, key: str, known: Sequence[str], needed: Sequence[str]
+) -> Iterator[Problem]:
+    """Find variables that have no meaning without a key, and those that it makes for nothing."""
+    texts, is_made = dict(recipe.texts), getattr(recipe, key) is not None
+    for name in known:
+        users = [at for at, text in texts.items() if f"{{{name}}}" in text]
+        if users and not is_made:
+            what = f"{{{name}}} is undefined without {key}"
+            yield Problem(what=what, where=f"{where}: {users[0]}", fix=f"write {key} = {{}}")
+        elif is_made and not users and name in needed:
+            what = f"{{{name}}} is in no file and no command"
+            yield Problem(what=what, where=f"{where}: {key}", fix="write it where the gateway needs it")
+
+
+def _private_problems(recipe: Recipe, private: IPv4Network, usual: IPv4Network, at: str) -> Iterator[Problem]:
     for network in (*recipe.left.networks, *recipe.right.networks):
         other = ipaddress.ip_network(network)
         if isinstance(other, IPv4Network) and private.overlaps(other):
             what = f"{private} overlaps {network}, a network of the gateway's links"
-            yield Problem(what=what, where=at, fix=f"choose an unused network, such as {PRIVATE}")
+            yield Problem(what=what, where=at, fix=f"choose an unused network, such as {usual}")
 
 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:

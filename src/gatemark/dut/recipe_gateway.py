@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gatemark.config.recipe import Recipe
+from gatemark.config.tables import B4Model
 from gatemark.dut import naming
 from gatemark.dut.base import await_success
 from gatemark.dut.commands import LONGER, run_command, try_command
@@ -38,6 +39,7 @@ class RecipeGateway(GatewayControl):
         settings: GatewaySettings,
         start_seconds_max: float | None = None,
         edges: MapModel | None = None,
+        b4: B4Model | None = None,
         echo: bool = False,
     ) -> None:
         """The arguments that may be left out are those of `NetnsTestBed`."""
@@ -51,6 +53,7 @@ class RecipeGateway(GatewayControl):
         self._links = links
         self._sides = sides
         self._edges = recipe.map if edges is None else edges
+        self._b4 = b4 or B4Model()
         self._echo = echo
         self._start_seconds_max = recipe.start_limit_ns / 1e9 if start_seconds_max is None else start_seconds_max
         self._daemons: list[Daemon] = []
@@ -141,7 +144,7 @@ class RecipeGateway(GatewayControl):
             "dir": str(self._links.name.folder),
             "cores": ",".join(str(core) for core in self._kernel.cores),
             **self._recipe.fact_variables,
-            **self._map_variables,
+            **self._made_variables,
         }
         return substitute(text, variables)
 
@@ -196,5 +199,9 @@ class RecipeGateway(GatewayControl):
         return self._links.name.gateway_namespace
 
     @cached_property
-    def _map_variables(self) -> dict[str, str]:
-        return self._recipe.map_variables(self._edges, echo=self._echo)
+    def _made_variables(self) -> dict[str, str]:
+        inside = self._sides[self._recipe.inside]
+        return {
+            **self._recipe.map_variables(self._edges, echo=self._echo),
+            **self._recipe.b4_variables(inside, self._b4),
+        }
