@@ -13,6 +13,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.sizes import largest_octets
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.results.coordinates import dimension
 from gatemark.trial.request import trial_request
 from gatemark.units import theoretical_maximum
 
@@ -123,3 +124,10 @@ def test_a_frame_is_shown_with_the_packet_inside() -> None:
     words = in_words(decode(ethernet + UP + data))
     assert "IPv6 2001:db8:12:3400:0:c000:212:34 > 2001:db8:ffff::1, hop limit 64, traffic class 0, inside it" in words
     assert "inside it IPv4 192.0.2.18 > 1.2.3.4, TTL 10, TOS 0, UDP 1232 > 80" in words and "104 octets" in words
+
+
+def test_sizes_of_packets_in_tunnels_are_said_in_one_line() -> None:
+    sizes = dimension("frame_size_ipv4")
+    assert sizes.said({"frame_size_ipv4": 64, "frame_size_ipv6": 84}) == "64 / 84 octets"
+    place = {"frame_size_ipv4": 64, "frame_size_tunnel": 104}
+    assert sizes.said(place) == "64-octet IPv4 / 104-octet with outer header"

@@ -16,6 +16,7 @@ from gatemark.report.words import (
     limited,
     name_sizes,
     rate_cell,
+    say_sizes,
     technology_words,
     unit_of_times,
 )
@@ -63,7 +64,7 @@ def _headline(run: RunResult, quantities: Sequence[Quantity]) -> Headline:
         named.append(f"at {format_count(int(load))} frames/s")
     if run.connection_count is not None:
         named.append(f"{format_count(run.connection_count)} connections")
-    named.append(f"{format_sizes(run)} octets (IPv4 / IPv6)")
+    named.append(say_sizes(run) if run.frame_sizes.tunnel else f"{say_sizes(run)} (IPv4 / IPv6)")
     if first.unit != "connections/s":
         named.append(direction_label(run))
     figure, unit = _figure(quantities)
@@ -106,7 +107,7 @@ def context_of(document: ResultDocument, run: RunResult, *, with_connections: bo
 def not_made(runs: Iterable[RunResult]) -> tuple[str, ...]:
     """Say why a run has no figures, for each such run."""
     return tuple(
-        f"Run {run.number}, {format_sizes(run)} octets, {direction_label(run)}: not made, {run.refused.rstrip('.')}."
+        f"Run {run.number}, {say_sizes(run)}, {direction_label(run)}: not made, {run.refused.rstrip('.')}."
         for run in runs
         if run.refused is not None
     )

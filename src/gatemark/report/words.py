@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.results.coordinates import DASH as DASH
-from gatemark.results.coordinates import mix_words, named_sizes, size_words
+from gatemark.results.coordinates import mix_words, named_sizes, size_phrase, size_words
 from gatemark.results.document import Gateway
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
@@ -134,6 +134,11 @@ def format_spread_in(low: int | float | None, high: int | float | None, unit_ns:
 def format_sizes(run: RunResult) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
     return size_words(run.frame_sizes.ipv4, run.frame_sizes.ipv6, run.frame_sizes.tunnel)
+
+
+def say_sizes(run: RunResult) -> str:
+    """Frame size in a sentence: "64 / 84 octets"."""
+    return size_phrase(run.frame_sizes.ipv4, run.frame_sizes.ipv6, run.frame_sizes.tunnel)
 
 
 def name_sizes(run: RunResult) -> str:

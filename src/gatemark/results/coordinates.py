@@ -31,6 +31,8 @@ class Dimension:
     phrase: str = "{}"
     """What is said of a figure that was measured with it; `{}` stands for the words."""
     numeric: bool = field(default=True, kw_only=True)
+    say: Callable[..., str] | None = field(default=None, kw_only=True)
+    """What is said instead of the phrase, where that needs other words than a table."""
 
     def words(self, place: Place) -> str:
         """Return the values of a place in words; empty where it has none."""
@@ -40,12 +42,19 @@ class Dimension:
     def said(self, place: Place) -> str:
         """Return the phrase about a place; empty where it has no value."""
         words = self.words(place)
+        if words and self.say is not None:
+            return self.say(*(place.get(name) for name in self.names))
         return self.phrase.format(words) if words else ""
 
 
 def size_words(ipv4: object, ipv6: object, tunnel: object = None) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash. Sizes in tunnels follow."""
     return f"{ipv4 or DASH} / {ipv6 or DASH}" + (f"\n{tunnel} in tunnels" if tunnel else "")
+
+
+def size_phrase(ipv4: int | None, ipv6: int | None, tunnel: int | None = None) -> str:
+    """Frame size in a sentence: "64 / 84 octets"; in tunnels "64-octet IPv4 / 104-octet with outer header"."""
+    return named_sizes(ipv4, ipv6, tunnel) if tunnel else f"{size_words(ipv4, ipv6)} octets"
 
 
 def named_sizes(ipv4: int | None, ipv6: int | None, tunnel: int | None) -> str:
@@ -75,7 +84,7 @@ LOAD = "load_frames_per_second"
 DIMENSIONS = (
     Dimension(("direction",), "direction", "direction", str, numeric=False),
     Dimension(("class",), "class", "class", str, numeric=False),
-    Dimension((*SIZES, TUNNEL_SIZE), "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, "{} octets"),
+    Dimension((*SIZES, TUNNEL_SIZE), "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, say=size_phrase),
     Dimension(MIX, "foreground:background", "fore:back-\nground", lambda m, n: mix_words(m, n) if m and n else ""),
     Dimension((CONNECTIONS,), "connections", "connec-\ntions", "{:,}".format, "{} connections"),
     Dimension(("alpha",), "alpha", "alpha", lambda alpha: f"{float(Fraction(alpha)):g}", "alpha {}"),
