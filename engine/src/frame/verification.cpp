@@ -46,7 +46,7 @@ void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, cons
     const Layout& layout = due.layout;
     const net::Family family = layout.outer_family();
     const std::byte* const outer = frame.data() + arrival.outer;
-    const std::size_t bytes = arrival.ip - arrival.outer, inner_bytes = layout.end - layout.ip;
+    const std::size_t bytes = arrival.ip - arrival.outer, inner_bytes = layout.end - layout.udp + (arrival.udp - arrival.ip);
     const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(outer[at]); };
     bool is_right = true;
     if (family == net::Family::ipv6) {

@@ -224,6 +224,21 @@ TEST(Tunnel, WhatIsWrongWithItsHeaderIsNamed) {
     EXPECT_EQ(faults_after(rd, [](SlowTunnel& t) { t.destination.bytes[0] ^= std::byte{1}; }), "tunnel_destination");
 }
 
+TEST(Tunnel, ALongerPacketInsideIsNoFaultOfItsHeader) {
+    const StreamRequest request = six_rd(Direction::reverse);
+    const Stream stream = stream_of(request, Direction::reverse);
+    Bytes inner = test::write_packet(inner_of(stream, request));
+    const Bytes padding = test::from_hex("1100 0104 0000 0000");  // destination options, before UDP
+    const auto header = inner.begin() + 14;
+    header[5] = static_cast<std::byte>(std::to_integer<unsigned>(header[5]) + padding.size());
+    header[6] = std::byte{60};
+    inner.insert(inner.begin() + 14 + 40, padding.begin(), padding.end());
+    SlowTunnel tunnel = tunnel_of(stream, request);
+    EXPECT_EQ(faults_of(stream, tunnel.around(inner)), "extension_headers");
+    tunnel.longer_by = 8;
+    EXPECT_EQ(faults_of(stream, tunnel.around(inner)), "extension_headers tunnel_header");
+}
+
 TEST(Tunnel, APacketThatShouldBeInOneOrShouldNotIsToldSo) {
     for (const Direction direction : {Direction::forward, Direction::reverse}) {
         const StreamRequest request = map_e(direction);
