@@ -27,6 +27,7 @@ TechnologyName = Literal[
     "nat46",
     "map_t_ce",
     "aftr",
+    "sixrd_br",
 ]
 ReferenceMode = Literal[
     "router",
@@ -62,6 +63,8 @@ class Technology:
     """Family of the packets in the tunnels on the left (RFC 2473, RFC 4213 section 3); None without tunnels."""
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
+    delegates_prefixes: bool = False
+    """Whether the hosts in the tunnels on the left are in prefixes that follow from the outer addresses (RFC 5969)."""
     is_edge: bool = False
     """Whether it is a MAP customer edge itself: its public address and its ports follow from a rule (RFC 7597)."""
     is_stateful: bool = False
@@ -229,6 +232,14 @@ _ROWS = (
         inside_tunnels="ipv4",
         is_stateful=True,
         reference_mode="aftr",
+    ),
+    Technology(
+        name="sixrd_br",
+        words="6rd border relay",
+        families=("ipv4", "ipv6"),
+        inside_tunnels="ipv6",
+        delegates_prefixes=True,
+        reference_mode="sixrd_br",
     ),
 )
 

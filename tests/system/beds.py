@@ -198,6 +198,24 @@ def relayed(
     return report_of(bed, plant, is_wanted=lost_none, frames_per_second=RELAYED_LOAD, duration_ns=duration_ns)
 
 
+def relayed_with(bed: OpenBed, which: str, change: str) -> tuple[Counts, int]:
+    """Make such a trial in one direction while nftables does `change` to frames; return how many it changed, too."""
+    changed = 0
+
+    @contextlib.contextmanager
+    def planted() -> Iterator[None]:
+        nonlocal changed
+        with bed.rules(f"{which} counter {change}"):
+            yield
+            listed = bed.in_gateway("nft", "list", "chain", "inet", "planted", "planted")
+            (count,) = re.findall(r"counter packets (\d+)", listed)
+            changed = int(count)
+
+    ((_, _, counts),) = relayed(bed, planted).counts()
+    assert changed
+    return counts, changed
+
+
 def check_relayed_whole(campaign: Campaign) -> None:
     """Check that every frame of a mix of halves comes out right, both ways."""
     with open_bed(campaign) as bed:

@@ -25,7 +25,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
 STATELESS: tuple[TechnologyName, ...] = tuple(
-    row.name for row in TECHNOLOGIES.values() if not row.is_stateful and not row.has_edges
+    row.name for row in TECHNOLOGIES.values() if not (row.is_stateful or row.has_edges or row.has_tunnels)
 )
 """Without those whose hosts on the left follow from rules (test_map_t.py, test_reference_gateway.py)."""
 TRANSLATORS = tuple(name for name in STATELESS if TECHNOLOGIES[name].is_translation)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.beds import RELAYED_FRAMES, KeptBed, faults, netns_document, relayed
+from tests.system.beds import RELAYED_FRAMES, KeptBed, faults, netns_document, relayed_with
 from tests.system.machine import gatemark, missing, nothing_compared
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured, variant
@@ -169,18 +168,5 @@ def aftrs() -> Iterator[KeptBed]:
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_named_and_counted(name: str, aftrs: KeptBed) -> None:
     which, change, expected = PLANTED[name]
-    bed, changed = aftrs.get("reverse"), 0
-
-    @contextlib.contextmanager
-    def planted() -> Iterator[None]:
-        nonlocal changed
-        with bed.rules(f"{which} counter {change}"):
-            yield
-            listed = bed.in_gateway("nft", "list", "chain", "inet", "planted", "planted")
-            (count,) = re.findall(r"counter packets (\d+)", listed)
-            changed = int(count)
-
-    report = relayed(bed, planted)
-    ((_, _, counts),) = report.counts()
-    assert changed
+    counts, changed = relayed_with(aftrs.get("reverse"), which, change)
     assert (counts.received, faults(counts)) == (RELAYED_FRAMES - changed, dict.fromkeys(expected, changed))

@@ -84,7 +84,7 @@ PURE = (
     "units", "errors", "facts", "harmless", "consoles", "technology", "bed_kinds", "embedded_ipv4", "linux_aftr",
     "map_domains", "packets", "stats", "search", "trial", "causes",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
-    "config.b4_gateway", "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe",
+    "config.b4_gateway", "config.sixrd", "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe",
     "config.reserved", "config.sizes", "config.defaults", "config.load_types", "config.problems", "config.stateful",
     "config.map_check", "config.map_gateway", "config.map_tables", "config.key_value_file", "config.maptperf",
     "config.siitperf", "config.siitperf_script", "config.complete_stateful", "config.control", "config.keys",

@@ -14,7 +14,7 @@ def test_every_name_has_one_row_under_its_name() -> None:
     assert [row.name for row in TECHNOLOGIES.values()] == list(TECHNOLOGIES)
 
 
-NOT_MEASURED = {"lwaftr", "sixrd_br"}
+NOT_MEASURED = {"lwaftr"}
 """Modes of the reference gateway for which there is no technology."""
 
 

@@ -28,8 +28,13 @@ EDGE: Mapping[str, Any] = {
     "end_user_prefix": "2001:2:0:4012:3400::/72",
 }
 """Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
-TUNNEL = "2001:2:0:ffff::1"
-"""The gateway's end of all tunnels."""
+TUNNEL: Mapping[Family, str] = {"ipv4": "198.18.0.1", "ipv6": "2001:2:0:ffff::1"}
+"""The gateway's end of all tunnels, by the family of the outer header."""
+SIXRD = {"ipv6": "2001:db8::/32", "ipv4": "0.0.0.0/0"}
+"""Rule of the customer edges of 6rd: all bits of their IPv4 addresses are in their prefixes."""
+FIRST_HOST = 4
+"""Of several on the left, so that these are blocks of four without the gateway: where the reference gateway damages the
+address of one, it takes another of its block."""
 POOL = {"ipv4": "198.19.0.1/32", "ipv6": "2001:2:0:8000::1/128"}
 POOL_PORTS = (1024, 65535)
 ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
@@ -73,17 +78,25 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         translation=Translation(
             prefix=PREFIX if technology.translates_by_prefix else None,
             eam=EAM if technology.translates_by_prefix and not stateful else (),
-            domains=tuple(MapRule(**domain) for domain in map_of(check)["domains"]) if technology.has_rules else (),
+            domains=tuple(MapRule(**rule) for rule in _rules_of(check)),
             end_user_prefix=map_of(check)["end_user_prefix"] if technology.is_edge else None,
             pool=(POOL[right],) if has_pool else (),
             pool_ports=POOL_PORTS if has_pool else None,
             mapping=check.mapping if stateful else None,
         ),
-        tunnel=Tunnel(relay=TUNNEL) if technology.has_tunnels else None,
+        tunnel=Tunnel(relay=TUNNEL[left]) if technology.has_tunnels else None,
         table=check.table,
         forward=check.forward,
         reverse=check.reverse,
     )
+
+
+def _rules_of(check: Check) -> list[dict[str, Any]]:
+    technology = TECHNOLOGIES[check.technology]
+    if technology.delegates_prefixes:
+        return [SIXRD]
+    rules: list[dict[str, Any]] = map_of(check)["domains"] if technology.has_rules else []
+    return rules
 
 
 def map_of(check: Check) -> dict[str, Any]:
@@ -119,7 +132,7 @@ def campaign_of(
         "repetitions": 1,
         "gateway": _gateway(check, ask, configuration),
         "testbed": {"kind": "ports", "cores": list(cores)},
-        "left": _side("left", ports.tester_left, families[0], technology, hosts=check.b4s),
+        "left": _side("left", ports.tester_left, families[0], technology, hosts=check.subscribers),
         "right": _side("right", ports.tester_right, families[1], technology),
         "traffic": traffic,
         "trial": trial,
@@ -138,7 +151,9 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
     }
     control: dict[str, Any] = {}
     if technology.has_tunnels:
-        gateway["tunnel"] = {"address": TUNNEL, "hop_limit": 64}
+        gateway["tunnel"] = {"address": TUNNEL[technology.families[0]], "hop_limit": 64}
+    if technology.delegates_prefixes:
+        gateway["tunnel"]["prefix"] = SIXRD["ipv6"]
     if technology.translates_by_prefix:
         gateway["prefix"] = PREFIX
         if not technology.is_stateful:
@@ -177,7 +192,8 @@ def _port(side: str, port: str, family: Family, technology: Technology) -> Port:
 def _side(side: str, port: str, family: Family, technology: Technology, *, hosts: int = 1) -> dict[str, Any]:
     host, gateway = _addresses(side, family, technology)
     mtu = _mtu(side, technology)
-    several = {"offset": 14, "mode": "pseudorandom", "range": f"2-{hosts + 1}"}
+    offset = 2 if family == "ipv4" else 14
+    several = {"offset": offset, "mode": "pseudorandom", "range": f"{FIRST_HOST}-{FIRST_HOST + hosts - 1}"}
     addresses = {"address": host, "gateway": gateway, **({} if hosts == 1 else {"hosts": several})}
     return {"port": port, family: addresses, **({} if mtu is None else {"mtu": mtu})}
 

@@ -65,7 +65,7 @@ def _counts(b4s: int) -> Check:
         name=f"aftr-{b4s}",
         truth=f"{CONNECTIONS:,} connections of {_words(b4s)} with one address; 50 ms of frames lost, 50 ms changed",
         technology="aftr",
-        b4s=b4s,
+        subscribers=b4s,
         forward=Flow(loss=(Selector(window_ns=LOST_NS),), corrupt=(("udp_checksum", Selector(window_ns=CHANGED_NS)),)),
         reverse=Flow(
             loss=(Selector(window_ns=LOST_NS),),
@@ -103,7 +103,7 @@ def _capacity(b4s: int, size: int) -> Check:
         name=f"aftr-capacity-{b4s}",
         truth=f"table of {size} connections, {_words(b4s)}",
         technology="aftr",
-        b4s=b4s,
+        subscribers=b4s,
         table=Table(size=size, udp_timeout_ns=TIMEOUT_NS),
         tables={
             "connection_tracking_table_capacity": {

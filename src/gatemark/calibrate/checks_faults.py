@@ -35,6 +35,8 @@ TUNNEL = (
 """Damages of what leaves in a tunnel."""
 NOT_IN_TUNNELS = ("family",)
 """Damages that no packet in a tunnel can have."""
+NOT_IN_IPV4 = ("tunnel_option",)
+"""Damages that no outer IPv4 header can have."""
 OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
@@ -44,8 +46,8 @@ OCTETS = 128
 """Long enough for data beyond what the Tester writes into every frame."""
 FEW = 200
 """Connections of a customer edge; so ports are left to change mappings to."""
-B4S = 100
-"""B4s of an AFTR."""
+SUBSCRIBERS = 100
+"""B4s of an AFTR, and customer edges of 6rd."""
 GAP_NS_MAX = 10**9
 COUNTS_LATENESS = "1s"
 """Only counts are compared, so it does not matter when a frame was seen."""
@@ -57,7 +59,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
     names: tuple[TechnologyName, ...] = (
         quick_names
         if quick
-        else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce", "aftr")
+        else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce", "aftr", "sixrd_br")
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
@@ -74,7 +76,8 @@ def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]
     forward = (*_fields_of_family(right), *identification, *edges)
     if technology.inside_tunnels is not None:
         inside = (field for field in _fields_of_family(technology.inside_tunnels) if field not in NOT_IN_TUNNELS)
-        return (*forward, "tunnel_left"), (*inside, *edges, *TUNNEL)
+        tunnel = (field for field in TUNNEL if technology.families[0] == "ipv6" or field not in NOT_IN_IPV4)
+        return (*forward, "tunnel_left"), (*inside, *edges, *tunnel)
     reverse = (*_fields_of_family(left), *edges, *(EDGES_IPV6 if edges else ())) if technology.is_translation else ()
     return forward, reverse
 
@@ -190,18 +193,20 @@ def _corruption(technology: Technology) -> Check:
     if stateful:
         tables["connections"] = {"count": FEW if technology.is_edge else 1000, "rate": 10_000}
     if technology.has_b4s:  # every port of every B4 has a connection: a reply to another port is another connection's
-        tables["connections"]["source_ports"] = f"10000-{10_000 + 1000 // B4S - 1}"
+        tables["connections"]["source_ports"] = f"10000-{10_000 + 1000 // SUBSCRIBERS - 1}"
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
         "frame_sizes": {"family": technology.packet_families[0], "octets": OCTETS},
-        **({"flow_label": 1} if set(technology.families) == {"ipv6"} else {}),  # a router may label those without
+        **(
+            {"flow_label": 1} if set(technology.packet_families) == {"ipv6"} else {}
+        ),  # a router may label those without
     }
     return Check(
         procedure="faults",
         name=f"faults-{technology.name}",
         truth=f"{len(fields[0]) + len(fields[1])} kinds of damage, one after the other",
         technology=technology.name,
-        b4s=B4S if technology.has_b4s else 1,
+        subscribers=SUBSCRIBERS if technology.has_b4s or technology.delegates_prefixes else 1,
         forward=_damage(fields[0]),
         reverse=_damage(fields[1]),
         table=Table(size=10_000, udp_timeout_ns=300_000 * MS) if stateful else None,

@@ -1,4 +1,4 @@
-"""Customer edges of MAP-T and MAP-E: a border relay's, from one to millions, and the gateway as one of them. Pure.
+"""Customer edges of MAP-T, MAP-E and 6rd: a border relay's, from one to millions, and the gateway as one of them. Pure.
 
 The reference gateway drops what is not the MAP address of a customer edge with a port of its set, and knows customer
 edges by the rules only. So each frame that arrives is one more address, port set and translation that two programs have
@@ -21,6 +21,7 @@ LOAD = 20_000
 EVERY = 97
 TIMEOUT_NS = 300 * 10**9
 NUMBERS = (1, 1_000, 1_000_000, 16_777_216)
+SIXRD_NUMBERS = (1, 1_000, 65_000)
 SHAPES: dict[str, dict[str, Any]] = {
     "one range of ports": {"psid_offset": 0},
     "an address of its own": {"ea_bits": 16},
@@ -47,6 +48,10 @@ def map_checks(*, quick: bool) -> list[Check]:
     if quick:
         return [*checks[1::2], tunnels[1], _port_set(252, "endpoint_independent")]
     checks += tunnels
+    checks += [
+        _counts(f"{number:,} customer edges of 6rd", None, f"6rd-{number}", technology="sixrd_br", subscribers=number)
+        for number in SIXRD_NUMBERS
+    ]
     checks += [_shape(words, keys) for words, keys in SHAPES.items()]
     return checks + [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
 
@@ -105,7 +110,14 @@ def _shape(words: str, keys: dict[str, Any]) -> Check:
     return _counts(f"1,000 customer edges, {words}", {"domains": [rule]}, words.replace(" ", "-"))
 
 
-def _counts(words: str, table: dict[str, Any], name: int | str, *, technology: TechnologyName = "map_t_br") -> Check:
+def _counts(
+    words: str,
+    table: dict[str, Any] | None,
+    name: int | str,
+    *,
+    technology: TechnologyName = "map_t_br",
+    subscribers: int = 1,
+) -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         if not evidence.trials:
             return (Comparison(quantity="frames", unit="frames", true=LOAD, measured=None),)
@@ -131,10 +143,11 @@ def _counts(words: str, table: dict[str, Any], name: int | str, *, technology: T
         name=f"map-{name}",
         truth=f"{words}; every {EVERY}th frame lost, every {EVERY + 4}th with another port",
         technology=technology,
+        subscribers=subscribers,
         forward=Flow(loss=(Selector(every=EVERY),), corrupt=(("source_port", damaged),)),
         reverse=Flow(loss=(Selector(every=EVERY),), corrupt=(("destination_port", damaged),)),
         tables={
-            "map": table,
+            **({} if table is None else {"map": table}),
             "trial": {"duration": "1s"},
             "traffic": {"direction": "bidirectional"},
             "frame_loss": {"rates": [LOAD]},

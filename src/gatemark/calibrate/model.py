@@ -194,8 +194,8 @@ class Check:
     tables: Mapping[str, Any]
     """Tables of the campaign beside those of ports and gateway."""
     compare: Compare
-    b4s: int = 1
-    """B4s that the Tester emulates, of an AFTR (RFC 6333)."""
+    subscribers: int = 1
+    """Hosts on the left that have tunnels of their own: B4s (RFC 6333), or customer edges of 6rd (RFC 5969)."""
     netem: Mapping[str, int] | None = None
     """Settings of the recipe `linux-netem`, which is measured then in place of the reference gateway."""
     forward: Flow = field(default_factory=Flow)

@@ -278,6 +278,8 @@ def _tunnel(tunnel: TunnelModel | None) -> TunnelPart | None:
         address=str(tunnel.address),
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+        prefix=None if tunnel.prefix is None else str(tunnel.prefix),
+        ipv4_mask_length=None if tunnel.prefix is None else tunnel.ipv4_mask_length or 0,
     )
 
 

@@ -81,12 +81,12 @@ def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     tunnel = campaign.gateway.tunnel
     assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
     files = made_gateway(campaign.technology, table, MapGatewayModel(), tunnel, echo=False)
-    return tunnel_script(files, tunnel.address)
+    return tunnel_script(files, tunnel.ipv6_end)
 
 
 def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
     tunnel = campaign.gateway.tunnel
-    return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.address, interfaces=interfaces)
+    return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.ipv6_end, interfaces=interfaces)
 
 
 _WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {

@@ -27,7 +27,7 @@ def made_aftr(inside: SideModel, behind: B4Model, gateway: B4GatewayModel, tunne
     return aftr_files(
         [IPv6Address(b4s.address_of(number)) for number in b4s.numbers],
         [IPv4Address(hosts.address_of(number)) for number in hosts.numbers],
-        end=tunnel.address,
+        end=tunnel.ipv6_end,
         private=gateway.private,
         hop_limit=tunnel.made_hop_limit,
     )

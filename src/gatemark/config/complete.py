@@ -25,8 +25,9 @@ from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
+from gatemark.config.sixrd import sixrd_problems
 from gatemark.config.sizes import size_family, size_problems
-from gatemark.config.tables import Ipv4Model, Ipv6Model
+from gatemark.config.tables import Ipv4Model, Ipv6Model, TunnelModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
@@ -310,11 +311,26 @@ def _tunnel(campaign: Campaign) -> Iterator[Problem]:
         what = f"is missing: the tunnels of {campaign.technology.name} end at an address of the gateway"
         yield problem(campaign, key, what, 'write for example tunnel = {address = "2001:2:0:ffff::1"} under [gateway]')
         return
+    if campaign.technology.delegates_prefixes:
+        yield from sixrd_problems(campaign)
+    else:
+        yield from _end_of_ipv6(campaign, tunnel)
     for name in SIDES:
-        hosts = host_set(campaign, name, "ipv6")
+        hosts = host_set(campaign, name, "ipv4" if tunnel.address.version == 4 else "ipv6")
         if hosts is not None and tunnel.address in hosts:
             what = f"{tunnel.address} is one of the hosts {hosts} on the {name} side"
             yield problem(campaign, key, what, "write the gateway's own address")
+
+
+def _end_of_ipv6(campaign: Campaign, tunnel: TunnelModel) -> Iterator[Problem]:
+    """Tunnels of IPv4 in IPv6 end at an IPv6 address, and have no prefix."""
+    if tunnel.address.version != 6:
+        what = f"is {tunnel.address}, but the tunnels of {campaign.technology.name} are in IPv6"
+        yield problem(campaign, "gateway.tunnel.address", what, "write the IPv6 address of the gateway's end")
+    for key in ("prefix", "ipv4_mask_length"):
+        if getattr(tunnel, key) is not None:
+            what = f"does not apply to {campaign.technology.name}, whose packets in tunnels are IPv4"
+            yield problem(campaign, f"gateway.tunnel.{key}", what, "leave the key out")
 
 
 def _sizes(campaign: Campaign) -> Iterator[Problem]:

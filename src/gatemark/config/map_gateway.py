@@ -27,7 +27,7 @@ def made_gateway(
         return tunnel_relay(
             table.whole_rules,
             list(known_edges(table.whole_rules, table.edge_count, table.order)),
-            relay=tunnel.address,
+            relay=tunnel.ipv6_end,
             private=gateway.private,
             hop_limit=tunnel.made_hop_limit,
         )

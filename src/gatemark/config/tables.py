@@ -28,6 +28,7 @@ from gatemark.config.only import (
     WITH_TUNNELS,
 )
 from gatemark.config.types import (
+    AnyIp,
     AsList,
     BadValueError,
     BitRate,
@@ -295,14 +296,25 @@ _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
 class TunnelModel(Table):
     """The tunnels of a gateway: packets inside others (RFC 2473)."""
 
-    address: Ipv6
-    """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's. No
-    subscriber has it."""
+    address: AnyIp
+    """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's; of 6rd an
+    IPv4 address. No subscriber has it."""
     hop_limit: OuterHopLimit = "any"
     """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
     traffic_class: OuterTrafficClass = "copied"
     """Traffic class of an outer header, in both directions: that of the packet inside, as DS-Lite has it (RFC
     6333 section 7.1), or always the same octet (RFC 2473 section 6.4)."""
+    prefix: Ipv6Prefix | None = None
+    """6rd only, and required there: what the prefixes of all customer edges begin with (RFC 5969 section 4)."""
+    ipv4_mask_length: Annotated[StrictInt, Field(ge=0, le=24)] | None = None
+    """6rd only: bits at the begin of an edge's IPv4 address that are not in its prefix, as all edges have the same
+    (RFC 5969 section 4). Default: 0."""
+
+    @property
+    def ipv6_end(self) -> IPv6Address:
+        """Return the end of IPv4 in IPv6; only once that is known to be one of IPv6."""
+        assert isinstance(self.address, IPv6Address), "the campaign is complete"
+        return self.address
 
     @property
     def made_hop_limit(self) -> int:

@@ -233,7 +233,7 @@ def _step(value: Any) -> Fraction:
     return ratio
 
 
-def _address(value: Any, version: int) -> IPv4Address | IPv6Address:
+def _address(value: Any, version: int | None) -> IPv4Address | IPv6Address:
     if isinstance(value, IPv4Address | IPv6Address):
         value = str(value)
     try:
@@ -242,8 +242,9 @@ def _address(value: Any, version: int) -> IPv4Address | IPv6Address:
         address = None
     example = "198.18.0.2" if version == 4 else "2001:2::2"
     if address is None:
-        raise BadValueError(f"{value!r} is not an IPv{version} address", f"write for example {example}")
-    if address.version != version:
+        what = f"{value!r} is not an IP{'' if version is None else f'v{version}'} address"
+        raise BadValueError(what, f"write for example {example}")
+    if version not in (None, address.version):
         raise BadValueError(
             f"{value} is an IPv{address.version} address where IPv{version} is wanted",
             f"move it under ipv{address.version}, or write an IPv{version} address such as {example}",
@@ -532,6 +533,13 @@ Ipv4 = Annotated[
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv4"}),
     Written("IPv4 address"),
+]
+AnyIp = Annotated[
+    IPv4Address | IPv6Address,
+    PlainValidator(lambda value: _address(value, None)),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string"}),
+    Written("IP address"),
 ]
 Ipv6 = Annotated[
     IPv6Address,

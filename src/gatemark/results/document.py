@@ -97,6 +97,10 @@ class TunnelPart(Part):
     """Hop limit that an outer header must have when it arrives at the Tester. Null: it is not compared."""
     traffic_class: int | None
     """Traffic class of every outer header. Null: that of the packet inside."""
+    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    """What the prefixes of all customer edges of 6rd begin with (RFC 5969). Left out where it has none."""
+    ipv4_mask_length: int | None = Field(default=None, exclude_if=lambda length: length is None)
+    """Bits at the begin of their IPv4 addresses that are not in their prefixes. Left out without a prefix."""
 
 
 class MapRulePart(Part):

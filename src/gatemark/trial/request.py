@@ -11,6 +11,7 @@ from typing import cast
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
 from gatemark.technology import Family, SideName
@@ -254,7 +255,7 @@ def direction_json(
                 ("ipv6", "ipv6"),
                 campaign.forwarding.background_hop_limit_decrement,
             ),
-            **_hosts(campaign, way, ("ipv6", "ipv6")),
+            **_hosts(campaign, way, *(campaign.side(side).ipv6 for side in sides_of(way))),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
         }
@@ -287,11 +288,11 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
 
 
 def _tunnel(campaign: Campaign, side: SideName, tunnel: TunnelModel) -> Tunnel:
-    """Return the tunnels of one side: those of its customer edges, or of its hosts, which are B4s."""
-    b4s = campaign.side(side).ipv6 if campaign.technology.has_b4s else None
+    """Return the tunnels of one side: those of customer edges with rules, or of its hosts, as B4s are."""
+    ends = None if campaign.technology.has_edges else campaign.side(side).family(campaign.roles.family(side))
     return {
         "gateway": str(tunnel.address),
-        "subscribers": None if b4s is None else hosts_json(b4s, networks=1),
+        "subscribers": None if ends is None else hosts_json(ends, networks=1),
         "hop_limit": defaults.TUNNEL_HOP_LIMIT,
         "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         "traffic_class": None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
@@ -335,18 +336,28 @@ def _dont_fragment_rule(campaign: Campaign, families: tuple[Family, Family]) -> 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
     """Return `source` and `destination` of the foreground of one direction."""
     sender, receiver = sides_of(way)
-    return _hosts(campaign, way, (campaign.roles.family(sender), campaign.roles.family(receiver)))
+    return _hosts(campaign, way, _inner_hosts(campaign, sender), _inner_hosts(campaign, receiver))
 
 
-def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> StreamHosts:
+def _hosts(
+    campaign: Campaign, way: OneWay, source: Ipv4Model | Ipv6Model | None, destination: Ipv4Model | Ipv6Model | None
+) -> StreamHosts:
     """Return the hosts of a stream as they are on their own side."""
-    sender, receiver = sides_of(way)
-    source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
+    _, receiver = sides_of(way)
     assert source is not None and destination is not None, "the campaign is complete"
     return {
         "source": hosts_json(source, networks=1),
         "destination": hosts_json(destination, networks=campaign.directions.networks(receiver)),
     }
+
+
+def _inner_hosts(campaign: Campaign, side: SideName) -> Ipv4Model | Ipv6Model | None:
+    """Return the hosts of packets on one side; in the tunnels of 6rd they follow from the outer addresses."""
+    model, tunnel = campaign.side(side).family(campaign.roles.family(side)), campaign.gateway.tunnel
+    if tunnel is None or not (campaign.technology.delegates_prefixes and campaign.roles.has_tunnels(side)):
+        return model
+    assert isinstance(model, Ipv4Model), "the campaign is complete"
+    return delegated_hosts(model, tunnel)
 
 
 def _put_edges(campaign: Campaign, way: OneWay, foreground: Stream) -> None:
