@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
@@ -25,8 +25,21 @@ TOO_LARGE = frozenset(("icmpv4 3/4", "icmpv6 2/0"))
 IPV4_ERRORS = frozenset((3, 4, 5, 11, 12))
 """Types of ICMPv4 messages that quote the packet that they are about; those of ICMPv6 are below 128."""
 
-_UNREADABLE = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, AttributeError, TypeError)
-"""What dpkt raises on octets that are no packet."""
+_UNREADABLE = (
+    dpkt.Error, struct.error, ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError
+)  # fmt: skip
+"""What dpkt raises on octets that are no packet, or one in hundreds of tunnels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tunnel:
+    """From where to where a tunnel leads: the addresses of the outer header (RFC 2473 section 3)."""
+
+    source: IpAddress
+    destination: IpAddress
+
+    def __str__(self) -> str:
+        return f"{self.source} to {self.destination}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +53,30 @@ class Flow:
     """The identifier of an echo request, which stands for its port (RFC 7599 section 9)."""
     destination_port: int = 0
     """The sequence number of an echo request."""
+    tunnel: Tunnel | None = None
+    """The tunnel that the packet is in, if any."""
+
+    @property
+    def inside(self) -> Flow:
+        """Return the same packet in no tunnel."""
+        return replace(self, tunnel=None)
 
     def __str__(self) -> str:
+        if self.tunnel is not None:
+            return f"{self.inside} in a tunnel from {self.tunnel}"
         if self.kind == "udp":
             return f"{self.source} port {self.source_port} to {self.destination} port {self.destination_port}"
         return f"{self.source} to {self.destination} identifier {self.source_port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OuterHeader:
+    """What else the header of a tunnel says."""
+
+    hop_limit: int
+    traffic_class: int
+    faults: tuple[str, ...] = ()
+    """In words what is wrong with it whatever the tunnel is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +91,8 @@ class Packet:
     checksum_left_to_hardware: bool = False
     """Whether the UDP checksum is the sum of the pseudo-header alone: what software writes for a card that adds the
     rest."""
+    outer: OuterHeader | None = None
+    """The header of its tunnel, if it is in one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +105,8 @@ class IcmpError:
     """None if it quotes too little."""
     mtu: int | None = None
     """Of the link that the packet was too large for (RFC 1191 section 4, RFC 4443 section 3.2); None if not stated."""
+    tunnel: Tunnel | None = None
+    """The tunnel that the message itself is in, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +116,12 @@ class Fragment:
     source: IpAddress
     destination: IpAddress
     data: bytes
+    tunnel: Tunnel | None = None
+    """The tunnel that the fragment is in, if any."""
+
+
+Read = Packet | IcmpError | Fragment | None
+"""What octets are; None if they are none of these."""
 
 
 def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
@@ -123,8 +165,8 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
     return tuple(fragments)
 
 
-def read_frame(frame: bytes) -> Packet | IcmpError | Fragment | None:
-    """Read an Ethernet frame, with VLAN tag or without; None if it is none of these."""
+def read_frame(frame: bytes) -> Read:
+    """Read an Ethernet frame, with VLAN tag or without, and what is in its tunnel."""
     begin = _header_octets(frame)
     version = TYPES.get(int.from_bytes(frame[begin - 2 : begin], "big"))
     if version is None:
@@ -144,7 +186,7 @@ def _header_octets(frame: bytes) -> int:
     return ETHERNET_OCTETS + TAG_OCTETS * (frame[12:14] == VLAN_TYPE.to_bytes(2, "big"))
 
 
-def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
+def _read_ipv4(octets: bytes, *, in_tunnel: bool = False) -> Read:
     packet = dpkt.ip.IP(octets)
     header = octets[: packet.hl << 2]
     if packet.v != 4 or len(octets) < packet.len or packet.len < len(header):
@@ -153,6 +195,10 @@ def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
     source, destination = IPv4Address(packet.src), IPv4Address(packet.dst)
     if packet.mf or packet.offset:
         return Fragment(source=source, destination=destination, data=payload)
+    if packet.p == dpkt.ip.IP_PROTO_IP6 and not in_tunnel:
+        faults = () if sums_to_zero(header) else ("wrong checksum of the outer header",)
+        outer = OuterHeader(hop_limit=packet.ttl, traffic_class=packet.tos, faults=faults)
+        return _in_tunnel(Tunnel(source=source, destination=destination), outer, _read_ipv6(payload, in_tunnel=True))
     pseudo = packet.src + packet.dst + struct.pack("!HH", packet.p, len(payload))
     if packet.p == dpkt.ip.IP_PROTO_ICMP and payload[0] in IPV4_ERRORS:
         name, mtu = f"icmpv4 {payload[0]}/{payload[1]}", int.from_bytes(payload[6:8], "big")
@@ -162,19 +208,41 @@ def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
     return _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
 
 
-def _read_ipv6(octets: bytes) -> Packet | IcmpError | Fragment | None:
-    packet = dpkt.ip6.IP6(octets[:40])
+def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
+    has_options = octets[6] == dpkt.ip.IP_PROTO_DSTOPTS
+    packet = dpkt.ip6.IP6(octets if has_options else octets[:40])
     payload = octets[40 : 40 + packet.plen]
     if packet.v != 6 or len(payload) < packet.plen:
         return None
     source, destination = IPv6Address(packet.src), IPv6Address(packet.dst)
     if packet.nxt == dpkt.ip.IP_PROTO_FRAGMENT:
         return Fragment(source=source, destination=destination, data=payload[8:])
+    faults, protocol, carried = _behind_options(packet.nxt, payload)
+    if protocol == dpkt.ip.IP_PROTO_IPIP and not in_tunnel:
+        if len(carried) != int.from_bytes(carried[2:4], "big"):
+            faults += ("octets behind the packet in the tunnel",)
+        traffic_class = int.from_bytes(octets[:2], "big") >> 4 & 0xFF
+        outer = OuterHeader(hop_limit=packet.hlim, traffic_class=traffic_class, faults=faults)
+        return _in_tunnel(Tunnel(source=source, destination=destination), outer, _read_ipv4(carried, in_tunnel=True))
     pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
     if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
         name, mtu = f"icmpv6 {payload[0]}/{payload[1]}", int.from_bytes(payload[4:8], "big")
         return IcmpError(name=name, quoted=_quoted(payload[8:], 6), mtu=mtu or None if name in TOO_LARGE else None)
     return _packet(_flow(source, destination, packet.nxt, payload), packet.hlim, pseudo, payload, header_correct=True)
+
+
+def _behind_options(protocol: int, payload: bytes) -> tuple[tuple[str, ...], int, bytes]:
+    """Return the fault of having destination options, as an encapsulation limit is, and what is behind them."""
+    if protocol != dpkt.ip.IP_PROTO_DSTOPTS:
+        return (), protocol, payload
+    return ("options before the packet in the tunnel",), payload[0], payload[8 * (payload[1] + 1) :]
+
+
+def _in_tunnel(tunnel: Tunnel, outer: OuterHeader, inside: Read) -> Read:
+    """Return what a tunnel carries, with the tunnel."""
+    if isinstance(inside, Packet):
+        return replace(inside, flow=replace(inside.flow, tunnel=tunnel), outer=outer)
+    return None if inside is None else replace(inside, tunnel=tunnel)
 
 
 def _packet(flow: Flow | None, hop_limit: int, pseudo: bytes, payload: bytes, *, header_correct: bool) -> Packet | None:
@@ -191,15 +259,19 @@ def _packet(flow: Flow | None, hop_limit: int, pseudo: bytes, payload: bytes, *,
     )
 
 
-def _quoted(octets: bytes, version: int) -> Flow | None:
+def _quoted(octets: bytes, version: int, *, in_tunnel: bool = False) -> Flow | None:
     """Return the flow of a packet that an error quotes, of which the end may be missing."""
     try:
         if version == 4:
             packet = dpkt.ip.IP(octets)
-            header, protocol = packet.hl << 2, packet.p
+            header, protocol, carried = packet.hl << 2, packet.p, dpkt.ip.IP_PROTO_IP6
         else:
             packet = dpkt.ip6.IP6(octets[:40])
-            header, protocol = 40, packet.nxt
+            header, protocol, carried = 40, packet.nxt, dpkt.ip.IP_PROTO_IPIP
+        if protocol == carried and not in_tunnel:
+            flow = _quoted(octets[header:], 10 - version, in_tunnel=True)
+            ends = Tunnel(source=ip_address(packet.src), destination=ip_address(packet.dst))
+            return None if flow is None else replace(flow, tunnel=ends)
         return _flow(ip_address(packet.src), ip_address(packet.dst), protocol, octets[header : header + 8])
     except _UNREADABLE:
         return None
@@ -236,6 +308,9 @@ def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -
         ("sequence number" if is_echo else "destination port", flow.destination_port, due.destination_port),
     )
     yield from (f"{name} {got} instead of {wanted}" for name, got, wanted in pairs if got != wanted)
+    if flow.tunnel != due.tunnel:
+        yield f"{_tunnel_words(flow.tunnel)} instead of {_tunnel_words(due.tunnel)}"
+    yield from () if arrived.outer is None else arrived.outer.faults
     if arrived.hop_limit not in hop_limits:
         yield f"hop limit {arrived.hop_limit} instead of {hop_limit_words(hop_limits)}"
     if arrived.checksum_left_to_hardware:
@@ -244,6 +319,10 @@ def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -
         yield "wrong checksum"
     if arrived.data != data:
         yield "changed data"
+
+
+def _tunnel_words(tunnel: Tunnel | None) -> str:
+    return "in no tunnel" if tunnel is None else f"in a tunnel from {tunnel}"
 
 
 def hop_limit_words(hop_limits: range) -> str:

@@ -113,8 +113,9 @@ def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], pref
 
 def test_a_wrong_hop_limit_is_told_with_the_right_one() -> None:
     counts = blank(Counts, intended=10, offered=10, faulty=10, faults={"hop_limit": 10})
-    addresses = {"source": IPv4Address("198.18.0.2"), "destination": IPv4Address("198.19.0.2")}
-    packet = build(Flow(kind="udp", **addresses, source_port=1, destination_port=2), bytes(8), hop_limit=7)
+    source, destination = IPv4Address("198.18.0.2"), IPv4Address("198.19.0.2")
+    flow = Flow(kind="udp", source=source, destination=destination, source_port=1, destination_port=2)
+    packet = build(flow, bytes(8), hop_limit=7)
     kept = KeptFrame(side="right", reason="hop_limit", octets=(bytes(12) + b"\x08\0" + packet).hex())
     lowered = report(counts).model_copy(update={"kept_frames": (kept,)})
     (finding,) = preflight.judge_path(campaign(), lowered)

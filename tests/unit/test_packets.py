@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrDestOpt
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
 
-from gatemark.packets import Flow, Fragment, IcmpError, Kind, Packet, build, differences, fragmented, read_frame
+from gatemark.packets import (
+    Flow,
+    Fragment,
+    IcmpError,
+    Kind,
+    OuterHeader,
+    Packet,
+    Tunnel,
+    build,
+    differences,
+    fragmented,
+    read_frame,
+)
 
 DATA = b"gatemark and some more octets, so that there are enough of them!"
 ADDRESSES = {4: ("198.18.0.2", "198.19.0.2"), 6: ("2001:2::2", "2001:2:0:8000::2")}
@@ -112,15 +124,91 @@ def test_an_error_about_a_packet_that_is_too_large_states_the_mtu() -> None:
         assert (read.mtu, read.quoted) == (mtu, flow_of("udp", 4 if IP in message else 6))
 
 
+ENDS = {6: ("2001:db8::c000:200:0", "2001:db8:ffff::1"), 4: ("198.18.0.2", "198.18.0.1")}
+"""Of tunnels, by the family of the outer header; the packet inside is of the other one."""
+
+
+def tunnel_of(version: int) -> Tunnel:
+    source, destination = map(ip_address, ENDS[version])
+    return Tunnel(source=source, destination=destination)
+
+
+def outer_header(version: int) -> ScapyPacket:
+    source, destination = ENDS[version]
+    return IPv6(src=source, dst=destination, hlim=63, tc=4) if version == 6 else IP(src=source, dst=destination, ttl=63)
+
+
+@pytest.mark.parametrize("version", [6, 4])
+@pytest.mark.parametrize("kind", ["udp", "echo request"])
+def test_a_packet_is_read_with_the_tunnel_that_it_is_in(kind: Kind, version: int) -> None:
+    flow = flow_of(kind, 10 - version)
+    inside = build(flow, DATA, hop_limit=10)
+    frame = bytes(Ether() / outer_header(version) / (IP(inside) if version == 6 else IPv6(inside)))
+    read = read_frame(frame)
+    assert isinstance(read, Packet)
+    assert (read.flow.tunnel, read.flow.inside) == (tunnel_of(version), flow)
+    assert (read.hop_limit, read.data, read.checksum_correct) == (10, DATA, True)
+    assert read.outer == OuterHeader(hop_limit=63, traffic_class=4 if version == 6 else 0)
+    assert list(differences(read, read.flow, hop_limits=range(10, 11), data=DATA)) == []
+    ends = "{} to {}".format(*ENDS[version])
+    (difference,) = differences(read, flow, hop_limits=range(10, 11), data=DATA)
+    assert difference == f"in a tunnel from {ends} instead of in no tunnel"
+    assert str(read.flow) == f"{flow} in a tunnel from {ends}"
+
+
+def test_what_no_tunnel_may_have_is_a_difference() -> None:
+    flow = flow_of("udp", 4)
+    inside = IP(build(flow, DATA, hop_limit=10))
+    six, four = outer_header(6), IP(src="198.18.0.2", dst="198.18.0.1", chksum=1)
+    packets = {
+        "options before the packet in the tunnel": six / IPv6ExtHdrDestOpt(nh=4) / inside,
+        "octets behind the packet in the tunnel": six / inside / Raw(bytes(8)),
+        "wrong checksum of the outer header": four / IPv6(build(flow_of("udp", 6), DATA, hop_limit=10)),
+    }
+    for fault, packet in packets.items():
+        read = read_frame(bytes(Ether() / packet))
+        assert isinstance(read, Packet)
+        assert list(differences(read, read.flow, hop_limits=range(10, 11), data=DATA)) == [fault]
+    assert read_frame(bytes(Ether() / outer_header(6) / outer_header(4) / six / inside)) is None
+
+
+def test_errors_and_fragments_in_tunnels_are_told_from_those_about_tunnels() -> None:
+    flow = flow_of("udp", 4)
+    inside = IP(build(flow, DATA, hop_limit=10))
+    message = IP(src="198.19.0.1", dst="198.18.0.2") / ICMP(type=11) / inside
+    read = read_frame(bytes(Ether() / outer_header(6) / message))
+    assert read == IcmpError(name="icmpv4 11/0", quoted=flow, tunnel=tunnel_of(6))
+    about = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / outer_header(6) / inside
+    read = read_frame(bytes(Ether() / about))
+    assert isinstance(read, IcmpError)
+    assert (read.name, read.tunnel) == ("icmpv6 1/5", None)
+    assert read.quoted is not None
+    assert (read.quoted.tunnel, read.quoted.inside) == (tunnel_of(6), flow)
+    part = IP(fragmented(bytes(inside), octets=40, identification=7)[0])
+    fragment = read_frame(bytes(Ether() / outer_header(6) / part))
+    assert isinstance(fragment, Fragment)
+    assert fragment.tunnel == tunnel_of(6)
+
+
+def test_a_packet_in_hundreds_of_tunnels_is_none() -> None:
+    packet = b""
+    for _ in range(450):
+        packet = bytes(IP(src="198.18.0.2", dst="198.18.0.1", proto=4, len=20 + len(packet), chksum=0)) + packet
+    assert read_frame(framed(packet)) is None
+
+
 @given(st.binary(max_size=120))
 def test_any_octets_may_arrive(octets: bytes) -> None:
     for frame in (octets, framed(octets) if octets else b"", bytes(12) + b"\x81\x00\x00\x07" + octets):
         read_frame(frame)
 
 
-@given(st.sampled_from(FLOWS), st.data())
-def test_damaged_packets_may_arrive(which: tuple[Kind, int], data: st.DataObject) -> None:
-    packet = bytearray(framed(build(flow_of(*which), DATA, hop_limit=10)))
+@given(st.sampled_from(FLOWS), st.booleans(), st.data())
+def test_damaged_packets_may_arrive(which: tuple[Kind, int], in_tunnel: bool, data: st.DataObject) -> None:
+    packet = build(flow_of(*which), DATA, hop_limit=10)
+    if in_tunnel:
+        packet = bytes(outer_header(10 - which[1]) / (IP(packet) if which[1] == 4 else IPv6(packet)))
+    frame = bytearray(framed(packet))
     for _ in range(data.draw(st.integers(1, 4))):
-        packet[data.draw(st.integers(12, len(packet) - 1))] = data.draw(st.integers(0, 255))
-    read_frame(bytes(packet[: data.draw(st.integers(0, len(packet)))]))
+        frame[data.draw(st.integers(12, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    read_frame(bytes(frame[: data.draw(st.integers(0, len(frame)))]))

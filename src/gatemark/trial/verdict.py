@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from gatemark.packets import Fragment, IcmpError, Packet, read_frame
+from gatemark.packets import Packet, Read, read_frame
 from gatemark.trial.facts import Facts
 from gatemark.trial.report import ZERO_CHECKSUM_ONE_OF, Counts, TrialReport, arriving_at
 from gatemark.units import format_ratio
@@ -69,7 +69,7 @@ def kept_hop_limits(report: TrialReport, direction: str) -> str:
     return " and ".join(map(str, sorted({packet.hop_limit for packet in kept if isinstance(packet, Packet)})))
 
 
-def _kept(report: TrialReport, direction: str, reason: str) -> list[Packet | IcmpError | Fragment | None]:
+def _kept(report: TrialReport, direction: str, reason: str) -> list[Read]:
     """Return the frames of a direction that were kept for a reason, as they are read."""
     return [
         read_frame(bytes.fromhex(frame.octets))
