@@ -6,7 +6,7 @@ Frames from the wire are hostile: `read_frame` takes any octets.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
@@ -18,6 +18,7 @@ Kind = Literal["udp", "echo request"]
 
 ETHERNET_OCTETS = 14
 TAG_OCTETS = 4
+IPV6_OCTETS = 40
 VLAN_TYPE = 0x8100
 TYPES = {0x0800: 4, 0x86DD: 6}
 TOO_LARGE = frozenset(("icmpv4 3/4", "icmpv6 2/0"))
@@ -118,6 +119,24 @@ class Fragment:
     data: bytes
     tunnel: Tunnel | None = None
     """The tunnel that the fragment is in, if any."""
+    outer: OuterHeader | None = None
+    """The header of that tunnel."""
+    header: bytes = b""
+    """Its own header, if it is one of IPv4."""
+
+    @property
+    def identification(self) -> int:
+        """Return the number that the fragments of a packet have in common."""
+        return int.from_bytes(self.header[4:6], "big")
+
+    @property
+    def offset(self) -> int:
+        """Return where in the packet's payload its data begin, in octets."""
+        return (int.from_bytes(self.header[6:8], "big") & 0x1FFF) << 3
+
+    @property
+    def is_last(self) -> bool:
+        return not int.from_bytes(self.header[6:8], "big") & 0x2000
 
 
 Read = Packet | IcmpError | Fragment | None
@@ -125,7 +144,7 @@ Read = Packet | IcmpError | Fragment | None
 
 
 def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
-    """Return the IP packet of a flow, with correct checksums; of IPv4 with DF not set."""
+    """Return the IP packet of a flow in no tunnel, with correct checksums; of IPv4 with DF not set."""
     upper: dpkt.udp.UDP | dpkt.icmp.ICMP | dpkt.icmp6.ICMP6
     is_ipv6 = isinstance(flow.source, IPv6Address)
     if flow.kind == "udp":
@@ -148,8 +167,23 @@ def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
     return bytes(dpkt.ip.IP(p=protocol, ttl=hop_limit, len=20 + length, src=source, dst=destination, data=upper))
 
 
+def encapsulated(packet: bytes, tunnel: Tunnel, *, hop_limit: int, traffic_class: int) -> bytes:
+    """Return the packet of a tunnel of IPv6 that another one is in (RFC 2473 section 3)."""
+    header = dpkt.ip6.IP6(
+        nxt=dpkt.ip.IP_PROTO_IPIP if packet[0] >> 4 == 4 else dpkt.ip.IP_PROTO_IP6,
+        hlim=hop_limit,
+        plen=len(packet),
+        src=tunnel.source.packed,
+        dst=tunnel.destination.packed,
+    )
+    header.fc = traffic_class
+    return bytes(header)[:IPV6_OCTETS] + packet
+
+
 def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[bytes, ...]:
-    """Return an IPv4 packet in fragments of `octets` of its payload, a multiple of 8."""
+    """Return a packet in fragments of `octets` of its payload, a multiple of 8."""
+    if packet[0] >> 4 == 6:
+        return tuple(_fragments_of_ipv6(packet, octets, identification))
     whole = dpkt.ip.IP(packet)
     payload = bytes(whole.data)
     fragments = []
@@ -163,6 +197,39 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
         header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
         fragments.append(bytes(header) + part)
     return tuple(fragments)
+
+
+def _fragments_of_ipv6(packet: bytes, octets: int, identification: int) -> Iterator[bytes]:
+    """Yield the fragments of a packet without extension headers (RFC 8200 section 4.5)."""
+    header, payload = packet[:IPV6_OCTETS], packet[IPV6_OCTETS:]
+    for begin in range(0, len(payload), octets):
+        data = payload[begin : begin + octets]
+        more = begin + octets < len(payload)
+        length = (8 + len(data)).to_bytes(2, "big")
+        fragment = struct.pack("!BBHI", header[6], 0, begin | more, identification)
+        yield header[:4] + length + bytes((dpkt.ip.IP_PROTO_FRAGMENT,)) + header[7:] + fragment + data
+
+
+def joined(fragments: Sequence[Fragment]) -> Read:
+    """Return the packet of IPv4 that is in these fragments; None if any is missing or there more than once."""
+    parts = sorted(fragments, key=lambda part: part.offset)
+    payload = b""
+    for part in parts:
+        if not part.header or part.offset != len(payload) or part.is_last != (part is parts[-1]):
+            return None
+        payload += part.data
+    first = parts[0]
+    header = bytearray(first.header)
+    header[2:4] = struct.pack("!H", len(header) + len(payload))
+    header[6:8] = bytes(2)
+    header[10:12] = bytes(2)
+    if all(sums_to_zero(part.header) for part in parts):
+        header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
+    try:
+        read = _read_ipv4(bytes(header) + payload, in_tunnel=True)
+    except _UNREADABLE:
+        return None
+    return read if first.tunnel is None or first.outer is None else _in_tunnel(first.tunnel, first.outer, read)
 
 
 def read_frame(frame: bytes) -> Read:
@@ -194,7 +261,7 @@ def _read_ipv4(octets: bytes, *, in_tunnel: bool = False) -> Read:
     payload = octets[len(header) : packet.len]
     source, destination = IPv4Address(packet.src), IPv4Address(packet.dst)
     if packet.mf or packet.offset:
-        return Fragment(source=source, destination=destination, data=payload)
+        return Fragment(source=source, destination=destination, data=payload, header=header)
     if packet.p == dpkt.ip.IP_PROTO_IP6 and not in_tunnel:
         faults = () if sums_to_zero(header) else ("wrong checksum of the outer header",)
         outer = OuterHeader(hop_limit=packet.ttl, traffic_class=packet.tos, faults=faults)
@@ -242,6 +309,8 @@ def _in_tunnel(tunnel: Tunnel, outer: OuterHeader, inside: Read) -> Read:
     """Return what a tunnel carries, with the tunnel."""
     if isinstance(inside, Packet):
         return replace(inside, flow=replace(inside.flow, tunnel=tunnel), outer=outer)
+    if isinstance(inside, Fragment):
+        return replace(inside, tunnel=tunnel, outer=outer)
     return None if inside is None else replace(inside, tunnel=tunnel)
 
 
@@ -309,7 +378,7 @@ def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -
     )
     yield from (f"{name} {got} instead of {wanted}" for name, got, wanted in pairs if got != wanted)
     if flow.tunnel != due.tunnel:
-        yield f"{_tunnel_words(flow.tunnel)} instead of {_tunnel_words(due.tunnel)}"
+        yield f"{tunnel_words(flow.tunnel)} instead of {tunnel_words(due.tunnel)}"
     yield from () if arrived.outer is None else arrived.outer.faults
     if arrived.hop_limit not in hop_limits:
         yield f"hop limit {arrived.hop_limit} instead of {hop_limit_words(hop_limits)}"
@@ -321,7 +390,8 @@ def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -
         yield "changed data"
 
 
-def _tunnel_words(tunnel: Tunnel | None) -> str:
+def tunnel_words(tunnel: Tunnel | None) -> str:
+    """Return in words which tunnel something is in."""
     return "in no tunnel" if tunnel is None else f"in a tunnel from {tunnel}"
 
 

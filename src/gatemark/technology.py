@@ -113,7 +113,7 @@ class Technology:
     @property
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
-        return (self.has_rules and not self.has_tunnels) or self.hairpin_section is not None
+        return self.has_rules or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:

@@ -128,13 +128,15 @@ def kept_up(counts: Mapping[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def opened(technology: TechnologyName, kind: Any = "memif", **traffic: Any) -> Iterator[Opened]:
-    """Open Tester and reference gateway of one technology."""
+def opened(
+    technology: TechnologyName, kind: Any = "memif", *, procedure: dict[str, Any] | None = None, **traffic: Any
+) -> Iterator[Opened]:
+    """Open Tester and reference gateway of one technology, by default with a frame loss to measure."""
     cores = plan_cores(usable_cpus())
     stateful = TECHNOLOGIES[technology].is_stateful
     tables: dict[str, Any] = {
         "trial": QUICK,
-        "frame_loss": {"rates": [LOAD]},
+        **(procedure or {"frame_loss": {"rates": [LOAD]}}),
         "traffic": {
             "direction": "bidirectional",
             "frame_sizes": {"family": TECHNOLOGIES[technology].packet_families[0], "octets": 128},

@@ -1,4 +1,4 @@
-"""MAP-T gateways made of scapy, for packets that are exchanged one by one; what each does wrong is an argument."""
+"""MAP gateways made of scapy, for packets that are exchanged one by one; what each does wrong is an argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
 from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6EchoRequest, IPv6
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
+    ICMPv6EchoRequest,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    defragment6,
+)
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
@@ -139,6 +146,141 @@ def _port(packet: Packet, *, source: bool) -> int:
     else:
         port = packet[ICMP].id if ICMP in packet else packet[ICMPv6EchoRequest].id
     return port
+
+
+TunnelFault = Literal[
+    "forwards nothing",
+    "keeps the tunnel",
+    "an option in every tunnel",
+    "outer hop limit",
+    "outer traffic class",
+    "takes any tunnel",
+    "takes nobody's tunnel",
+    "ends any tunnel",
+    "routes tunnels to others",
+    "takes any address",
+    "takes any port",
+    "answers foreign ports",
+    "drops echo",
+    "drops hairpin",
+    "hairpin to the sender",
+    "drops fragments",
+    "keeps fragments",
+    "loses second fragments",
+    "drops inner fragments",
+    "drops outer fragments",
+    "forwards what expired",
+    "never answers",
+    "answers to another edge",
+    "answers in no tunnel",
+    "quotes another address",
+]
+
+
+class TunnelRelay(BorderRelay):
+    """Answers the request `exchange` as a border relay with tunnels would."""
+
+    def __init__(self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault] = ()) -> None:
+        super().__init__(domains)
+        self.relay = relay
+        self.planted = frozenset(faults)
+
+    def _arrivals(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if "forwards nothing" in self.planted:
+            return
+        left = [IPv6(bytes.fromhex(packet)) for packet in body["left"]]
+        right = [IP(bytes.fromhex(packet)) for packet in body["right"]]
+        outer = [packet for packet in left if IPv6ExtHdrFragment in packet]
+        left = [packet for packet in left if packet not in outer]
+        if "drops outer fragments" not in self.planted:
+            for number in {packet[IPv6ExtHdrFragment].id for packet in outer}:
+                of_packet = [packet for packet in outer if packet[IPv6ExtHdrFragment].id == number]
+                left.append(IPv6(bytes(defragment6(of_packet))))
+        parts = [packet for packet in right if packet.frag or "MF" in packet.flags]
+        whole = [packet for packet in right if packet not in parts]
+        if parts and not self.planted & {"drops fragments", "keeps fragments", "loses second fragments"}:
+            whole += list(defragment(parts))
+        passed = [reply for packet in left for reply in self._leave(packet)]
+        passed += [reply for packet in whole for reply in self._enter(packet)]
+        if self.planted & {"keeps fragments", "loses second fragments"}:
+            passed += self._enter_in_fragments(parts)
+        for at_ns, (side, packet) in enumerate(passed):
+            frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
+            yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
+
+    def _enter_in_fragments(self, parts: list[IP]) -> Iterator[tuple[str, Packet]]:
+        ports = {packet.id: UDP(bytes(packet.payload)).dport for packet in parts if not packet.frag}
+        for packet in parts:
+            if packet.frag and "loses second fragments" in self.planted:
+                continue
+            edge = self._edge_at(packet.dst, ports[packet.id])
+            if edge is not None:
+                yield "left", self._tunnel(str(edge.address), self._lower(packet))
+
+    def _tunnel(self, to: str, packet: IP) -> Packet:
+        header = IPv6(
+            src=self.relay,
+            dst=to,
+            hlim=63 if "outer hop limit" in self.planted else 64,
+            tc=8 if "outer traffic class" in self.planted else 0,
+        )
+        return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.planted else header) / packet
+
+    def _lower(self, packet: IP) -> IP:
+        lowered = packet.copy()
+        lowered.ttl -= 1
+        del lowered.chksum
+        return IP(bytes(lowered))
+
+    def _leave(self, outer: IPv6) -> Iterator[tuple[str, Packet]]:
+        if outer.dst != self.relay and "ends any tunnel" not in self.planted:
+            if "routes tunnels to others" in self.planted:
+                outer.hlim -= 1
+                yield "left", outer
+            return
+        inner, edge = IP(bytes(outer.payload)), self._edge_of(outer.src)
+        if inner.frag or "MF" in inner.flags:
+            if "drops inner fragments" not in self.planted:
+                yield "right", self._lower(inner)
+            return
+        if ("drops echo" in self.planted and UDP not in inner) or not self._is_taken(inner, edge):
+            if "answers foreign ports" in self.planted and edge is not None:
+                yield "left", IPv6(src=ROUTER, dst=outer.src) / ICMPv6DestUnreach(code=5) / outer
+            return
+        if inner.ttl <= 1 and "forwards what expired" not in self.planted:
+            error = IP(src="198.19.0.1", dst=inner.src) / ICMP(type=11) / inner
+            to = "2001:db8:0:200:0:c000:200:2" if "answers to another edge" in self.planted else outer.src
+            if "never answers" not in self.planted:
+                yield "left", error if "answers in no tunnel" in self.planted else self._tunnel(to, error)
+            return
+        other = self._edge_at(inner.dst, _port(inner, source=False))
+        if other is None:
+            yield "right", outer if "keeps the tunnel" in self.planted else self._lower(inner)
+        elif "drops hairpin" not in self.planted:
+            to = outer.src if "hairpin to the sender" in self.planted else str(other.address)
+            yield "left", self._tunnel(to, self._lower(inner))
+
+    def _is_taken(self, inner: IP, edge: Edge | None) -> bool:
+        if edge is None:
+            return "takes nobody's tunnel" in self.planted
+        port = _port(inner, source=True)
+        if "takes any tunnel" in self.planted:
+            return self._edge_at(inner.src, port) is not None
+        is_his_address = IPv4Address(inner.src) in edge.ipv4_network or "takes any address" in self.planted
+        return is_his_address and (edge.ports.index_of(port) is not None or "takes any port" in self.planted)
+
+    def _enter(self, packet: IP) -> Iterator[tuple[str, Packet]]:
+        edge = self._edge_at(packet.dst, _port(packet, source=False))
+        if edge is None or ("drops echo" in self.planted and UDP not in packet):
+            return
+        if packet.ttl <= 1 and "forwards what expired" not in self.planted:
+            if "never answers" not in self.planted:
+                about = packet.copy()
+                if "quotes another address" in self.planted:
+                    about.dst = "10.0.0.1"
+                yield "right", IP(src="198.19.0.1", dst=packet.src) / ICMP(type=11) / about
+            return
+        yield "left", self._tunnel(str(edge.address), self._lower(packet))
 
 
 EdgeFault = Literal[

@@ -195,11 +195,13 @@ def test_an_address_is_represented_by_the_longest_mapping_else_by_the_prefix(add
     assert represented(ip_address(other), PREFIX, eam) == ip_address(address)
 
 
-@pytest.mark.parametrize("technology", ["router44", "nat66", "nat46", "map_e_br"])
+@pytest.mark.parametrize("technology", ["router44", "nat66", "nat46", "aftr"])
 def test_gateways_of_which_no_rfc_says_what_they_do_have_no_cases(technology: TechnologyName) -> None:
     assert not cases_of(TECHNOLOGIES[technology])
 
 
 def test_a_router_has_nothing_to_conform_to() -> None:
-    with pytest.raises(ConfigError, match="has no cases for router44, only for siit64, siit46, map_t_br, nat44"):
+    with pytest.raises(
+        ConfigError, match="has no cases for router44, only for siit64, siit46, map_t_br, map_e_br, nat44"
+    ):
         campaign("router44")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrDestOpt
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrDestOpt, defragment6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
@@ -23,7 +23,9 @@ from gatemark.packets import (
     Tunnel,
     build,
     differences,
+    encapsulated,
     fragmented,
+    joined,
     read_frame,
 )
 
@@ -188,6 +190,52 @@ def test_errors_and_fragments_in_tunnels_are_told_from_those_about_tunnels() -> 
     fragment = read_frame(bytes(Ether() / outer_header(6) / part))
     assert isinstance(fragment, Fragment)
     assert fragment.tunnel == tunnel_of(6)
+
+
+@pytest.mark.parametrize("inner", [4, 6])
+def test_a_packet_is_put_into_a_tunnel_as_another_library_does_it(inner: int) -> None:
+    packet = build(flow_of("udp", inner), DATA, hop_limit=10)
+    tunnel = encapsulated(packet, tunnel_of(6), hop_limit=63, traffic_class=4)
+    theirs = outer_header(6) / (IP(packet) if inner == 4 else IPv6(packet))
+    assert tunnel == bytes(theirs)
+    assert (read_frame(framed(tunnel)) is None) == (inner == 6), "of IPv6 it reads those that carry IPv4"
+    parts = fragmented(tunnel, octets=64, identification=77)
+    assert len(parts) == 2
+    assert bytes(defragment6([IPv6(part) for part in parts])) == tunnel
+
+
+def fragments_of(*packets: bytes) -> list[Fragment]:
+    read = [read_frame(framed(packet)) for packet in packets]
+    return [part for part in read if isinstance(part, Fragment)]
+
+
+@pytest.mark.parametrize("in_tunnel", [False, True])
+def test_fragments_are_joined_if_all_are_there_once(in_tunnel: bool) -> None:
+    flow = flow_of("udp", 4)
+    packets = fragmented(build(flow, DATA, hop_limit=10), octets=32, identification=77)
+    assert len(packets) == 3
+    if in_tunnel:
+        packets = tuple(encapsulated(each, tunnel_of(6), hop_limit=63, traffic_class=0) for each in packets)
+    parts = fragments_of(*packets)
+    assert {part.identification for part in parts} == {77}
+    for numbers in ((0, 1, 2), (2, 0, 1)):
+        whole = joined([parts[i] for i in numbers])
+        assert isinstance(whole, Packet)
+        assert (whole.flow.inside, whole.flow.tunnel) == (flow, tunnel_of(6) if in_tunnel else None)
+        assert (whole.data, whole.hop_limit, whole.checksum_correct) == (DATA, 10, True)
+    for order in ((0, 1), (0, 2), (1, 2), (0, 0, 1, 2), (0, 1, 2, 2)):
+        assert joined([parts[i] for i in order]) is None, order
+
+
+@pytest.mark.parametrize("place", range(20))
+def test_a_header_of_a_fragment_that_is_damaged_makes_a_difference(place: int) -> None:
+    flow = flow_of("udp", 4)
+    packets = [bytearray(each) for each in fragmented(build(flow, DATA, hop_limit=10), octets=40, identification=77)]
+    packets[1][place] ^= 0x04
+    parts = fragments_of(*map(bytes, packets))
+    whole = joined(parts) if len(parts) == 2 else None
+    is_same = isinstance(whole, Packet) and not list(differences(whole, flow, hop_limits=range(10, 11), data=DATA))
+    assert not is_same
 
 
 def test_a_packet_in_hundreds_of_tunnels_is_none() -> None:

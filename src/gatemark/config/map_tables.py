@@ -115,8 +115,12 @@ class MapModel(Table):
     @property
     def translates(self) -> bool:
         """Return whether the rules say how addresses are translated; False if any of them has a problem."""
-        is_of_map_t = all(domain.dmr is not None for domain in self.domains)
-        return is_of_map_t and not any(domain_problems(self.whole_rules, edges=self.edges))
+        return self.is_consistent and all(domain.dmr is not None for domain in self.domains)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Return whether no rule contradicts itself or another one."""
+        return not any(domain_problems(self.whole_rules, edges=self.edges))
 
     @property
     def gateway_edge(self) -> Edge | None:

@@ -12,11 +12,10 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Generic, TypeVar
 
 from gatemark.config.model import Campaign
-from gatemark.embedded_ipv4 import embed_ipv4
+from gatemark.packets import Tunnel
 from gatemark.procedures.conformity.result import CaseName, Due, Level
 from gatemark.procedures.conformity.scenes import (
     CLIENT_PORT,
-    Delivery,
     EdgeScene,
     Endpoint,
     NatScene,
@@ -24,12 +23,13 @@ from gatemark.procedures.conformity.scenes import (
     Scene,
     Sending,
     TranslatorScene,
+    TunnelRelayScene,
     scenes,
 )
 from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
-T = TypeVar("T", TranslatorScene, NatScene)
+T = TypeVar("T", TranslatorScene, NatScene, TunnelRelayScene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,8 @@ class Case(Generic[S]):
     """Return the packet; None if the rule has no such case."""
     answer: str | None = None
     """ICMP error with which the gateway should answer."""
+    silently: bool = False
+    """Whether it must answer with none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,19 +96,6 @@ def _nobodys_address(scene: RelayScene) -> Sending | None:
         if is_unicast and address != scene.server and not any(address in domain.rule_ipv4 for domain in scene.domains):
             return Sending(side="right", flow=replace(scene.downward().flow, destination=address))
     return None
-
-
-def _hairpin(scene: RelayScene) -> Sending | None:
-    if scene.other is None:
-        return None
-    sent = replace(
-        scene.upward().flow,
-        destination=scene.inside(scene.other.ipv4),
-        destination_port=scene.port_of(scene.other),
-    )
-    source = embed_ipv4(scene.edge.ipv4, scene.other.domain.default_rule)
-    arrives = replace(sent, source=source, destination=scene.other.address)
-    return Sending(side="left", flow=sent, delivery=Delivery(side="left", flow=arrives, crossings=2))
 
 
 RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
@@ -165,7 +154,7 @@ RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
         due="delivered",
         level="should",
         needs="there is only one customer edge",
-        sending=_hairpin,
+        sending=lambda scene: scene.hairpin(),
     ),
     "fragments": Case(
         words="a server sends packets in two fragments",
@@ -363,12 +352,169 @@ def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     }
 
 
+def _foreign_inner_address(scene: TunnelRelayScene) -> Sending | None:
+    for bit in range(32):
+        address = IPv4Address(int(scene.edge.ipv4) ^ 1 << bit)
+        if address not in scene.edge.ipv4_network and address != scene.server and not address.is_multicast:
+            return Sending(side="left", flow=replace(scene.upward().flow, source=address))
+    return None
+
+
+def _in_other_tunnel(
+    scene: TunnelRelayScene, *, source: IPv6Address | None = None, destination: IPv6Address | None = None
+) -> Sending:
+    """Return a packet of the edge in a tunnel with another end than its own or the relay's."""
+    tunnel = Tunnel(source=source or scene.edge.address, destination=destination or scene.relay)
+    return Sending(side="left", flow=replace(scene.upward().flow, tunnel=tunnel))
+
+
+def _nobodys_tunnel(scene: TunnelRelayScene) -> Sending | None:
+    for bit in range(128 - scene.domain.rule_ipv6.prefixlen, 128):
+        address = IPv6Address(int(scene.edge.address) ^ 1 << bit)
+        if not address.is_multicast and not any(address in domain.rule_ipv6 for domain in scene.domains):
+            return _in_other_tunnel(scene, source=address)
+    return None
+
+
+def _foreign_tunnel_destination(scene: TunnelRelayScene) -> Sending | None:
+    for bit in range(128):
+        address = IPv6Address(int(scene.relay) ^ 1 << bit)
+        is_anycast = not int(address) & (1 << 64) - 1  # of the routers of its subnet
+        if (
+            not is_anycast
+            and address not in scene.hosts
+            and not any(address in domain.rule_ipv6 for domain in scene.domains)
+        ):
+            return _in_other_tunnel(scene, destination=address)
+    return None
+
+
+TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
+    "foreign_tunnel": Case(
+        words="a packet of a customer edge comes in the tunnel of another one",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        silently=True,
+        needs="there is only one customer edge",
+        sending=lambda scene: None if scene.other is None else _in_other_tunnel(scene, source=scene.other.address),
+    ),
+    "nobodys_tunnel": Case(
+        words="a packet of a customer edge comes in a tunnel from an address of no rule",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        needs="the rules hold every address",
+        sending=_nobodys_tunnel,
+    ),
+    "foreign_tunnel_destination": Case(
+        words="a customer edge sends through a tunnel to an address that is not the relay's",
+        section="RFC 7597 section 8.1",
+        due="not_decapsulated",
+        level="must",
+        needs="the rules hold every address",
+        sending=_foreign_tunnel_destination,
+    ),
+    "foreign_source_address": Case(
+        words="a customer edge sends from an IPv4 address that is not its own",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        silently=True,
+        needs="the customer edge has every address",
+        sending=_foreign_inner_address,
+    ),
+    "foreign_source_port": Case(
+        words="a customer edge sends from a port of its neighbour",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        silently=True,
+        needs="no address is shared",
+        sending=_foreign_source_port,
+    ),
+    "nobodys_port": Case(
+        words="a server sends to a port that no customer edge has",
+        section="RFC 7597 section 5.4",
+        due="reported",
+        level="none",
+        needs="every port of an address belongs to a customer edge",
+        sending=_nobodys_port,
+    ),
+    "nobodys_address": Case(
+        words="a server sends to an address of no rule",
+        section="RFC 7597 section 5.4",
+        due="reported",
+        level="none",
+        needs="the rules hold every address",
+        sending=_nobodys_address,
+    ),
+    "echo_from_outside": Case(
+        words="a server sends echo requests whose identifier is a port of the customer edge",
+        section="RFC 7597 section 8.2",
+        due="delivered",
+        level="should",
+        needs="",
+        sending=lambda scene: scene.downward("echo request"),
+    ),
+    "echo_from_inside": Case(
+        words="a customer edge sends echo requests whose identifier is one of its ports",
+        section="RFC 7597 section 8.2",
+        due="delivered",
+        level="should",
+        needs="",
+        sending=lambda scene: scene.upward("echo request"),
+    ),
+    "hairpin": Case(
+        words="a customer edge sends to the public address and port of another one",
+        section="RFC 7597 section 7",
+        due="delivered",
+        level="should",
+        needs="there is only one customer edge",
+        sending=lambda scene: scene.hairpin(),
+    ),
+    "fragments": Case(
+        words="a server sends packets in two fragments, which may be put together or not",
+        section="RFC 7597 section 8.3.2",
+        due="delivered",
+        level="should",
+        needs="",
+        sending=lambda scene: replace(scene.downward(), in_fragments=True),
+    ),
+    "inner_fragments": Case(
+        words="a customer edge sends packets in two fragments, each in its tunnel",
+        section="RFC 7597 section 8.1",
+        due="reported",
+        level="none",
+        needs="",
+        sending=lambda scene: replace(scene.upward(), in_fragments=True),
+    ),
+    "outer_fragments": Case(
+        words="a customer edge sends packets of its tunnel in two fragments",
+        section="RFC 2473 section 7",
+        due="delivered",
+        level="must",
+        needs="",
+        sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
+    ),
+    "expired_from_outside": _expiry(
+        "a server sends with a hop limit that ends in the gateway", "ipv4", "ipv4", lambda scene: scene.downward()
+    ),
+    "expired_from_inside": _expiry(
+        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
+        "ipv4",
+        "ipv4",
+        lambda scene: scene.upward(),
+    ),
+}
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
         return {}
     if technology.has_edges:
-        return RELAY_CASES
+        return TUNNEL_RELAY_CASES if technology.has_tunnels else RELAY_CASES
     if technology.is_edge:
         return EDGE_CASES
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)

@@ -47,8 +47,10 @@ def section(document: ResultDocument, runs: Sequence[ConformityResult]) -> Secti
 def _due(case: CaseResult) -> str:
     if case.due == "reported":
         return "left open"
+    if case.due == "not_decapsulated":
+        return f"{case.level} not be decapsulated"
     answer = f", should answer {_icmp_words(case.answer)}" if case.answer is not None else ""
-    return f"{case.level} be {case.due}{answer}"
+    return f"{case.level} be {case.due}{answer}{' silently' if case.silently else ''}"
 
 
 def _seen(case: CaseResult) -> str:
@@ -57,7 +59,9 @@ def _seen(case: CaseResult) -> str:
         return "no valid exchange of the Tester"
     if case.judgement == "no_result":
         return f"only {case.controls_correct} of {case.controls_sent} control frames came through"
-    if not case.arrived:
+    if case.kept_in_tunnel and not case.arrived:
+        what = f"{case.kept_in_tunnel} of {case.sent} forwarded in their tunnel"
+    elif not case.arrived:
         what = f"{case.sent} of {case.sent} dropped"
     elif case.correct == case.arrived:
         what = f"{case.correct} of {case.sent} delivered"

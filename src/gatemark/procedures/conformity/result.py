@@ -35,8 +35,13 @@ CaseName = Literal[
     "wrong_interface_identifier",
     "expired_from_outside",
     "expired_from_inside",
+    "foreign_tunnel",
+    "nobodys_tunnel",
+    "foreign_tunnel_destination",
+    "outer_fragments",
+    "inner_fragments",
 ]
-Due = Literal["dropped", "delivered", "reported"]
+Due = Literal["dropped", "not_decapsulated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
 """How strongly the RFC asks for it; ``none``: it leaves it open."""
 Judgement = Literal["conforms", "does_not_conform", "differs", "reported", "no_result"]
@@ -56,7 +61,8 @@ class CaseResult(Part):
     section: str
     """Where the RFC says what is due."""
     due: Due
-    """What a conforming gateway does with the packets; `reported` where the RFC leaves it open."""
+    """What a conforming gateway does with the packets; `reported` where the RFC leaves it open. `not_decapsulated`: it
+    drops them, or forwards them in the tunnel that they are in."""
     level: Level
     """How strongly the RFC asks for it; `none` where it leaves it open."""
     sent: int
@@ -81,6 +87,11 @@ class CaseResult(Part):
     """ICMP errors that quote these packets, by type and code: `icmpv6 1/5`."""
     answer: str | None = None
     """ICMP error with which the gateway should answer. Null if there is none."""
+    silently: bool = Field(default=False, exclude_if=lambda silently: not silently)
+    """Whether the gateway must drop the packets without any ICMP error. Left out if it need not."""
+    kept_in_tunnel: int = Field(default=0, exclude_if=lambda count: not count)
+    """Packets that were forwarded in the tunnel that they are in, where they must not be decapsulated. They are not
+    among those that arrived. Left out if there are none."""
     controls_sent: int
     """Control frames: packets of the hosts of the case to the server and back, which every gateway has to deliver."""
     controls_correct: int = 0
@@ -111,6 +122,8 @@ class CaseResult(Part):
         due = self.sent if self.due == "delivered" else 0
         if not self.arrived == self.correct == due:
             return "does_not_conform" if self.level == "must" else "differs"
+        if self.silently and self.icmp:
+            return "does_not_conform"
         answers = self.answer is None or self.answer in self.icmp
         return "conforms" if answers else "differs"
 

@@ -12,11 +12,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 from zlib import crc32
 
+from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.packets import Fragment, IcmpError, Packet, build, differences, fragmented, read_frame
+from gatemark.packets import (
+    Fragment,
+    IcmpError,
+    Packet,
+    Read,
+    Tunnel,
+    build,
+    differences,
+    encapsulated,
+    fragmented,
+    joined,
+    read_frame,
+    tunnel_words,
+)
 from gatemark.procedures.conformity.cases import Probe, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.procedures.conformity.scenes import Delivery, Endpoint, Sending
@@ -34,6 +48,8 @@ MARK_OCTETS = len(MARK) + 6
 DATA_OCTETS = 64
 FRAGMENT_OCTETS = 40
 """Octets of the payload of IP in the first of two fragments."""
+TUNNEL_FRAGMENT_OCTETS = 64
+"""The same of a tunnel."""
 PACKETS_OF_PROBE = 5
 """Most packets of one side that a round of one probe needs: its own, in two fragments, controls, what opens its way."""
 
@@ -166,10 +182,19 @@ def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[
 
 
 def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
-    packet = build(item.sending.flow, item.data(turn), hop_limit=_hop_limit(campaign, item.sending))
-    if not item.sending.in_fragments:
-        return (packet,)
-    return fragmented(packet, octets=FRAGMENT_OCTETS, identification=item.number << 8 | turn)
+    sending, identification = item.sending, item.number << 8 | turn
+    packets: tuple[bytes, ...] = (build(sending.flow, item.data(turn), hop_limit=_hop_limit(campaign, sending)),)
+    if sending.in_fragments:
+        packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
+    ends, tunnel = sending.flow.tunnel, campaign.gateway.tunnel
+    if ends is None or tunnel is None:
+        return packets
+    of_class = 0 if tunnel.traffic_class == "copied" else tunnel.traffic_class
+    limit = defaults.TUNNEL_HOP_LIMIT
+    packets = tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
+    if sending.tunnel_in_fragments:
+        return fragmented(packets[0], octets=TUNNEL_FRAGMENT_OCTETS, identification=identification)
+    return packets
 
 
 def _hop_limit(campaign: Campaign, sending: Sending) -> int:
@@ -196,6 +221,7 @@ class _Tally:
         self.icmp: Counter[str] = Counter()
         self.differences: dict[str, None] = {}
         self.hop_limits: set[int] = set()
+        self.kept_in_tunnel = 0
 
 
 def observed(
@@ -203,8 +229,8 @@ def observed(
 ) -> Iterator[CaseResult]:
     """Yield what became of each probe; `facts` is None if there is no valid exchange."""
     tallies = [_Tally() for _ in sent]
-    for arrived in () if facts is None else facts.arrived:
-        _count(campaign, arrived, sent, tallies)
+    for side, read in () if facts is None else _read_all(facts.arrived):
+        _count(campaign, side, read, sent, tallies)
     for probe in batch:
         of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
         controls = [tally for role, tally in of_probe if role == "control"]
@@ -228,28 +254,68 @@ def observed(
             differences=tuple(tally.differences),
             icmp=dict(sorted(tally.icmp.items())),
             answer=case.answer,
+            silently=case.silently,
+            kept_in_tunnel=tally.kept_in_tunnel,
             controls_sent=len(controls) * frames,
             controls_correct=sum(control.correct for control in controls),
             tester_limited=facts is None,
         )
 
 
-def _count(campaign: Campaign, arrived: ArrivedFrame, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:
+def _read_all(arrived: Iterable[ArrivedFrame]) -> Iterator[tuple[SideName, Read]]:
+    """Yield what arrived on each side; fragments of IPv4 that make a packet as that packet."""
+    fragments: dict[tuple[Any, ...], list[Fragment]] = {}
+    for frame in arrived:
+        read = read_frame(bytes.fromhex(frame.octets))
+        if isinstance(read, Fragment) and read.header:
+            ends = (read.source, read.destination, read.tunnel, read.identification)
+            fragments.setdefault((frame.side, *ends), []).append(read)
+        else:
+            yield frame.side, read
+    for (side, *_), parts in fragments.items():
+        whole = joined(parts)
+        yield from ((side, part) for part in parts) if whole is None else ((side, whole),)
+
+
+def _count(campaign: Campaign, side: SideName, read: Read, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:
     """Count a frame for the packet that it is, or that it is about; frames of others are nobody's."""
-    read = read_frame(bytes.fromhex(arrived.octets))
     if isinstance(read, IcmpError):
-        for item, tally in zip(sent, tallies, strict=True):
-            if read.quoted == item.sending.flow:
-                tally.icmp[read.name] += 1
+        _count_error(read, sent, tallies)
     elif isinstance(read, Fragment):
         for item, tally in zip(sent, tallies, strict=True):
             if item.sending.in_fragments and (item.mark in read.data or _is_second(read, item)):
-                tally.arrived[arrived.side] += 1
-                tally.differences["still in fragments"] = None
+                tally.arrived[side] += 1
+                tally.differences["not all of its fragments" if read.header else "still in fragments"] = None
     elif isinstance(read, Packet) and len(read.data) >= MARK_OCTETS + 2:
         number, turn = struct.unpack_from("!HH", read.data, MARK_OCTETS - 2)
         if turn and number < len(sent) and read.data.startswith(sent[number].mark):
-            _count_packet(campaign, arrived.side, read, sent[number], turn, tallies[number])
+            _count_packet(campaign, side, read, sent[number], turn, tallies[number])
+
+
+def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:
+    """Count an error for the packets that it quotes. One about the packet in a tunnel has to come through that tunnel.
+
+    Where it quotes none, it may quote what the gateway made of one.
+    """
+    if error.quoted is None:
+        return
+    about = [
+        (item.sending.flow, tally)
+        for item, tally in zip(sent, tallies, strict=True)
+        if error.quoted in (item.sending.flow, item.sending.flow.inside)
+    ]
+    for flow, tally in about:
+        due = None
+        if flow.tunnel is not None and error.quoted.tunnel is None:
+            due = Tunnel(source=flow.tunnel.destination, destination=flow.tunnel.source)
+        if error.tunnel == due:
+            tally.icmp[error.name] += 1
+        else:
+            tally.differences[f"answer {tunnel_words(error.tunnel)} instead of {tunnel_words(due)}"] = None
+    for item, tally in () if about else zip(sent, tallies, strict=True):
+        flow = item.sending.flow
+        if replace(error.quoted, destination=flow.destination, tunnel=None) == flow.inside:
+            tally.differences[f"answered, but quotes {error.quoted}"] = None
 
 
 def _is_second(fragment: Fragment, item: Sent) -> bool:
@@ -259,8 +325,11 @@ def _is_second(fragment: Fragment, item: Sent) -> bool:
 
 
 def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent, turn: int, tally: _Tally) -> None:
-    tally.arrived[side] += 1
     delivery = item.sending.delivery
+    if item.probe.case.due == "not_decapsulated" and item.role == "case" and packet.flow == item.sending.flow:
+        tally.kept_in_tunnel += 1
+        return
+    tally.arrived[side] += 1
     if delivery is None:
         tally.differences[f"arrived {side}: {packet.flow}"] = None
         return
@@ -274,6 +343,7 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
         wrong += [] if fault is None else [fault]
     due = hop_limits_due(campaign, item.sending, delivery)
     wrong += differences(packet, flow, hop_limits=due, data=item.data(turn))
+    wrong += _tunnel_differences(campaign, packet, delivery)
     if turn in tally.turns:
         wrong.append("arrived more than once")
     tally.turns.add(turn)
@@ -281,6 +351,20 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
         tally.differences |= dict.fromkeys(wrong)
     else:
         tally.correct += 1
+
+
+def _tunnel_differences(campaign: Campaign, packet: Packet, delivery: Delivery) -> Iterator[str]:
+    """Yield in words how a tunnel differs from the stated policy, and whether it is that of somebody else."""
+    policy, ends, due = campaign.gateway.tunnel, packet.flow.tunnel, delivery.flow.tunnel
+    if policy is None or ends is None or packet.outer is None or due is None or delivery.is_subscriber is None:
+        return
+    if ends.destination != due.destination and delivery.is_subscriber(ends.destination):
+        yield "in the tunnel of another subscriber"
+    if policy.hop_limit not in ("any", packet.outer.hop_limit):
+        yield f"outer hop limit {packet.outer.hop_limit} instead of {policy.hop_limit}"
+    traffic_class = 0 if policy.traffic_class == "copied" else policy.traffic_class
+    if packet.outer.traffic_class != traffic_class:
+        yield f"outer traffic class {packet.outer.traffic_class} instead of {traffic_class}"
 
 
 def one_cell(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:

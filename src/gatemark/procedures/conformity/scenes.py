@@ -14,7 +14,7 @@ from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
-from gatemark.packets import Flow, IpAddress
+from gatemark.packets import Flow, IpAddress, Tunnel
 from gatemark.technology import SideName
 
 CLIENT_PORT = 40_000
@@ -40,6 +40,8 @@ class Delivery:
     also turn it round after a single hop."""
     source_fault: Callable[[Endpoint], str | None] | None = None
     """Returns what is wrong with a source that the gateway chose, None if nothing is. None: it is that of the flow."""
+    is_subscriber: Callable[[IpAddress], bool] | None = None
+    """Whether a tunnel to an address is that of a subscriber; None if the packet is due in no tunnel."""
 
     def hop_limits(self, sent: int, decrement: int) -> range:
         """Return the hop limits that are due if a crossing takes off `decrement`."""
@@ -63,6 +65,9 @@ class Sending:
     delivery: Delivery | None = None
     """None: it is due nowhere."""
     in_fragments: bool = False
+    """Whether the packet is sent in two fragments, each of them in its tunnel if there is one."""
+    tunnel_in_fragments: bool = False
+    """Whether the packet of its tunnel is."""
     hop_limit: int | None = None
     """None: that of the campaign's frames."""
     opening: Flow | None = None
@@ -134,6 +139,59 @@ class RelayScene:
         )
         arrives = replace(sent, source=self.inside(self.server), destination=self.edge.address)
         return Sending(side="right", flow=sent, delivery=Delivery(side="left", flow=arrives))
+
+    def hairpin(self) -> Sending | None:
+        """Return a packet of the edge to the public address and port of the other one, and what arrives there."""
+        if self.other is None:
+            return None
+        sent = replace(
+            self.upward().flow, destination=self.inside(self.other.ipv4), destination_port=self.port_of(self.other)
+        )
+        source = embed_ipv4(self.edge.ipv4, self.other.domain.default_rule)
+        arrives = replace(sent, source=source, destination=self.other.address)
+        return Sending(side="left", flow=sent, delivery=Delivery(side="left", flow=arrives, crossings=2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunnelRelayScene(RelayScene):
+    """The same of a border relay whose edges are at the ends of tunnels."""
+
+    relay: IPv6Address
+    """The relay's end of all tunnels."""
+    hosts: tuple[IPv6Address, ...]
+    """Other addresses that are in use on the link."""
+    decrement: int
+    """What a crossing takes off the hop limit of the packet in the tunnel."""
+
+    def upward(self, kind: Packets = "udp") -> Sending:
+        """Return a packet of the edge to the server, and what arrives there."""
+        inside = _flow(kind, self.edge.ipv4, self.server, (self.port_of(self.edge), self.server_port))
+        sent = replace(inside, tunnel=Tunnel(source=self.edge.address, destination=self.relay))
+        return Sending(side="left", flow=sent, delivery=Delivery(side="right", flow=inside))
+
+    def downward(self, kind: Packets = "udp") -> Sending:
+        """Return a packet of the server to the edge, and what arrives there."""
+        port = self.port_of(self.edge)
+        ports = (self.server_port, port) if kind == "udp" else (port, self.server_port)
+        sent = _flow(kind, self.server, self.edge.ipv4, ports)
+        return Sending(side="right", flow=sent, delivery=self._delivery(sent, self.edge))
+
+    def hairpin(self) -> Sending | None:
+        """Return a packet of the edge to the public address and port of the other one, and what arrives there."""
+        if self.other is None:
+            return None
+        sent = replace(self.upward().flow, destination=self.other.ipv4, destination_port=self.port_of(self.other))
+        return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
+
+    def _delivery(self, flow: Flow, edge: Edge, *, crossings: int = 1) -> Delivery:
+        """Return what arrives of a packet in the tunnel to an edge."""
+        arrives = replace(flow, tunnel=Tunnel(source=self.relay, destination=edge.address))
+        return Delivery(side="left", flow=arrives, crossings=crossings, is_subscriber=self.is_subscriber)
+
+    def is_subscriber(self, address: IpAddress) -> bool:
+        """Whether an address is the MAP address of a customer edge."""
+        known = ((domain, domain.ea_in(IPv6Address(address))) for domain in self.domains)
+        return any(ea is not None and Edge(domain, ea).address == address for domain, ea in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,9 +416,10 @@ def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
     if campaign.technology.has_edges:
-        return (
-            campaign.map is not None and campaign.map.translates and campaign.side("right").family("ipv4") is not None
-        )
+        table, has_tunnels = campaign.map, campaign.technology.has_tunnels
+        is_usable = table is not None and (table.is_consistent if has_tunnels else table.translates)
+        has_end = not has_tunnels or campaign.gateway.tunnel is not None
+        return is_usable and has_end and campaign.side("right").family("ipv4") is not None
     return _lone_scene(campaign, ()) is not None
 
 
@@ -504,14 +563,29 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
             continue
         edge = of_domain[0]
         others = (other for of_any in (of_domain, *ends) for other in of_any if other != edge)
-        yield (
-            index,
-            RelayScene(
-                domains=table.whole_rules,
-                domain=domain,
-                edge=edge,
-                other=next(others, None),
-                server=IPv4Address(str(server.address)),
-                server_port=_server_port(campaign),
-            ),
+        scene = RelayScene(
+            domains=table.whole_rules,
+            domain=domain,
+            edge=edge,
+            other=next(others, None),
+            server=IPv4Address(str(server.address)),
+            server_port=_server_port(campaign),
         )
+        yield index, _with_tunnels(campaign, scene) if campaign.technology.has_tunnels else scene
+
+
+def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
+    tunnel, host = campaign.gateway.tunnel, campaign.side("left").ipv6
+    assert tunnel is not None and host is not None, "the campaign is complete"
+    used = (host.address, host.gateway, host.router)
+    return TunnelRelayScene(
+        domains=scene.domains,
+        domain=scene.domain,
+        edge=scene.edge,
+        other=scene.other,
+        server=scene.server,
+        server_port=scene.server_port,
+        relay=IPv6Address(str(tunnel.address)),
+        hosts=tuple(IPv6Address(str(address)) for address in used if address is not None),
+        decrement=campaign.forwarding.hop_limit_decrement,
+    )

@@ -1,0 +1,234 @@
+"""Conformity of real border relays with tunnels: one of the kernel, with what is planted, and the reference gateway."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.system.beds import OpenBed, netns_campaign, netns_document, open_bed
+from tests.system.machine import gatemark, missing
+from tests.system.test_conformity import CONFORMITY, seen_of
+from tests.system.test_conformity_translators import judged
+from tests.system.test_reference_gateway import opened
+
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.plan import plan_of
+from gatemark.campaign.runner import run_campaign
+from gatemark.kernels.store import newest_kernel
+from gatemark.procedures.conformity.result import CaseResult, ConformityResult
+from gatemark.results.toml_text import to_toml
+
+MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", root=True)
+if newest_kernel() is None:
+    MISSING.append("`gatemark kernel build`")
+needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),
+    pytest.mark.alone,
+]
+
+RECIPE = "linux-mape-br"
+RULE = {"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.0.0/30", "ea_bits": 8}
+TABLE = {"domains": [RULE], "edges": 256, "order": "increasing"}
+FIRST, PRIVATE = "2001:2:0:4000:0:c612::", "10.0.0.1"
+"""The first customer edge of the recipe's rule, and its place in the recipe's routes."""
+OF_LINUX = {
+    "foreign_tunnel": ("conforms", 0),
+    "nobodys_tunnel": ("conforms", 0),
+    "foreign_tunnel_destination": ("conforms", 0),
+    "foreign_source_address": ("conforms", 0),
+    "foreign_source_port": ("conforms", 0),
+    "nobodys_port": ("reported", 0),
+    "nobodys_address": ("reported", 0),
+    "echo_from_outside": ("differs", 0),  # of shared addresses it carries TCP and UDP only
+    "echo_from_inside": ("differs", 0),
+    "hairpin": ("conforms", 3),
+    "fragments": ("differs", 3),  # the first of each
+    "inner_fragments": ("reported", 0),
+    "outer_fragments": ("does_not_conform", 0),
+    "expired_from_outside": ("differs", 0),  # its answer quotes an address that nobody sent to
+    "expired_from_inside": ("differs", 0),
+}
+
+
+@needs_kernel
+def test_the_command_prints_and_publishes_the_table(tmp_path: Path) -> None:
+    file, output = tmp_path / "conformity.toml", tmp_path / "result"
+    wanted = {**CONFORMITY, "cases": ["foreign_tunnel", "hairpin"]}
+    file.write_text(to_toml(netns_document(RECIPE, map=TABLE, conformity=wanted)))
+    ended = gatemark("run", file, "--output", output)
+    assert ended.status == 0, ended
+    (run,) = json.loads((output / "result.json").read_text())["runs"]
+    assert [(case["case"], case["judgement"]) for case in run["cases"]] == [
+        ("foreign_tunnel", "conforms"), ("hairpin", "conforms")
+    ]  # fmt: skip
+    assert "must be dropped silently" in (output / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def relay() -> Iterator[OpenBed]:
+    with open_bed(netns_campaign(RECIPE, map=TABLE, conformity=CONFORMITY, frame_loss=None)) as bed:
+        yield bed
+
+
+COUNTERS = """
+table ip6 seen {
+  chain before {
+    type filter hook prerouting priority -500;
+    iifname "LEFT" exthdr frag exists counter comment "outer fragments"
+    iifname "LEFT" ip6 daddr 2001:2:0:ff::3 counter comment "to another end"
+  }
+  chain behind {
+    type filter hook prerouting priority raw + 1;
+    iifname "LEFT" exthdr frag exists counter comment "outer fragments that pass"
+    iifname "LEFT" ip6 daddr 2001:2:0:ff::1 ip6 nexthdr 4 counter comment "tunnels that pass"
+  }
+}
+table ip counted {
+  chain leaving {
+    type filter hook postrouting priority raw + 1;
+    oifname "mape" counter comment "into tunnels"
+  }
+}
+"""
+
+
+def counts_of(bed: OpenBed) -> dict[str, int]:
+    """Return the packets that each rule of COUNTERS counted."""
+    listed = bed.in_gateway("nft", "list", "ruleset")
+    return {
+        what: int(count) for count, what in re.findall(r'counter packets (\d+) bytes \d+ comment "([^"]+)"', listed)
+    }
+
+
+@needs_kernel
+def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_path: Path) -> None:
+    with relay.table(COUNTERS.replace("LEFT", relay.interface("left"))):
+        cases = judged(relay, tmp_path)
+        counts = counts_of(relay)
+    assert seen_of(cases) == OF_LINUX
+    rounds, exchanges = 3, len(cases)
+    assert counts["outer fragments"] == 2 * rounds
+    assert counts["outer fragments that pass"] == 0
+    assert counts["to another end"] == rounds
+    controls, hairpins, expired = (rounds + 1) * exchanges, rounds, rounds
+    assert counts["tunnels that pass"] == controls + hairpins + expired, "nothing else passed its checks"
+    assert counts["into tunnels"] == controls + hairpins + rounds, "and the first fragments from outside"
+    assert cases["hairpin"].hop_limits == (9,)
+    (quoted,) = cases["expired_from_outside"].differences
+    assert quoted.startswith("answered, but quotes 198.19.0.2") and f"to {PRIVATE} " in quoted
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("rule", "changed"),
+    [
+        ("ip6 nexthdr 4", ("foreign_tunnel", "foreign_source_address", "foreign_source_port", "nobodys_tunnel")),
+        (f"ip6 saddr {FIRST} ip6 nexthdr 4 @nh,416,32 0xc6120000", ("foreign_source_port",)),
+    ],
+)
+def test_a_relay_that_checks_less_does_not_conform(
+    rule: str, changed: tuple[str, ...], relay: OpenBed, tmp_path: Path
+) -> None:
+    handle = relay.in_gateway("nft", "insert", "rule", "ip6", "mape", "inward", rule, "accept")
+    assert not handle
+    try:
+        outcomes = seen_of(judged(relay, tmp_path))
+    finally:
+        remove_first_rule(relay)
+    assert {name for name, (judgement, _) in outcomes.items() if judgement == "does_not_conform"} == {
+        *changed, "outer_fragments"
+    }  # fmt: skip
+    assert {outcomes[name][1] for name in changed} == {3}
+
+
+@needs_kernel
+def test_a_relay_that_takes_fragments_of_tunnels_conforms(relay: OpenBed, tmp_path: Path) -> None:
+    """The kernel puts them together, as any host does; the recipe drops them before."""
+    relay.in_gateway("nft", "insert", "rule", "ip6", "mape", "inward", "exthdr", "frag", "exists", "accept")
+    try:
+        outcomes = seen_of(judged(relay, tmp_path))
+    finally:
+        remove_first_rule(relay)
+    assert outcomes == OF_LINUX | {"outer_fragments": ("conforms", 3)}
+
+
+@needs_kernel
+def test_a_tunnel_to_another_end_that_is_forwarded_was_not_decapsulated(relay: OpenBed, tmp_path: Path) -> None:
+    relay.in_gateway("ip", "-6", "route", "add", "2001:2:0:ff::3/128", "via", "2001:2::2")
+    try:
+        case = judged(relay, tmp_path)["foreign_tunnel_destination"]
+    finally:
+        relay.in_gateway("ip", "-6", "route", "del", "2001:2:0:ff::3/128")
+    assert (case.judgement, case.arrived, case.kept_in_tunnel) == ("conforms", 0, 3)
+
+
+@needs_kernel
+def test_a_relay_that_takes_any_end_of_tunnels_for_its_own_does_not_conform(relay: OpenBed, tmp_path: Path) -> None:
+    relay.in_gateway("ip", "-6", "address", "add", "2001:2:0:ff::3/128", "dev", "lo")
+    try:
+        case = judged(relay, tmp_path)["foreign_tunnel_destination"]
+    finally:
+        relay.in_gateway("ip", "-6", "address", "del", "2001:2:0:ff::3/128", "dev", "lo")
+    assert (case.judgement, case.arrived_right) == ("does_not_conform", 3)
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        ("2001:2:0:4001:0:c612:0:1", "in the tunnel of another subscriber"),
+        ("2001:2::2", "in a tunnel from 2001:2:0:ff::1 to 2001:2::2 instead of"),
+    ],
+)
+def test_a_hairpin_in_a_wrong_tunnel_is_none(to: str, words: str, relay: OpenBed, tmp_path: Path) -> None:
+    with relay.rules(f"ip6 saddr 2001:2:0:ff::1 ip6 daddr 2001:2:0:40ff::/64 ip6 daddr set {to}"):
+        case = judged(relay, tmp_path)["hairpin"]
+    assert (case.judgement, case.arrived_left, case.correct) == ("differs", 3, 0)
+    assert any(words in difference for difference in case.differences)
+
+
+@needs_kernel
+def test_without_its_control_frames_no_case_has_a_result(relay: OpenBed, tmp_path: Path) -> None:
+    with relay.rules("meta l4proto 4 ip6 hoplimit set 9"):
+        cases = conformity_of(relay, tmp_path)
+    assert {case.judgement for case in cases.values()} == {"no_result"}
+
+
+def remove_first_rule(relay: OpenBed) -> None:
+    listed = relay.in_gateway("nft", "--handle", "--terse", "list", "chain", "ip6", "mape", "inward")
+    handle = re.findall(r"accept # handle (\d+)", listed)[0]
+    relay.in_gateway("nft", "delete", "rule", "ip6", "mape", "inward", "handle", handle)
+
+
+def conformity_of(bed: OpenBed, folder: Path) -> dict[str, CaseResult]:
+    campaign = bed.tester.campaign
+    with Journal(folder / "journal.jsonl") as journal:
+        (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
+    assert isinstance(result, ConformityResult)
+    return {case.case: case for case in result.cases}
+
+
+OF_THE_REFERENCE = OF_LINUX | {
+    "foreign_tunnel": ("does_not_conform", 0),  # both are answered
+    "foreign_source_port": ("does_not_conform", 0),
+    "echo_from_outside": ("conforms", 3),
+    "echo_from_inside": ("conforms", 3),
+    "fragments": ("differs", 0),
+}
+
+
+def test_the_reference_gateway(tmp_path: Path) -> None:
+    """It puts nothing together, answers nothing that expires, and tells a customer edge that a port is foreign."""
+    with opened("map_e_br", procedure={"conformity": CONFORMITY}) as bed:
+        campaign = bed.tester.campaign
+        with Journal(tmp_path / "journal.jsonl") as journal:
+            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.testbed)
+    assert isinstance(result, ConformityResult)
+    cases: dict[str, CaseResult] = {case.case: case for case in result.cases}
+    assert seen_of(cases) == OF_THE_REFERENCE
+    for name in ("foreign_tunnel", "foreign_source_port"):
+        assert cases[name].icmp.keys() == {"icmpv6 1/5"}

@@ -1,0 +1,196 @@
+"""Conformity of border relays with tunnels: what is sent, and how relays of every kind are judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.simulated.engine import SimulatedDevice
+from tests.unit import simulated_campaigns
+from tests.unit.border_relays import TunnelFault, TunnelRelay
+from tests.unit.test_conformity import case_of, judgements
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.dut.recipe import complete_campaign
+from gatemark.errors import ConfigError
+from gatemark.procedures.conformity.cases import TUNNEL_RELAY_CASES, Probe, probes
+from gatemark.procedures.conformity.report import _due, _seen
+from gatemark.procedures.conformity.result import ConformityResult
+from gatemark.procedures.conformity.scenes import TunnelRelayScene
+
+RELAY = "2001:2:0:ff::1"
+SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
+FULL = {"ipv6": "2001:db8:8000::/40", "ipv4": "198.51.100.0/24", "ea_bits": 8}
+
+
+def campaign(*domains: dict[str, Any], tunnel: dict[str, Any] | None = None, **conformity: Any) -> Campaign:
+    return complete_campaign(
+        campaign_from_dict(
+            {
+                "gateway": {"technology": "map_e_br", "tunnel": {"address": RELAY, "hop_limit": 64, **(tunnel or {})}},
+                "testbed": {"kind": "ports"},
+                "left": {"port": "af_packet:left", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "right": {"port": "af_packet:right", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+                "map": {"domains": list(domains or (SHARED,))},
+                "conformity": conformity,
+            }
+        )
+    )
+
+
+def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault) -> ConformityResult:
+    assert wanted.map is not None
+    relay = TunnelRelay(wanted.map.whole_rules, RELAY, faults)
+    device = SimulatedDevice(capacity_forward=1, exchange=relay.exchange)
+    (result,) = simulated_campaigns.measure(tmp_path / "journal.jsonl", device, wanted)
+    assert isinstance(result, ConformityResult)
+    return result
+
+
+ALL_RIGHT: dict[str, str] = {
+    name: "reported" if case.due == "reported" else "conforms" for name, case in TUNNEL_RELAY_CASES.items()
+}
+FOREIGN = ("foreign_tunnel", "foreign_source_address", "foreign_source_port")
+"""What a customer edge may not send from its tunnel."""
+NO_RESULT: dict[str, str] = dict.fromkeys(ALL_RIGHT, "no_result")
+
+
+@pytest.mark.parametrize("domain", [SHARED, {**SHARED, "psid_offset": 0}, FULL, {**SHARED, "ea_bits": 6}])
+def test_a_relay_that_does_everything_right_conforms(domain: dict[str, Any], tmp_path: Path) -> None:
+    wanted = campaign(domain)
+    tried = {probe.name for probe in probes(wanted)}
+    shared_only = {"foreign_source_port", "nobodys_port"} if domain["ea_bits"] < 16 else set()
+    not_tried = {"nobodys_port"} if "psid_offset" in domain else shared_only
+    assert tried == set(ALL_RIGHT) - not_tried
+    result = measured(tmp_path, wanted)
+    assert judgements(result) == {name: ALL_RIGHT[name] for name in ALL_RIGHT if name in tried}
+    assert {case.controls_correct for case in result.cases} == {6}
+    assert {name: case_of(result, name).correct for name in ("fragments", "inner_fragments", "outer_fragments")} == {
+        "fragments": 3, "inner_fragments": 3, "outer_fragments": 3
+    }  # fmt: skip
+    assert case_of(result, "expired_from_inside").icmp == {"icmpv4 11/0": 3}
+    assert case_of(result, "expired_from_outside").icmp == {"icmpv4 11/0": 3}
+    assert case_of(result, "hairpin").hop_limits_due == (8, 9)
+
+
+WRONG: list[tuple[TunnelFault, dict[str, str]]] = [
+    ("forwards nothing", NO_RESULT),
+    ("keeps the tunnel", NO_RESULT),
+    ("an option in every tunnel", NO_RESULT),
+    ("outer hop limit", NO_RESULT),
+    ("outer traffic class", NO_RESULT),
+    ("takes any tunnel", dict.fromkeys(FOREIGN, "does_not_conform")),
+    ("takes nobody's tunnel", {"nobodys_tunnel": "does_not_conform"}),
+    ("ends any tunnel", {"foreign_tunnel_destination": "does_not_conform"}),
+    ("routes tunnels to others", {}),
+    ("takes any address", {"foreign_source_address": "does_not_conform"}),
+    ("takes any port", {"foreign_source_port": "does_not_conform"}),
+    ("answers foreign ports", dict.fromkeys(FOREIGN, "does_not_conform")),
+    ("drops echo", {"echo_from_outside": "differs", "echo_from_inside": "differs"}),
+    ("drops hairpin", {"hairpin": "differs"}),
+    ("hairpin to the sender", {"hairpin": "differs"}),
+    ("drops fragments", {"fragments": "differs"}),
+    ("keeps fragments", {}),
+    ("loses second fragments", {"fragments": "differs"}),
+    ("drops inner fragments", {}),
+    ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
+    ("forwards what expired", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),
+    ("never answers", {"expired_from_inside": "differs", "expired_from_outside": "differs"}),
+    ("answers to another edge", {"expired_from_inside": "differs"}),
+    ("answers in no tunnel", {"expired_from_inside": "differs"}),
+    ("quotes another address", {"expired_from_outside": "differs"}),
+]
+
+
+@pytest.mark.parametrize(("fault", "changed"), WRONG)
+def test_each_fault_changes_the_judgement_of_its_cases_alone(
+    fault: TunnelFault, changed: dict[str, str], tmp_path: Path
+) -> None:
+    assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
+
+
+def test_a_hairpin_into_another_tunnel_is_told_from_a_delivery(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "hairpin to the sender"), "hairpin")
+    assert (case.arrived_left, case.correct) == (3, 0)
+    assert case.differences[-1] == "in the tunnel of another subscriber"
+    assert case.differences[0].startswith(f"in a tunnel from {RELAY} to 2001:db8::c000:200:0 instead of")
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "words"),
+    [
+        (
+            "answers to another edge",
+            "expired_from_inside",
+            f"answer in a tunnel from {RELAY} to 2001:db8:0:200:0:c000:200:2"
+            f" instead of in a tunnel from {RELAY} to 2001:db8::c000:200:0",
+        ),
+        (
+            "quotes another address",
+            "expired_from_outside",
+            "answered, but quotes 198.19.0.2 port 49151 to 10.0.0.1 port 32770",
+        ),
+    ],
+)
+def test_an_answer_that_helps_nobody_is_no_answer(fault: TunnelFault, name: str, words: str, tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), fault), name)
+    assert (case.icmp, case.differences) == ({}, (words,))
+
+
+def test_what_is_forwarded_in_its_tunnel_was_not_dropped(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "routes tunnels to others"), "foreign_tunnel_destination")
+    assert (case.kept_in_tunnel, case.arrived, case.judgement) == (3, 0, "conforms")
+    assert (_due(case), _seen(case)) == ("must not be decapsulated", "3 of 3 forwarded in their tunnel")
+
+
+def test_what_must_be_dropped_silently_says_so(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "answers foreign ports"), "foreign_source_port")
+    assert (case.silently, case.icmp, _due(case)) == (True, {"icmpv6 1/5": 3}, "must be dropped silently")
+
+
+def test_fragments_that_do_not_make_a_packet_are_seen(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "loses second fragments"), "fragments")
+    assert (case.arrived_left, case.correct, case.differences) == (3, 0, ("not all of its fragments",))
+
+
+def scene_of(probe: Probe) -> TunnelRelayScene:
+    assert isinstance(probe.scene, TunnelRelayScene)
+    return probe.scene
+
+
+def test_each_case_differs_from_the_packets_of_the_edge_in_one_thing() -> None:
+    wanted = campaign(SHARED, FULL)
+    assert wanted.map is not None
+    for probe in probes(wanted):
+        flow, scene = probe.sending.flow, scene_of(probe)
+        upward = scene.upward().flow
+        assert upward.tunnel is not None
+        match probe.name:
+            case "foreign_tunnel" | "nobodys_tunnel":
+                assert flow.inside == upward.inside
+                assert flow.tunnel is not None
+                assert flow.tunnel.destination == upward.tunnel.destination
+                assert scene.is_subscriber(flow.tunnel.source) == (probe.name == "foreign_tunnel")
+            case "foreign_tunnel_destination":
+                assert flow.inside == upward.inside
+                assert flow.tunnel is not None
+                assert flow.tunnel.source == upward.tunnel.source
+                assert not any(flow.tunnel.destination in rule.rule_ipv6 for rule in wanted.map.whole_rules)
+                assert str(flow.tunnel.destination) == "2001:2:0:ff::3"
+            case "foreign_source_address" | "foreign_source_port":
+                assert flow.tunnel == upward.tunnel
+                same_port = flow.source_port == upward.source_port
+                assert (flow.source == upward.source) != same_port
+
+
+def test_the_policy_of_outer_headers_is_that_of_the_file(tmp_path: Path) -> None:
+    wanted = campaign(tunnel={"hop_limit": "any", "traffic_class": 8})
+    assert judgements(measured(tmp_path, wanted, "outer hop limit", "outer traffic class")) == ALL_RIGHT
+
+
+@pytest.mark.parametrize("name", ["port_of_the_set", "outside_dmr"])
+def test_cases_of_other_gateways_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} does not apply here: map_e_br has no such case"):
+        campaign(cases=[name])
