@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
@@ -108,6 +108,8 @@ class IcmpError:
     """Of the link that the packet was too large for (RFC 1191 section 4, RFC 4443 section 3.2); None if not stated."""
     tunnel: Tunnel | None = None
     """The tunnel that the message itself is in, if any."""
+    quote: bytes = field(default=b"", compare=False)
+    """What it quotes, octet for octet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,25 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
     return tuple(fragments)
 
 
+def unreachable(packet: bytes, *, source: IpAddress, destination: IpAddress, hop_limit: int) -> bytes:
+    """Return the ICMP error that the destination of a packet is not reached: IPv4 type 3 code 3, IPv6 type 1 code 3."""
+    addresses = source.packed + destination.packed
+    if isinstance(source, IPv6Address):
+        message = bytes((1, 3)) + bytes(6) + packet
+        protocol, pseudo = dpkt.ip.IP_PROTO_ICMP6, addresses + struct.pack("!II", len(message), dpkt.ip.IP_PROTO_ICMP6)
+    else:
+        message = bytes((3, 3)) + bytes(6) + packet
+        protocol, pseudo = dpkt.ip.IP_PROTO_ICMP, b""
+    message = message[:2] + struct.pack("!H", dpkt.in_cksum(pseudo + message)) + message[4:]
+    if isinstance(source, IPv6Address):
+        return struct.pack("!IHBB", 6 << 28, len(message), protocol, hop_limit) + addresses + message
+    return bytes(
+        dpkt.ip.IP(
+            p=protocol, ttl=hop_limit, len=20 + len(message), src=source.packed, dst=destination.packed, data=message
+        )
+    )
+
+
 def _fragments_of_ipv6(packet: bytes, octets: int, identification: int) -> Iterator[bytes]:
     """Yield the fragments of a packet without extension headers (RFC 8200 section 4.5)."""
     header, payload = packet[:IPV6_OCTETS], packet[IPV6_OCTETS:]
@@ -269,7 +290,7 @@ def _read_ipv4(octets: bytes, *, in_tunnel: bool = False) -> Read:
     pseudo = packet.src + packet.dst + struct.pack("!HH", packet.p, len(payload))
     if packet.p == dpkt.ip.IP_PROTO_ICMP and payload[0] in IPV4_ERRORS:
         name, mtu = f"icmpv4 {payload[0]}/{payload[1]}", int.from_bytes(payload[6:8], "big")
-        return IcmpError(name=name, quoted=_quoted(payload[8:], 4), mtu=mtu or None if name in TOO_LARGE else None)
+        return _error(name, payload, 4, mtu)
     flow = _flow(source, destination, packet.p, payload)
     summed = b"" if packet.p == dpkt.ip.IP_PROTO_ICMP else pseudo
     return _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
@@ -294,8 +315,13 @@ def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
     pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
     if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
         name, mtu = f"icmpv6 {payload[0]}/{payload[1]}", int.from_bytes(payload[4:8], "big")
-        return IcmpError(name=name, quoted=_quoted(payload[8:], 6), mtu=mtu or None if name in TOO_LARGE else None)
+        return _error(name, payload, 6, mtu)
     return _packet(_flow(source, destination, packet.nxt, payload), packet.hlim, pseudo, payload, header_correct=True)
+
+
+def _error(name: str, payload: bytes, version: int, mtu: int) -> IcmpError:
+    stated = mtu or None if name in TOO_LARGE else None
+    return IcmpError(name=name, quoted=_quoted(payload[8:], version), mtu=stated, quote=payload[8:])
 
 
 def _behind_options(protocol: int, payload: bytes) -> tuple[tuple[str, ...], int, bytes]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.system.beds import OpenBed, netns_campaign, netns_document, open_bed
+from tests.system.beds import KeptBed, OpenBed, netns_campaign, netns_document
 from tests.system.machine import gatemark, missing
 from tests.system.test_conformity import CONFORMITY, seen_of
 from tests.system.test_conformity_translators import judged
@@ -17,6 +18,7 @@ from tests.system.test_reference_gateway import opened
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
+from gatemark.config.model import Campaign
 from gatemark.kernels.store import newest_kernel
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.results.toml_text import to_toml
@@ -49,6 +51,8 @@ OF_LINUX = {
     "fragments": ("differs", 3),  # the first of each
     "inner_fragments": ("reported", 0),
     "outer_fragments": ("does_not_conform", 0),
+    "error_from_outside": ("reported", 0),
+    "error_from_tunnel": ("differs", 0),
     "expired_from_outside": ("differs", 0),  # its answer quotes an address that nobody sent to
     "expired_from_inside": ("differs", 0),
 }
@@ -68,10 +72,23 @@ def test_the_command_prints_and_publishes_the_table(tmp_path: Path) -> None:
     assert "must be dropped silently" in (output / "report.html").read_text()
 
 
+FULL = {"domains": [{"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.0.0/24", "ea_bits": 8}]}
+
+
+def campaign_of(rule: str) -> Campaign:
+    table = FULL if rule == "full addresses" else TABLE
+    return netns_campaign(RECIPE, map=table, conformity=CONFORMITY, frame_loss=None)
+
+
 @pytest.fixture(scope="module")
-def relay() -> Iterator[OpenBed]:
-    with open_bed(netns_campaign(RECIPE, map=TABLE, conformity=CONFORMITY, frame_loss=None)) as bed:
-        yield bed
+def relays() -> Iterator[KeptBed]:
+    with contextlib.closing(KeptBed(campaign_of)) as result:
+        yield result
+
+
+@pytest.fixture
+def relay(relays: KeptBed) -> OpenBed:
+    return relays.get("shared addresses")
 
 
 COUNTERS = """
@@ -196,6 +213,31 @@ def test_without_its_control_frames_no_case_has_a_result(relay: OpenBed, tmp_pat
     with relay.rules("meta l4proto 4 ip6 hoplimit set 9"):
         cases = conformity_of(relay, tmp_path)
     assert {case.judgement for case in cases.values()} == {"no_result"}
+
+
+WITHOUT = ("foreign_source_port", "nobodys_port", "error_from_tunnel")
+OF_FULL_ADDRESSES = {
+    **{name: outcome for name, outcome in OF_LINUX.items() if name not in WITHOUT},
+    "echo_from_outside": ("conforms", 3),
+    "echo_from_inside": ("conforms", 3),
+    "fragments": ("conforms", 3),
+    "inner_fragments": ("reported", 3),
+    "error_from_outside": ("reported", 3),
+    "expired_from_outside": ("conforms", 0),
+    "expired_from_inside": ("conforms", 0),
+}
+
+
+@needs_kernel
+def test_a_relay_of_addresses_that_nobody_shares_carries_all_protocols(relays: KeptBed, tmp_path: Path) -> None:
+    cases = judged(relays.get("full addresses"), tmp_path)
+    outcomes = seen_of(cases)
+    assert outcomes.pop("error_from_tunnel") in {("conforms", count) for count in (1, 2, 3)}, "the kernel limits them"
+    assert outcomes == OF_FULL_ADDRESSES
+    for name in ("fragments", "inner_fragments", "error_from_outside", "error_from_tunnel"):
+        assert (cases[name].correct, cases[name].differences) == (cases[name].arrived, ())
+    for name in ("expired_from_outside", "expired_from_inside"):
+        assert cases[name].icmp.keys() == {"icmpv4 11/0"}
 
 
 def remove_first_rule(relay: OpenBed) -> None:

@@ -174,6 +174,9 @@ TunnelFault = Literal[
     "answers to another edge",
     "answers in no tunnel",
     "quotes another address",
+    "drops errors",
+    "passes one error on",
+    "errors to another edge",
 ]
 
 
@@ -184,6 +187,7 @@ class TunnelRelay(BorderRelay):
         super().__init__(domains)
         self.relay = relay
         self.planted = frozenset(faults)
+        self.passed: list[str] = []
 
     def _arrivals(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if "forwards nothing" in self.planted:
@@ -238,6 +242,13 @@ class TunnelRelay(BorderRelay):
                 outer.hlim -= 1
                 yield "left", outer
             return
+        if ICMPv6DestUnreach in outer:
+            about = IP(bytes(outer.payload)[48:])
+            is_limited = "passes one error on" in self.planted and about.src in self.passed
+            if "drops errors" not in self.planted and not is_limited:
+                yield "right", IP(src="198.19.0.1", dst=about.src) / ICMP(type=3, code=1) / about
+            self.passed.append(about.src)
+            return
         inner, edge = IP(bytes(outer.payload)), self._edge_of(outer.src)
         if inner.frag or "MF" in inner.flags:
             if "drops inner fragments" not in self.planted:
@@ -270,6 +281,12 @@ class TunnelRelay(BorderRelay):
         return is_his_address and (edge.ports.index_of(port) is not None or "takes any port" in self.planted)
 
     def _enter(self, packet: IP) -> Iterator[tuple[str, Packet]]:
+        if ICMP in packet and packet[ICMP].type == 3:
+            edge = self._edge_at(packet.dst, IP(bytes(packet[ICMP].payload))[UDP].sport)
+            if edge is not None and "drops errors" not in self.planted:
+                to = "2001:db8:0:200:0:c000:200:2" if "errors to another edge" in self.planted else str(edge.address)
+                yield "left", self._tunnel(to, self._lower(packet))
+            return
         edge = self._edge_at(packet.dst, _port(packet, source=False))
         if edge is None or ("drops echo" in self.planted and UDP not in packet):
             return

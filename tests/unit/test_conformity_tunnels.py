@@ -100,6 +100,9 @@ WRONG: list[tuple[TunnelFault, dict[str, str]]] = [
     ("never answers", {"expired_from_inside": "differs", "expired_from_outside": "differs"}),
     ("answers to another edge", {"expired_from_inside": "differs"}),
     ("answers in no tunnel", {"expired_from_inside": "differs"}),
+    ("drops errors", {"error_from_tunnel": "differs"}),
+    ("passes one error on", {}),
+    ("errors to another edge", {}),
     ("quotes another address", {"expired_from_outside": "differs"}),
 ]
 
@@ -137,6 +140,26 @@ def test_a_hairpin_into_another_tunnel_is_told_from_a_delivery(tmp_path: Path) -
 def test_an_answer_that_helps_nobody_is_no_answer(fault: TunnelFault, name: str, words: str, tmp_path: Path) -> None:
     case = case_of(measured(tmp_path, campaign(), fault), name)
     assert (case.icmp, case.differences) == ({}, (words,))
+
+
+def test_errors_are_packets_that_arrive_or_do_not(tmp_path: Path) -> None:
+    wanted: list[tuple[TunnelFault | None, int, int]] = [
+        (None, 3, 3), ("drops errors", 0, 0), ("errors to another edge", 3, 0)
+    ]  # fmt: skip
+    for fault, arrived, correct in wanted:
+        folder = tmp_path / f"{fault}"
+        folder.mkdir()
+        planted = () if fault is None else (fault,)
+        case = case_of(measured(folder, campaign(), *planted), "error_from_outside")
+        assert (case.arrived_left, case.correct, case.icmp, case.judgement) == (arrived, correct, {}, "reported")
+    assert case.differences[0].startswith(f"in a tunnel from {RELAY} to 2001:db8:0:200:0:c000:200:2 instead of")
+    assert case.packet == "an ICMP error about 192.0.2.0 port 32770 to 198.19.0.2 port 49151"
+
+
+def test_a_limit_of_errors_is_no_difference(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "passes one error on"), "error_from_tunnel")
+    assert (case.arrived, case.judgement, _due(case)) == (1, "conforms", "should be delivered at least once")
+    assert _seen(case) == "1 of 3 delivered"
 
 
 def test_what_is_forwarded_in_its_tunnel_was_not_dropped(tmp_path: Path) -> None:

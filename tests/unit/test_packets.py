@@ -27,6 +27,7 @@ from gatemark.packets import (
     fragmented,
     joined,
     read_frame,
+    unreachable,
 )
 
 DATA = b"gatemark and some more octets, so that there are enough of them!"
@@ -236,6 +237,22 @@ def test_a_header_of_a_fragment_that_is_damaged_makes_a_difference(place: int) -
     whole = joined(parts) if len(parts) == 2 else None
     is_same = isinstance(whole, Packet) and not list(differences(whole, flow, hop_limits=range(10, 11), data=DATA))
     assert not is_same
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_an_error_is_that_of_another_library(version: int) -> None:
+    flow = flow_of("udp", version)
+    packet = build(flow, DATA, hop_limit=10)
+    source, destination = map(ip_address, ADDRESSES[version][::-1])
+    error = unreachable(packet, source=source, destination=destination, hop_limit=64)
+    if version == 4:
+        header: ScapyPacket = IP(src=str(source), dst=str(destination), id=0) / ICMP(type=3, code=3)
+    else:
+        header = IPv6(src=str(source), dst=str(destination)) / ICMPv6DestUnreach(code=3)
+    assert error == bytes(header / Raw(packet))
+    read = read_frame(framed(error))
+    assert isinstance(read, IcmpError)
+    assert (read.name, read.quoted, read.quote) == (f"icmpv{version} {'3/3' if version == 4 else '1/3'}", flow, packet)
 
 
 def test_a_packet_in_hundreds_of_tunnels_is_none() -> None:

@@ -50,6 +50,8 @@ class Case(Generic[S]):
     """ICMP error with which the gateway should answer."""
     silently: bool = False
     """Whether it must answer with none."""
+    some_suffice: bool = False
+    """Whether one delivery is enough, as of ICMP errors, whose number a gateway may limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,6 +392,15 @@ def _foreign_tunnel_destination(scene: TunnelRelayScene) -> Sending | None:
 
 
 TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
+    "expired_from_outside": _expiry(
+        "a server sends with a hop limit that ends in the gateway", "ipv4", "ipv4", lambda scene: scene.downward()
+    ),
+    "expired_from_inside": _expiry(
+        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
+        "ipv4",
+        "ipv4",
+        lambda scene: scene.upward(),
+    ),
     "foreign_tunnel": Case(
         words="a packet of a customer edge comes in the tunnel of another one",
         section="RFC 7597 section 8.1",
@@ -432,22 +443,6 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         silently=True,
         needs="no address is shared",
         sending=_foreign_source_port,
-    ),
-    "nobodys_port": Case(
-        words="a server sends to a port that no customer edge has",
-        section="RFC 7597 section 5.4",
-        due="reported",
-        level="none",
-        needs="every port of an address belongs to a customer edge",
-        sending=_nobodys_port,
-    ),
-    "nobodys_address": Case(
-        words="a server sends to an address of no rule",
-        section="RFC 7597 section 5.4",
-        due="reported",
-        level="none",
-        needs="the rules hold every address",
-        sending=_nobodys_address,
     ),
     "echo_from_outside": Case(
         words="a server sends echo requests whose identifier is a port of the customer edge",
@@ -497,16 +492,41 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="",
         sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
     ),
-    "expired_from_outside": _expiry(
-        "a server sends with a hop limit that ends in the gateway", "ipv4", "ipv4", lambda scene: scene.downward()
+    "error_from_outside": Case(
+        words="a server answers a packet of a customer edge with an ICMP error",
+        section="RFC 7597 section 8.2",
+        due="reported",
+        level="none",
+        needs="",
+        sending=lambda scene: scene.error_from_outside(),
     ),
-    "expired_from_inside": _expiry(
-        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
-        "ipv4",
-        "ipv4",
-        lambda scene: scene.upward(),
+    "error_from_tunnel": Case(
+        words="a router answers a tunnel to a customer edge with an ICMP error, which the relay passes on",
+        section="RFC 7597 section 8.2",
+        due="delivered",
+        level="should",
+        some_suffice=True,
+        needs="",
+        sending=lambda scene: scene.error_from_tunnel(),
+    ),
+    "nobodys_port": Case(
+        words="a server sends to a port that no customer edge has",
+        section="RFC 7597 section 5.4",
+        due="reported",
+        level="none",
+        needs="every port of an address belongs to a customer edge",
+        sending=_nobodys_port,
+    ),
+    "nobodys_address": Case(
+        words="a server sends to an address of no rule",
+        section="RFC 7597 section 5.4",
+        due="reported",
+        level="none",
+        needs="the rules hold every address",
+        sending=_nobodys_address,
     ),
 }
+"""What the relay itself sends errors about comes first and last: it may limit how many it sends to a host."""
 
 
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:

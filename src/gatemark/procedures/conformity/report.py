@@ -50,7 +50,8 @@ def _due(case: CaseResult) -> str:
     if case.due == "not_decapsulated":
         return f"{case.level} not be decapsulated"
     answer = f", should answer {_icmp_words(case.answer)}" if case.answer is not None else ""
-    return f"{case.level} be {case.due}{answer}{' silently' if case.silently else ''}"
+    how = " silently" if case.silently else " at least once" if case.some_suffice else ""
+    return f"{case.level} be {case.due}{how}{answer}"
 
 
 def _seen(case: CaseResult) -> str:

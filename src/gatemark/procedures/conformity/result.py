@@ -40,6 +40,8 @@ CaseName = Literal[
     "foreign_tunnel_destination",
     "outer_fragments",
     "inner_fragments",
+    "error_from_outside",
+    "error_from_tunnel",
 ]
 Due = Literal["dropped", "not_decapsulated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
@@ -89,6 +91,9 @@ class CaseResult(Part):
     """ICMP error with which the gateway should answer. Null if there is none."""
     silently: bool = Field(default=False, exclude_if=lambda silently: not silently)
     """Whether the gateway must drop the packets without any ICMP error. Left out if it need not."""
+    some_suffice: bool = Field(default=False, exclude_if=lambda suffice: not suffice)
+    """Whether it is enough that one packet of those due is delivered, because a gateway may limit how many ICMP errors
+    it sends. Left out if it is not."""
     kept_in_tunnel: int = Field(default=0, exclude_if=lambda count: not count)
     """Packets that were forwarded in the tunnel that they are in, where they must not be decapsulated. They are not
     among those that arrived. Left out if there are none."""
@@ -120,6 +125,8 @@ class CaseResult(Part):
         if self.due == "reported":
             return "reported"
         due = self.sent if self.due == "delivered" else 0
+        if self.some_suffice:
+            due = max(1, min(self.correct, due))
         if not self.arrived == self.correct == due:
             return "does_not_conform" if self.level == "must" else "differs"
         if self.silently and self.icmp:

@@ -18,6 +18,7 @@ from zlib import crc32
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.packets import (
+    Flow,
     Fragment,
     IcmpError,
     Packet,
@@ -30,6 +31,7 @@ from gatemark.packets import (
     joined,
     read_frame,
     tunnel_words,
+    unreachable,
 )
 from gatemark.procedures.conformity.cases import Probe, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
@@ -186,14 +188,15 @@ def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
     packets: tuple[bytes, ...] = (build(sending.flow, item.data(turn), hop_limit=_hop_limit(campaign, sending)),)
     if sending.in_fragments:
         packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
-    ends, tunnel = sending.flow.tunnel, campaign.gateway.tunnel
-    if ends is None or tunnel is None:
-        return packets
-    of_class = 0 if tunnel.traffic_class == "copied" else tunnel.traffic_class
-    limit = defaults.TUNNEL_HOP_LIMIT
-    packets = tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
+    ends, tunnel, limit = sending.flow.tunnel, campaign.gateway.tunnel, defaults.TUNNEL_HOP_LIMIT
+    if ends is not None and tunnel is not None:
+        of_class = 0 if tunnel.traffic_class == "copied" else tunnel.traffic_class
+        packets = tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
     if sending.tunnel_in_fragments:
         return fragmented(packets[0], octets=TUNNEL_FRAGMENT_OCTETS, identification=identification)
+    if (message := sending.message) is not None:
+        source, destination = message.source, message.destination
+        return (unreachable(packets[0], source=source, destination=destination, hop_limit=limit),)
     return packets
 
 
@@ -235,7 +238,8 @@ def observed(
         of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
         controls = [tally for role, tally in of_probe if role == "control"]
         tally, case, delivery = of_probe[0][1], probe.case, probe.sending.delivery
-        due = None if delivery is None else hop_limits_due(campaign, probe.sending, delivery)
+        is_message = probe.sending.message is not None
+        due = None if delivery is None or is_message else hop_limits_due(campaign, probe.sending, delivery)
         yield CaseResult(
             case=probe.name,
             what=case.words,
@@ -244,8 +248,8 @@ def observed(
             due=case.due,
             level=case.level,
             sent=frames,
-            packet=str(probe.sending.flow),
-            due_packet=None if delivery is None else str(delivery),
+            packet=_packet_words(probe.sending, probe.sending.flow),
+            due_packet=None if delivery is None else _packet_words(probe.sending, delivery),
             hop_limits_due=None if due is None else (due[0], due[-1]),
             hop_limits=tuple(sorted(tally.hop_limits)),
             arrived_left=tally.arrived["left"],
@@ -255,6 +259,7 @@ def observed(
             icmp=dict(sorted(tally.icmp.items())),
             answer=case.answer,
             silently=case.silently,
+            some_suffice=case.some_suffice,
             kept_in_tunnel=tally.kept_in_tunnel,
             controls_sent=len(controls) * frames,
             controls_correct=sum(control.correct for control in controls),
@@ -280,7 +285,11 @@ def _read_all(arrived: Iterable[ArrivedFrame]) -> Iterator[tuple[SideName, Read]
 def _count(campaign: Campaign, side: SideName, read: Read, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:
     """Count a frame for the packet that it is, or that it is about; frames of others are nobody's."""
     if isinstance(read, IcmpError):
-        _count_error(read, sent, tallies)
+        of_message = next((pair for pair in zip(sent, tallies, strict=True) if _is_due(read, pair[0])), None)
+        if of_message is None:
+            _count_error(read, sent, tallies)
+        else:
+            _count_message(side, read, *of_message)
     elif isinstance(read, Fragment):
         for item, tally in zip(sent, tallies, strict=True):
             if item.sending.in_fragments and (item.mark in read.data or _is_second(read, item)):
@@ -290,6 +299,33 @@ def _count(campaign: Campaign, side: SideName, read: Read, sent: Sequence[Sent],
         number, turn = struct.unpack_from("!HH", read.data, MARK_OCTETS - 2)
         if turn and number < len(sent) and read.data.startswith(sent[number].mark):
             _count_packet(campaign, side, read, sent[number], turn, tallies[number])
+
+
+def _packet_words(sending: Sending, packet: Flow | Delivery) -> str:
+    return f"an ICMP error about {packet}" if sending.message is not None else str(packet)
+
+
+def _is_due(error: IcmpError, item: Sent) -> bool:
+    """Whether an error is what becomes of one that was sent; a short quote has no mark."""
+    delivery = item.sending.delivery
+    if item.sending.message is None or delivery is None or error.quoted is None:
+        return False
+    return error.quoted.inside == delivery.flow and (MARK not in error.quote or item.mark in error.quote)
+
+
+def _count_message(side: SideName, error: IcmpError, item: Sent, tally: _Tally) -> None:
+    tally.arrived[side] += 1
+    message, delivery = item.sending.message, item.sending.delivery
+    assert message is not None and delivery is not None, "it is one of these"
+    wrong = [] if side == delivery.side else [f"arrived {side}"]
+    if error.tunnel != message.due_in:
+        wrong.append(f"{tunnel_words(error.tunnel)} instead of {tunnel_words(message.due_in)}")
+    if error.quoted != delivery.flow:
+        wrong.append(f"quotes {error.quoted}")
+    if wrong:
+        tally.differences |= dict.fromkeys(wrong)
+    else:
+        tally.correct += 1
 
 
 def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:

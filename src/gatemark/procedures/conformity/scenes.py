@@ -57,6 +57,16 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """An ICMP error about a packet, sent in place of the packet."""
+
+    source: IpAddress
+    destination: IpAddress
+    due_in: Tunnel | None
+    """The tunnel in which an error about the packet is due; None if it is due in none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
     """A packet that is sent from one side, and what becomes of it in a conforming gateway."""
 
@@ -68,6 +78,8 @@ class Sending:
     """Whether the packet is sent in two fragments, each of them in its tunnel if there is one."""
     tunnel_in_fragments: bool = False
     """Whether the packet of its tunnel is."""
+    message: Message | None = None
+    """The error that is sent about the packet; then the delivery is that of an error about the packet of its flow."""
     hop_limit: int | None = None
     """None: that of the campaign's frames."""
     opening: Flow | None = None
@@ -182,6 +194,24 @@ class TunnelRelayScene(RelayScene):
             return None
         sent = replace(self.upward().flow, destination=self.other.ipv4, destination_port=self.port_of(self.other))
         return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
+
+    def error_from_outside(self) -> Sending:
+        """Return the server's error about a packet of the edge, and the packet that an error arrives about."""
+        inside = self.upward().flow.inside
+        message = Message(
+            source=self.server,
+            destination=self.edge.ipv4,
+            due_in=Tunnel(source=self.relay, destination=self.edge.address),
+        )
+        return Sending(side="right", flow=inside, delivery=Delivery(side="left", flow=inside), message=message)
+
+    def error_from_tunnel(self) -> Sending:
+        """Return an error about the tunnel to the edge, and the packet that the server must be told of."""
+        sent = self.downward()
+        assert sent.delivery is not None, "it is due at the edge"
+        message = Message(source=self.hosts[0], destination=self.relay, due_in=None)
+        due = Delivery(side="right", flow=sent.flow)
+        return Sending(side="left", flow=sent.delivery.flow, delivery=due, message=message)
 
     def _delivery(self, flow: Flow, edge: Edge, *, crossings: int = 1) -> Delivery:
         """Return what arrives of a packet in the tunnel to an edge."""
