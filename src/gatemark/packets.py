@@ -297,8 +297,8 @@ def _read_ipv4(octets: bytes, *, in_tunnel: bool = False) -> Read:
 
 
 def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
-    has_options = octets[6] == dpkt.ip.IP_PROTO_DSTOPTS
-    packet = dpkt.ip6.IP6(octets if has_options else octets[:40])
+    is_extended = octets[6] in (dpkt.ip.IP_PROTO_DSTOPTS, dpkt.ip.IP_PROTO_FRAGMENT)
+    packet = dpkt.ip6.IP6(octets if is_extended else octets[:40])
     payload = octets[40 : 40 + packet.plen]
     if packet.v != 6 or len(payload) < packet.plen:
         return None

@@ -30,6 +30,7 @@ Fault = Literal[
     "drops echo",
     "drops hairpin",
     "drops fragments",
+    "keeps fragments",
     "returns what is nobody's",
     "wrong hop limit",
     "wrong checksum",
@@ -63,11 +64,13 @@ class BorderRelay:
         left = [IPv6(bytes.fromhex(packet)) for packet in body["left"]]
         right = [IP(bytes.fromhex(packet)) for packet in body["right"]]
         whole = [packet for packet in right if not packet.frag and "MF" not in packet.flags]
-        if "drops fragments" not in self.faults and len(whole) < len(right):
+        if not self.faults & {"drops fragments", "keeps fragments"} and len(whole) < len(right):
             whole += [packet for packet in defragment(right) if packet not in whole]
         passed = [reply for packet in left for reply in self._from_left(packet)]
         if "forwards upward only" not in self.faults:
             passed += [reply for packet in whole for reply in self._from_right(packet)]
+        if "keeps fragments" in self.faults:
+            passed += [("left", self._fragment(packet)) for packet in right if packet not in whole]
         for at_ns, (side, packet) in enumerate(passed * (2 if "everything twice" in self.faults else 1)):
             frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
             yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
@@ -122,6 +125,13 @@ class BorderRelay:
         inside = embed_ipv4(IPv4Address(packet.src), edge.domain.default_rule)
         upper = self._upper(packet)
         yield "left", IPv6(src=str(inside), dst=str(edge.address), hlim=self._lowered(packet.ttl)) / upper
+
+    def _fragment(self, packet: IP) -> Packet:
+        rule = self.domains[0]
+        edge = Edge(rule, (int(IPv4Address(packet.dst)) & int(rule.rule_ipv4.hostmask)) << rule.ea_psid_bits)
+        inside = embed_ipv4(IPv4Address(packet.src), rule.default_rule)
+        header = IPv6ExtHdrFragment(nh=17, offset=packet.frag, m=int(packet.flags.MF), id=packet.id)
+        return IPv6(src=str(inside), dst=str(edge.address)) / header / Raw(bytes(packet.payload))
 
     def _lowered(self, hop_limit: int) -> int:
         return hop_limit - (2 if "wrong hop limit" in self.faults else 1)

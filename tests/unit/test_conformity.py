@@ -20,7 +20,8 @@ from gatemark.errors import ConfigError
 from gatemark.preflight import with_few_connections
 from gatemark.procedures.conformity.cases import EDGE_CASES, RELAY_CASES, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
-from gatemark.procedures.conformity.run import batches
+from gatemark.procedures.conformity.run import batches, exchange_of, sent_of
+from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.trial.connection_request import shown_connections
 
 DMR = "2001:db8:ffff::/64"
@@ -102,6 +103,7 @@ WRONG: list[tuple[Fault, dict[str, str]]] = [
     ("drops echo", {"echo_from_outside": "differs", "echo_from_inside": "differs"}),
     ("drops hairpin", {"hairpin": "differs"}),
     ("drops fragments", {"fragments": "differs"}),
+    ("keeps fragments", {"fragments": "differs"}),
     ("returns what is nobody's", {}),
     ("late for the next exchange", {}),
 ]
@@ -120,6 +122,20 @@ def test_what_arrives_is_counted_by_side_and_described(tmp_path: Path) -> None:
     assert passed.differences == (f"arrived right: 192.0.2.0 port {passed.packet.split()[2]} to 198.19.0.2 port 49151",)
     returned = case_of(measured(tmp_path / "b", campaign(), "returns what is nobody's"), "nobodys_port")
     assert (returned.arrived_left, returned.arrived_right, returned.judgement) == (0, 3, "reported")
+
+
+def test_fragments_that_are_not_reassembled_are_no_packets_that_were_dropped(tmp_path: Path) -> None:
+    case = case_of(measured(tmp_path, campaign(), "keeps fragments"), "fragments")
+    assert (case.arrived_left, case.correct, case.differences) == (6, 0, ("still in fragments",))
+
+
+def test_fragments_of_very_many_domains_have_identifications_of_their_own() -> None:
+    domains = [{**FULL, "ipv6": f"2001:db8:{i:x}00::/40", "ipv4": f"192.{i}.2.0/24"} for i in range(1, 120)]
+    wanted = campaign(*domains, conformity={"frames": 1, "cases": ["fragments"]}, map={"edges": 119})
+    for batch in batches(wanted):
+        packets = exchange_of(wanted, wanted.table(ConformityTable), sent_of(batch)).right
+        fragments = [packet for packet in packets if packet[12:16] != "0000"]
+        assert len({packet[8:12] for packet in fragments}) * 3 >= len(fragments) > 0
 
 
 @pytest.fixture(autouse=True)

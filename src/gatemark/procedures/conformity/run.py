@@ -184,7 +184,8 @@ def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[
 
 
 def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
-    sending, identification = item.sending, item.number << 8 | turn
+    turns = campaign.table(ConformityTable).frames + 1
+    sending, identification = item.sending, item.number * turns + turn
     packets: tuple[bytes, ...] = (build(sending.flow, item.data(turn), hop_limit=_hop_limit(campaign, sending)),)
     if sending.in_fragments:
         packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
