@@ -8,6 +8,7 @@ import random
 import tomllib
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict
 from gatemark.errors import ConfigError
 from gatemark.procedures.registry import CampaignFile
 from gatemark.results.toml_text import to_toml
+from gatemark.technology import TECHNOLOGIES
 
 ROOT = Path(__file__).parents[2]
 RECIPE_FOLDER = Path(str(resources.files("gatemark.dut") / "recipes"))
@@ -77,6 +79,25 @@ def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_sch
     assert campaign_from_dict(again).to_document() == complete.to_document()
     try:
         plan_of(complete)
+    except ConfigError as error:
+        assert_told(error)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    of=st.sampled_from(CAMPAIGNS),
+    beside=st.sampled_from(CAMPAIGNS),
+    technology=st.sampled_from(sorted(TECHNOLOGIES)),
+    tunnel=st.sampled_from([None, {"address": "198.18.9.1", "prefix": "2001:db8::/32"}, {"address": "2001:2:0:ff::1"}]),
+)
+def test_tables_of_two_campaigns_are_taken_or_refused_in_words(
+    of: dict[str, Any], beside: dict[str, Any], technology: str, tunnel: dict[str, Any] | None
+) -> None:
+    document = {key: table for key, table in {**beside, **of}.items() if key != "vary"}
+    gateway = {key: value for key, value in document.get("gateway", {}).items() if key != "tunnel"}
+    document["gateway"] = {**gateway, "technology": technology, **({} if tunnel is None else {"tunnel": tunnel})}
+    try:
+        plan_of(complete_campaign(campaign_from_dict(document)))
     except ConfigError as error:
         assert_told(error)
 

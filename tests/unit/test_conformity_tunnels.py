@@ -49,6 +49,11 @@ def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault) -> Conformi
     return result
 
 
+def test_an_end_of_ipv4_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="the tunnels of map_e_br are in IPv6"):
+        campaign(tunnel={"address": "198.18.9.1"})
+
+
 ALL_RIGHT: dict[str, str] = {
     name: "reported" if case.due == "reported" else "conforms" for name, case in TUNNEL_RELAY_CASES.items()
 }

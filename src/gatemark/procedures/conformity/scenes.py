@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Literal, Protocol
 
 from gatemark.config import defaults
+from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
 from gatemark.config.types import Span
@@ -446,10 +447,11 @@ def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
     if campaign.technology.has_edges:
-        table, has_tunnels = campaign.map, campaign.technology.has_tunnels
+        table, has_tunnels, tunnel = campaign.map, campaign.technology.has_tunnels, campaign.gateway.tunnel
         is_usable = table is not None and (table.is_consistent if has_tunnels else table.translates)
-        has_end = not has_tunnels or campaign.gateway.tunnel is not None
-        return is_usable and has_end and campaign.side("right").family("ipv4") is not None
+        has_end = not has_tunnels or (tunnel is not None and isinstance(tunnel.address, IPv6Address))
+        sides = (campaign.side(name).family(campaign.roles.family(name)) for name in SIDES)
+        return is_usable and has_end and None not in sides
     return _lone_scene(campaign, ()) is not None
 
 
@@ -615,7 +617,7 @@ def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
         other=scene.other,
         server=scene.server,
         server_port=scene.server_port,
-        relay=IPv6Address(str(tunnel.address)),
+        relay=tunnel.ipv6_end,
         hosts=tuple(IPv6Address(str(address)) for address in used if address is not None),
         decrement=campaign.forwarding.hop_limit_decrement,
     )
