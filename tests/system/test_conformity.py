@@ -32,7 +32,7 @@ OF_THE_RELAY = {
     "echo_from_outside": ("conforms", 3),
     "echo_from_inside": ("conforms", 3),
     "hairpin": ("conforms", 3),
-    "fragments": ("differs", 0),
+    "fragments": ("differs", 3),  # the first of each, still a fragment
 }
 
 
