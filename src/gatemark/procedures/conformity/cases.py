@@ -29,11 +29,12 @@ from gatemark.procedures.conformity.scenes import (
 from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
+Scene_contra = TypeVar("Scene_contra", contravariant=True)
 T = TypeVar("T", TranslatorScene, NatScene, TunnelRelayScene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(Generic[S]):
+class Case(Generic[Scene_contra]):
     """A row of a table of cases."""
 
     words: str
@@ -44,7 +45,7 @@ class Case(Generic[S]):
     level: Level
     needs: str
     """What a rule must have for it, for a message."""
-    sending: Callable[[S], Sending | None]
+    sending: Callable[[Scene_contra], Sending | None]
     """Return the packet; None if the rule has no such case."""
     answer: str | None = None
     """ICMP error with which the gateway should answer."""
@@ -444,30 +445,9 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="no address is shared",
         sending=_foreign_source_port,
     ),
-    "echo_from_outside": Case(
-        words="a server sends echo requests whose identifier is a port of the customer edge",
-        section="RFC 7597 section 8.2",
-        due="delivered",
-        level="should",
-        needs="",
-        sending=lambda scene: scene.downward("echo request"),
-    ),
-    "echo_from_inside": Case(
-        words="a customer edge sends echo requests whose identifier is one of its ports",
-        section="RFC 7597 section 8.2",
-        due="delivered",
-        level="should",
-        needs="",
-        sending=lambda scene: scene.upward("echo request"),
-    ),
-    "hairpin": Case(
-        words="a customer edge sends to the public address and port of another one",
-        section="RFC 7597 section 7",
-        due="delivered",
-        level="should",
-        needs="there is only one customer edge",
-        sending=lambda scene: scene.hairpin(),
-    ),
+    "echo_from_outside": replace(RELAY_CASES["echo_from_outside"], section="RFC 7597 section 8.2"),
+    "echo_from_inside": replace(RELAY_CASES["echo_from_inside"], section="RFC 7597 section 8.2"),
+    "hairpin": replace(RELAY_CASES["hairpin"], section="RFC 7597 section 7"),
     "fragments": Case(
         words="a server sends packets in two fragments, which may be put together or not",
         section="RFC 7597 section 8.3.2",
@@ -509,22 +489,8 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="",
         sending=lambda scene: scene.error_from_tunnel(),
     ),
-    "nobodys_port": Case(
-        words="a server sends to a port that no customer edge has",
-        section="RFC 7597 section 5.4",
-        due="reported",
-        level="none",
-        needs="every port of an address belongs to a customer edge",
-        sending=_nobodys_port,
-    ),
-    "nobodys_address": Case(
-        words="a server sends to an address of no rule",
-        section="RFC 7597 section 5.4",
-        due="reported",
-        level="none",
-        needs="the rules hold every address",
-        sending=_nobodys_address,
-    ),
+    "nobodys_port": replace(RELAY_CASES["nobodys_port"], section="RFC 7597 section 5.4"),
+    "nobodys_address": replace(RELAY_CASES["nobodys_address"], section="RFC 7597 section 5.4"),
 }
 """What the relay itself sends errors about comes first and last: it may limit how many it sends to a host."""
 
