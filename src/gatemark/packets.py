@@ -160,13 +160,17 @@ def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
         protocol = dpkt.ip.IP_PROTO_ICMP
         inner = dpkt.icmp.ICMP.Echo(id=flow.source_port, seq=flow.destination_port, data=data)
         upper = dpkt.icmp.ICMP(type=dpkt.icmp.ICMP_ECHO, data=inner)
-    source, destination = flow.source.packed, flow.destination.packed
-    length = len(bytes(upper))
-    if is_ipv6:
-        return bytes(
-            dpkt.ip6.IP6(nxt=protocol, p=protocol, hlim=hop_limit, plen=length, src=source, dst=destination, data=upper)
-        )
-    return bytes(dpkt.ip.IP(p=protocol, ttl=hop_limit, len=20 + length, src=source, dst=destination, data=upper))
+    return _packet_around(upper, protocol, flow.source, flow.destination, hop_limit=hop_limit)
+
+
+def _packet_around(
+    upper: dpkt.Packet, protocol: int, source: IpAddress, destination: IpAddress, *, hop_limit: int
+) -> bytes:
+    """Return the packet that a transport header and its data are in, with correct checksums of both."""
+    length, ends = len(bytes(upper)), {"src": source.packed, "dst": destination.packed}
+    if isinstance(source, IPv6Address):
+        return bytes(dpkt.ip6.IP6(nxt=protocol, p=protocol, hlim=hop_limit, plen=length, data=upper, **ends))
+    return bytes(dpkt.ip.IP(p=protocol, ttl=hop_limit, len=20 + length, data=upper, **ends))
 
 
 def encapsulated(packet: bytes, tunnel: Tunnel, *, hop_limit: int, traffic_class: int) -> bytes:
@@ -203,21 +207,12 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
 
 def unreachable(packet: bytes, *, source: IpAddress, destination: IpAddress, hop_limit: int) -> bytes:
     """Return the ICMP error that the destination of a packet is not reached: IPv4 type 3 code 3, IPv6 type 1 code 3."""
-    addresses = source.packed + destination.packed
+    quote = bytes(4) + packet
     if isinstance(source, IPv6Address):
-        message = bytes((1, 3)) + bytes(6) + packet
-        protocol, pseudo = dpkt.ip.IP_PROTO_ICMP6, addresses + struct.pack("!II", len(message), dpkt.ip.IP_PROTO_ICMP6)
+        protocol, message = dpkt.ip.IP_PROTO_ICMP6, dpkt.icmp6.ICMP6(type=1, code=3, data=quote)
     else:
-        message = bytes((3, 3)) + bytes(6) + packet
-        protocol, pseudo = dpkt.ip.IP_PROTO_ICMP, b""
-    message = message[:2] + struct.pack("!H", dpkt.in_cksum(pseudo + message)) + message[4:]
-    if isinstance(source, IPv6Address):
-        return struct.pack("!IHBB", 6 << 28, len(message), protocol, hop_limit) + addresses + message
-    return bytes(
-        dpkt.ip.IP(
-            p=protocol, ttl=hop_limit, len=20 + len(message), src=source.packed, dst=destination.packed, data=message
-        )
-    )
+        protocol, message = dpkt.ip.IP_PROTO_ICMP, dpkt.icmp.ICMP(type=3, code=3, data=quote)
+    return _packet_around(message, protocol, source, destination, hop_limit=hop_limit)
 
 
 def _fragments_of_ipv6(packet: bytes, octets: int, identification: int) -> Iterator[bytes]:
