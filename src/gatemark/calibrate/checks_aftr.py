@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
+from gatemark.calibrate.checks_stateful import equal_capacity
 from gatemark.calibrate.model import Check, Comparison, Evidence, equal_frames
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.refdut.document import Flow, Selector, Table
 
 LOAD = 20_000
@@ -92,11 +92,7 @@ def _named(counts: dict[str, Any]) -> list[str]:
 
 def _capacity(b4s: int, size: int) -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        run = evidence.result(CapacityResult)
-        repetition = run.repetitions[0] if run is not None and run.repetitions else None
-        is_found = repetition is not None and repetition.kind == "found"
-        measured = repetition.lower_bound if repetition is not None and is_found else None
-        return (Comparison(quantity="capacity", unit="connections", true=size, measured=measured),)
+        return equal_capacity(evidence, size, overflow="refused")
 
     return Check(
         procedure="aftr",

@@ -197,9 +197,8 @@ def _corruption(technology: Technology) -> Check:
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
         "frame_sizes": {"family": technology.packet_families[0], "octets": OCTETS},
-        **(
-            {"flow_label": 1} if set(technology.packet_families) == {"ipv6"} else {}
-        ),  # a router may label those without
+        # A router may label those without.
+        **({"flow_label": 1} if set(technology.packet_families) == {"ipv6"} else {}),
     }
     return Check(
         procedure="faults",

@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 from gatemark.calibrate.base import EDGE, MAP
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
+from gatemark.calibrate.checks_stateful import equal_capacity
 from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TechnologyName
 
@@ -64,23 +64,7 @@ def _port_set(ports: int, mapping: MappingKind) -> Check:
     prefix = ip_network(EDGE["end_user_prefix"]).supernet(new_prefix=length)
 
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        run = evidence.result(CapacityResult)
-        repetition = run.repetitions[0] if run is not None and run.repetitions else None
-        is_found = repetition is not None and repetition.kind == "found"
-        return (
-            Comparison(
-                quantity="capacity",
-                unit="connections",
-                true=ports,
-                measured=repetition.lower_bound if repetition is not None and is_found else None,
-            ),
-            Comparison(
-                quantity="overflow behaviour",
-                unit="",
-                true="refused",
-                measured=repetition.overflow if repetition is not None else None,
-            ),
-        )
+        return equal_capacity(evidence, ports, overflow="refused")
 
     return Check(
         procedure="map",

@@ -153,24 +153,29 @@ def _of_search(evidence: Evidence, procedure: str, true: Fraction, resolution: i
     )
 
 
+def equal_capacity(evidence: Evidence, size: int, *, overflow: str) -> tuple[Comparison, ...]:
+    """Compare the capacity that was found, and what became of connections beyond it, with those of the gateway."""
+    run = evidence.result(CapacityResult)
+    repetition = run.repetitions[0] if run is not None and run.repetitions else None
+    return (
+        Comparison(
+            quantity="capacity",
+            unit="connections",
+            true=size,
+            measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
+        ),
+        Comparison(
+            quantity="overflow behaviour",
+            unit="",
+            true=overflow,
+            measured=repetition.overflow if repetition is not None else None,
+        ),
+    )
+
+
 def _capacity(overflow: Overflow, name: str, size: int) -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        run = evidence.result(CapacityResult)
-        repetition = run.repetitions[0] if run is not None and run.repetitions else None
-        return (
-            Comparison(
-                quantity="capacity",
-                unit="connections",
-                true=size,
-                measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
-            ),
-            Comparison(
-                quantity="overflow behaviour",
-                unit="",
-                true=name,
-                measured=repetition.overflow if repetition is not None else None,
-            ),
-        )
+        return equal_capacity(evidence, size, overflow=name)
 
     return Check(
         procedure="connection_tracking_table_capacity",
