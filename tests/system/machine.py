@@ -18,10 +18,17 @@ from typing import Any
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.engine.process import find_engine
 from gatemark.errors import EngineError
+from gatemark.kernels.store import newest_kernel
 
 NOBODY = 65534
 """An ordinary user and group that every Linux has."""
 COMMAND_SECONDS_MAX = 120
+
+
+def missing_for_guest(*tools: str) -> list[str]:
+    """Name what this machine lacks for gateways of the kernel in a kernel of their own."""
+    kernel = [] if newest_kernel() is not None else ["`gatemark kernel build`"]
+    return missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", *tools, root=True) + kernel
 
 
 def missing(*tools: str, root: bool = False, engine: bool = True) -> list[str]:

@@ -10,20 +10,17 @@ from typing import Any
 
 import pytest
 from tests.system.beds import RELAYED_FRAMES, KeptBed, faults, netns_document, relayed_with
-from tests.system.machine import gatemark, missing, nothing_compared
+from tests.system.machine import gatemark, missing_for_guest, nothing_compared
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured, variant
 
 from gatemark.config.model import Campaign
-from gatemark.kernels.store import newest_kernel
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 
-MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", "conntrack", root=True)
-if newest_kernel() is None:
-    MISSING.append("`gatemark kernel build`")
+MISSING = missing_for_guest("conntrack")
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"an AFTR in a kernel of its own needs {', '.join(MISSING)}"),
     pytest.mark.alone,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import KeptBed, OpenBed, netns_campaign, netns_document
-from tests.system.machine import gatemark, missing
+from tests.system.machine import gatemark, missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, seen_of
 from tests.system.test_conformity_translators import judged
 from tests.system.test_reference_gateway import opened
@@ -19,13 +19,10 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.kernels.store import newest_kernel
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.results.toml_text import to_toml
 
-MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", root=True)
-if newest_kernel() is None:
-    MISSING.append("`gatemark kernel build`")
+MISSING = missing_for_guest()
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}")
 pytestmark = [
     pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),

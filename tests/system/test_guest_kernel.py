@@ -30,7 +30,7 @@ from tests.system.beds import (
     open_bed,
     report_of,
 )
-from tests.system.machine import missing
+from tests.system.machine import missing_for_guest
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_netns import CROSSINGS, exchange, frame
 from tests.system.test_stateful import COUNT, assert_counts_agree, measured, variant
@@ -54,9 +54,7 @@ from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.verdict import judge
 
-MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "tayga", "nft", "conntrack", "insmod", root=True)
-if newest_kernel() is None:
-    MISSING.append("`gatemark kernel build`")
+MISSING = missing_for_guest("tayga", "conntrack", "insmod")
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a gateway in a kernel of its own needs {', '.join(MISSING)}"),
     pytest.mark.alone,

@@ -24,21 +24,18 @@ from tests.system.beds import (
     open_bed,
     relayed,
 )
-from tests.system.machine import gatemark, missing, nothing_compared
+from tests.system.machine import gatemark, missing_for_guest, nothing_compared
 from tests.system.test_guest_kernel import in_guest, new_bed
 from tests.system.test_netns import exchange
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
-from gatemark.kernels.store import newest_kernel
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
 
-MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", root=True)
-if newest_kernel() is None:
-    MISSING.append("`gatemark kernel build`")
+MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}"),
     pytest.mark.alone,

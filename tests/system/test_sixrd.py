@@ -22,18 +22,15 @@ from tests.system.beds import (
     netns_document,
     relayed_with,
 )
-from tests.system.machine import gatemark, missing
+from tests.system.machine import gatemark, missing_for_guest
 from tests.system.test_guest_kernel import new_bed
 from tests.system.test_netns import exchange
 
 from gatemark.config.model import Campaign
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
-from gatemark.kernels.store import newest_kernel
 from gatemark.results.toml_text import to_toml
 
-MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", root=True)
-if newest_kernel() is None:
-    MISSING.append("`gatemark kernel build`")
+MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}"),
     pytest.mark.alone,
