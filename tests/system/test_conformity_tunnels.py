@@ -104,7 +104,7 @@ table ip6 seen {
 table ip counted {
   chain leaving {
     type filter hook postrouting priority raw + 1;
-    oifname "mape" counter comment "into tunnels"
+    oifname "softwires" counter comment "into tunnels"
   }
 }
 """
@@ -147,7 +147,7 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
 def test_a_relay_that_checks_less_does_not_conform(
     rule: str, changed: tuple[str, ...], relay: OpenBed, tmp_path: Path
 ) -> None:
-    handle = relay.in_gateway("nft", "insert", "rule", "ip6", "mape", "inward", rule, "accept")
+    handle = relay.in_gateway("nft", "insert", "rule", "ip6", "softwires", "inward", rule, "accept")
     assert not handle
     try:
         outcomes = seen_of(judged(relay, tmp_path))
@@ -162,7 +162,7 @@ def test_a_relay_that_checks_less_does_not_conform(
 @needs_kernel
 def test_a_relay_that_takes_fragments_of_tunnels_conforms(relay: OpenBed, tmp_path: Path) -> None:
     """The kernel puts them together, as any host does; the recipe drops them before."""
-    relay.in_gateway("nft", "insert", "rule", "ip6", "mape", "inward", "exthdr", "frag", "exists", "accept")
+    relay.in_gateway("nft", "insert", "rule", "ip6", "softwires", "inward", "exthdr", "frag", "exists", "accept")
     try:
         outcomes = seen_of(judged(relay, tmp_path))
     finally:
@@ -238,9 +238,9 @@ def test_a_relay_of_addresses_that_nobody_shares_carries_all_protocols(relays: K
 
 
 def remove_first_rule(relay: OpenBed) -> None:
-    listed = relay.in_gateway("nft", "--handle", "--terse", "list", "chain", "ip6", "mape", "inward")
+    listed = relay.in_gateway("nft", "--handle", "--terse", "list", "chain", "ip6", "softwires", "inward")
     handle = re.findall(r"accept # handle (\d+)", listed)[0]
-    relay.in_gateway("nft", "delete", "rule", "ip6", "mape", "inward", "handle", handle)
+    relay.in_gateway("nft", "delete", "rule", "ip6", "softwires", "inward", "handle", handle)
 
 
 def conformity_of(bed: OpenBed, folder: Path) -> dict[str, CaseResult]:

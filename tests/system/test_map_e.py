@@ -70,7 +70,7 @@ def test_every_frame_of_every_edge_comes_out_as_the_rule_says(kind: str) -> None
     check_relayed_whole(netns_campaign(RECIPE, map=RULES[kind], traffic={**SIZE, "mix": "1/2"}))
 
 
-INSIDE = 'oifname "mape"'
+INSIDE = 'oifname "softwires"'
 OUTSIDE = "meta l4proto 4"
 PLANTED: dict[str, tuple[str, str, set[str]]] = {
     "another subscriber's tunnel": (

@@ -208,10 +208,10 @@ def test_a_relay_of_the_kernel_has_a_route_for_each_customer_edge() -> None:
     relay = IPv6Address("2001:2:0:ff::1")
     files = tunnel_relay(rules, edges, relay=relay, private=PRIVATE, hop_limit=33)
     assert files.routes == tuple(
-        f"route add {to} encap ip6 id 0 dst {edge.address} src {relay} hoplimit 33 dev mape"
+        f"route add {to} encap ip6 id 0 dst {edge.address} src {relay} hoplimit 33 dev softwires"
         for to, edge in zip(("10.0.0.1", "10.0.0.2", f"{edges[2].ipv4}/32"), edges, strict=True)
     )
-    inward, outward = files.nftables.split("table ip mape {")
+    inward, outward = files.nftables.split("table ip softwires {")
     for edge in edges[:2]:
         assert f"{edge.address} . {int(edge.ipv4):#x} . {edge.psid << 5:#x}" in inward
         assert f"{edge.ipv4} . {edge.psid << 5} : 10.0.0." in outward

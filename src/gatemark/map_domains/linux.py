@@ -17,7 +17,7 @@ from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.relay import GatewayFiles, elements
 
-TUNNEL = "mape"
+TUNNEL = "softwires"
 """Interface of all tunnels."""
 
 
@@ -109,7 +109,7 @@ def _inward(rules: Sequence[Rule], relay: IPv6Address) -> str:
     sets = "".join(_sources(rule) for rule in rules)
     checks = "".join(f"        {_is_right(rule)} accept\n" for rule in rules)
     return f"""\
-table ip6 mape {{
+table ip6 softwires {{
 {sets}    chain prerouting {{
         type filter hook prerouting priority raw; policy accept;
         ip6 daddr {relay} jump inward
@@ -172,7 +172,7 @@ def _outward(
     addresses = elements([str(address) for address in sorted({edge.ipv4 for _, edge in by_private})])
     shared_of = elements([f"{to} : {edge.ipv4}" for to, edge in by_private])
     return f"""\
-table ip mape {{
+table ip softwires {{
 {maps}    map shared_of {{
         type ipv4_addr : ipv4_addr
 {shared_of}
