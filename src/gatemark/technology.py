@@ -21,6 +21,7 @@ TechnologyName = Literal[
     "siit46",
     "map_t_br",
     "map_e_br",
+    "lwaftr",
     "nat44",
     "nat64",
     "nat66",
@@ -63,6 +64,8 @@ class Technology:
     """Family of the packets in the tunnels on the left (RFC 2473, RFC 4213 section 3); None without tunnels."""
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
+    has_bindings: bool = False
+    """Whether these edges are lwB4s, whose addresses are in a table of softwires (RFC 7596 section 5.1)."""
     delegates_prefixes: bool = False
     """Whether the hosts in the tunnels on the left are in prefixes that follow from the outer addresses (RFC 5969)."""
     is_edge: bool = False
@@ -107,7 +110,7 @@ class Technology:
 
     @property
     def has_rules(self) -> bool:
-        """Whether MAP rules say what becomes of addresses and ports (RFC 7597 section 5)."""
+        """Whether rules say what becomes of addresses and ports (RFC 7597 section 5)."""
         return self.has_edges or self.is_edge
 
     @property
@@ -184,6 +187,15 @@ _ROWS = (
         inside_tunnels="ipv4",
         has_edges=True,
         reference_mode="map_e_br",
+    ),
+    Technology(
+        name="lwaftr",
+        words="lightweight 4over6 AFTR",
+        families=("ipv6", "ipv4"),
+        inside_tunnels="ipv4",
+        has_edges=True,
+        has_bindings=True,
+        reference_mode="lwaftr",
     ),
     Technology(
         name="nat44",

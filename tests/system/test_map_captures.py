@@ -224,11 +224,47 @@ def test_each_vector_is_in_its_tunnel(number: int, tmp_path: Path) -> None:
     """MAP-E (RFC 7597 section 8): the MAP address is that of the outer header, and no checksum is one of it."""
     vector = VECTORS[number]
     table, index, psid_bits = table_with(vector)
+    check_tunnel(table, index, vector, psid_bits, "map_e_br", tmp_path)
+
+
+BINDINGS = [
+    Vector(
+        ipv6="2001:db8:1:2::/64", ipv4="192.0.2.1/32", ea_bits=6, offset=0, edge="192.0.2.1", psid=0x12,
+        address="2001:db8:1:2:0:c000:201:12", ports=(18432, 19455, 1024),
+    ),
+    Vector(
+        ipv6="2001:db8:1:2::/64", ipv4="192.0.2.1/32", ea_bits=0, offset=0, edge="192.0.2.1", psid=0,
+        address="2001:db8:1:2:0:c000:201:0", ports=(0, 65535, 65536),
+    ),
+    Vector(
+        ipv6="2001:db8:ffff:ffff::/64", ipv4="198.51.100.20/30", ea_bits=10, offset=4, edge="198.51.100.20", psid=0xAB,
+        address="2001:db8:ffff:ffff:0:c633:6414:ab", ports=(6832, 64191, 240),
+    ),
+]  # fmt: skip
+"""Softwires: here the EA bits are those of IPv4 suffix and PSID."""
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.address)
+def test_each_softwire_has_the_address_of_its_binding(binding: Vector, tmp_path: Path) -> None:
+    """A lwAFTR (RFC 7596 section 5.1): all lwB4s have one prefix."""
+    psid_bits = binding.ea_bits - (32 - IPv4Network(binding.ipv4).prefixlen)
+    part = {"ipv6": binding.ipv6, "ipv4": binding.ipv4, "psid_bits": psid_bits, "psid_offset": binding.offset}
+    table = {"softwires": [part], "edges": binding.psid + 1, "order": "increasing"}
+    check_tunnel(table, binding.psid, binding, psid_bits, "lwaftr", tmp_path)
+
+
+def check_tunnel(
+    table: dict[str, Any], index: int, vector: Vector, psid_bits: int, technology: str, tmp_path: Path
+) -> None:
+    """Check the frames of the customer edge with this number in both directions."""
     traffic = {"frame_sizes": {"family": "ipv4", "octets": 128}}
-    frames = frames_of({"map": table, "traffic": traffic, **TUNNELS}, index + 1)
+    gateway = {**TUNNELS["gateway"], "technology": technology}
+    frames = frames_of({"map": table, "traffic": traffic, "gateway": gateway}, index + 1)
     last = faultless(frames, index, tmp_path)
     server, edge = IPv4Address(SERVER).packed, IPv4Address(vector.edge).packed
     ends = IPv6Address(vector.address).packed, IPv6Address(RELAY).packed
+    of_psid = [port for port in range(65536) if in_set(port, vector, psid_bits)]
+    assert (of_psid[0], of_psid[-1], len(of_psid)) == vector.ports
     sent, due = last["forward"]
     assert sent.outer is not None and due.outer is None
     assert (sent.outer.source, sent.outer.destination) == ends

@@ -31,7 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "search": set(),
     "programs": {"errors"},
     "config": {"bed_kinds", "embedded_ipv4", "errors", "linux_aftr", "map_domains", "technology", "units"},
-    "trial": {"config", "errors", "facts", "packets", "search", "technology", "units"},
+    "trial": {"config", "errors", "facts", "map_domains", "packets", "search", "technology", "units"},
     "causes": {"trial", "units"},
     "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
     "report": {"consoles", "harmless", "results", "stats", "technology", "trial", "units"},

@@ -15,7 +15,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
-from gatemark.procedures.conformity.cases import TUNNEL_RELAY_CASES, Probe, probes
+from gatemark.procedures.conformity.cases import SOFTWIRE_CASES, TUNNEL_RELAY_CASES, Probe, probes
 from gatemark.procedures.conformity.report import _due, _seen
 from gatemark.procedures.conformity.result import ConformityResult
 from gatemark.procedures.conformity.scenes import TunnelRelayScene
@@ -23,17 +23,19 @@ from gatemark.procedures.conformity.scenes import TunnelRelayScene
 RELAY = "2001:2:0:ff::1"
 SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
 FULL = {"ipv6": "2001:db8:8000::/40", "ipv4": "198.51.100.0/24", "ea_bits": 8}
+SOFTWIRES = {"ipv6": "2001:db8:1:2::/64", "ipv4": "192.0.2.0/24", "psid_bits": 6, "exclude": "system_ports"}
 
 
 def campaign(*domains: dict[str, Any], tunnel: dict[str, Any] | None = None, **conformity: Any) -> Campaign:
+    technology, key = ("lwaftr", "softwires") if SOFTWIRES in domains else ("map_e_br", "domains")
     return complete_campaign(
         campaign_from_dict(
             {
-                "gateway": {"technology": "map_e_br", "tunnel": {"address": RELAY, "hop_limit": 64, **(tunnel or {})}},
+                "gateway": {"technology": technology, "tunnel": {"address": RELAY, "hop_limit": 64, **(tunnel or {})}},
                 "testbed": {"kind": "ports"},
                 "left": {"port": "af_packet:left", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
                 "right": {"port": "af_packet:right", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
-                "map": {"domains": list(domains or (SHARED,))},
+                "map": {key: list(domains or (SHARED,))},
                 "conformity": conformity,
             }
         )
@@ -60,6 +62,19 @@ ALL_RIGHT: dict[str, str] = {
 FOREIGN = ("foreign_tunnel", "foreign_source_address", "foreign_source_port")
 """What a customer edge may not send from its tunnel."""
 NO_RESULT: dict[str, str] = dict.fromkeys(ALL_RIGHT, "no_result")
+
+
+def test_a_lwaftr_must_support_hairpinning_and_may_answer_what_has_no_binding(tmp_path: Path) -> None:
+    """Which differs from what a border relay of MAP-E must do."""
+    wanted = campaign(SOFTWIRES)
+    tried = list(dict.fromkeys(probe.name for probe in probes(wanted)))
+    assert tried == [name for name in SOFTWIRE_CASES if name != "nobodys_port"]
+    result = measured(tmp_path, wanted)
+    assert judgements(result) == dict.fromkeys(tried, "conforms")
+    (tmp_path / "answers").mkdir()
+    result = measured(tmp_path / "answers", wanted, "answers foreign ports", "drops hairpin")
+    assert case_of(result, "foreign_source_port").judgement == "conforms"
+    assert case_of(result, "hairpin").judgement == "does_not_conform"
 
 
 @pytest.mark.parametrize("domain", [SHARED, {**SHARED, "psid_offset": 0}, FULL, {**SHARED, "ea_bits": 6}])

@@ -116,7 +116,7 @@ def test_other_rules(changes: dict[str, Any], address: str, ports: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"map": None}, "map: is missing: map_t_ce needs the rules of its domains"),
+        ({"map": None}, "map: is missing: map_t_ce needs its rules"),
         ({"map.end_user_prefix": None}, "map.end_user_prefix: is missing: the rule has 65536 customer edges"),
         ({"map.end_user_prefix": "2001:db8:12:3400::/57"}, "map.end_user_prefix: 2001:db8:12:3400::/57 has length 57"),
         ({"map.end_user_prefix": "2001:db9:12:3400::/56"}, "map.end_user_prefix: 2001:db9:12:3400::/56 is not within"),

@@ -63,12 +63,12 @@ def places(*domains: MapDomain, **options: Any) -> dict[str, str]:
         (
             {"dmr": "2001:db8::/32"},
             "dmr",
-            "2001:db8::/32 overlaps 2001:db8:ce::/51, the rule IPv6 prefix of domains[0]",
+            "2001:db8::/32 overlaps 2001:db8:ce::/51, the IPv6 prefix of map.domains[0]",
         ),
         (
             {"dmr": "2001:db8:ce::/64"},
             "dmr",
-            "2001:db8:ce::/64 overlaps 2001:db8:ce::/51, the rule IPv6 prefix of domains[0]",
+            "2001:db8:ce::/64 overlaps 2001:db8:ce::/51, the IPv6 prefix of map.domains[0]",
         ),
         (
             {"ea_bits": 6, "rule_ipv4": "192.0.2.18/32", "except_first_and_last_suffix": True},
@@ -83,7 +83,7 @@ def places(*domains: MapDomain, **options: Any) -> dict[str, str]:
         (
             {"ea_bits": 8, "except_system_ports": True},
             "exclude",
-            "system_ports does not apply to a rule whose EA bits hold no PSID",
+            "system_ports does not apply to a rule without a PSID",
         ),
         (
             {"psid_offset": 6, "except_system_ports": True},
@@ -150,7 +150,7 @@ def test_everything_is_told_at_once() -> None:
 
 
 def test_there_must_be_a_domain() -> None:
-    assert places() == {"map.domains": "has 0 domains"}
+    assert places() == {"map": "has no rules"}
 
 
 def test_there_are_not_too_many_domains() -> None:
@@ -158,17 +158,17 @@ def test_there_are_not_too_many_domains() -> None:
         changed(PAPER, rule_ipv6=f"2001:db8:{number:x}::/51", rule_ipv4=f"10.{number // 256}.{number % 256}.0/24")
         for number in range(1025)
     ]
-    assert places(*rules) == {"map.domains": "has 1025 domains"}
+    assert places(*rules) == {"map.domains": "has 1025 rules"}
     assert places(*rules[1:], edges=1024 * 8192) == {}
 
 
 def test_two_rules_of_the_same_prefix() -> None:
     assert places(PAPER, changed(PAPER, rule_ipv4=OTHER4)) == {
-        "map.domains[1].ipv6": "2001:db8:ce::/51 is the rule IPv6 prefix of domains[0] as well"
+        "map.domains[1].ipv6": "2001:db8:ce::/51 is the IPv6 prefix of map.domains[0] as well"
     }
     assert places(PAPER, changed(PAPER, rule_ipv6=OTHER6)) == {
         "map.domains[1].ipv4": (
-            "192.0.2.0/24 is the rule IPv4 prefix of domains[0] as well: two customer edges would be the same"
+            "192.0.2.0/24 is the IPv4 prefix of map.domains[0] as well: two customer edges would be the same"
         )
     }
 
@@ -177,19 +177,19 @@ def test_two_rules_of_the_same_prefix() -> None:
     ("values", "expected"),
     [
         ({"psid": 0x35}, {}),
-        ({}, {"psid": "52 of 192.0.2.18 is the PSID of domains[0] as well"}),
+        ({}, {"psid": "52 of 192.0.2.18 is the PSID of map.domains[0] as well"}),
         (
             {"psid_offset": 4, "psid": 0x35},
-            {"psid_offset": "4 is not the 6 of domains[0], which shares 192.0.2.18: their port sets would overlap"},
+            {"psid_offset": "4 is not the 6 of map.domains[0], which shares 192.0.2.18: their port sets would overlap"},
         ),
         (
             {"psid_bits": 6, "psid": 0x35},
-            {"psid_bits": "6 is not the 8 of domains[0], which shares 192.0.2.18: their port sets would overlap"},
+            {"psid_bits": "6 is not the 8 of map.domains[0], which shares 192.0.2.18: their port sets would overlap"},
         ),
         (
             {"psid_bits": None, "psid": 0},
             {
-                "ipv4": "192.0.2.18/32 is the rule IPv4 prefix of domains[0] as well: two customer edges would be the"
+                "ipv4": "192.0.2.18/32 is the IPv4 prefix of map.domains[0] as well: two customer edges would be the"
                 " same"
             },
         ),
@@ -203,7 +203,7 @@ def test_rules_that_share_an_address(values: dict[str, Any], expected: dict[str,
 def test_a_default_mapping_rule_inside_another_domain() -> None:
     other = changed(PAPER, rule_ipv6="2001:db8:cf::/51", rule_ipv4="198.51.100.0/24", dmr="2001:db8:ce:1::/64")
     assert places(PAPER, other) == {
-        "map.domains[1].dmr": "2001:db8:ce:1::/64 overlaps 2001:db8:ce::/51, the rule IPv6 prefix of domains[0]"
+        "map.domains[1].dmr": "2001:db8:ce:1::/64 overlaps 2001:db8:ce::/51, the IPv6 prefix of map.domains[0]"
     }
 
 
@@ -216,11 +216,13 @@ def test_the_weights_are_limited_in_all() -> None:
 def test_more_customer_edges_than_there_are() -> None:
     other = changed(PAPER, rule_ipv6=OTHER6, rule_ipv4=OTHER4, ea_bits=8)
     assert places(PAPER, edges=8192) == {}
-    assert places(PAPER, edges=8193) == {"map.edges": "8193 are too many: 8193 are to be in domains[0], which has 8192"}
+    assert places(PAPER, edges=8193) == {
+        "map.edges": "8193 are too many: 8193 are to be in map.domains[0], which has 8192"
+    }
     assert places(PAPER, other, edges=513) == {}
     (problem,) = domain_problems([PAPER, other], edges=514)
-    assert problem.what == "514 are too many: 257 are to be in domains[1], which has 256"
-    assert problem.fix == "write at most 513, or give the domain more EA bits or less weight"
+    assert problem.what == "514 are too many: 257 are to be in map.domains[1], which has 256"
+    assert problem.fix == "write at most 513, or give it more EA bits or less weight"
     excluded = changed(PAPER, except_first_and_last_suffix=True)
     assert places(excluded, edges=254 * 32) == {}
     assert list(places(excluded, edges=254 * 32 + 1)) == ["map.edges"]
@@ -241,15 +243,13 @@ def test_nested_rules_have_the_customer_edges_that_the_outer_one_lacks() -> None
     assert places(PAPER, NESTED, edges=512) == {}
     assert places(changed(PAPER, weight=31), NESTED, edges=256 * 32) == {}
     assert places(changed(PAPER, weight=32), NESTED, edges=256 * 32) == {
-        "map.edges": "8192 are too many: 7944 are to be in domains[0], which has 7936"
+        "map.edges": "8192 are too many: 7944 are to be in map.domains[0], which has 7936"
     }
 
 
 def test_a_rule_whose_customer_edges_are_all_of_longer_rules() -> None:
     halves = [changed(PAPER, rule_ipv6=f"2001:db8:{low}::/51", rule_ipv4=f"192.0.2.{low}/25") for low in (0, 128)]
-    assert places(PAPER, *halves) == {
-        "map.domains[0]": "has no customer edge whose address no longer rule of another domain holds"
-    }
+    assert places(PAPER, *halves) == {"map.domains[0]": "has no customer edge whose address no longer rule holds"}
 
 
 def test_a_nested_prefix_that_holds_no_map_address_is_allowed() -> None:

@@ -133,7 +133,7 @@ def test_only_a_border_relay_has_rules() -> None:
 def test_a_relay_may_be_made_otherwise() -> None:
     plain = recipe(map_gateway=None, map=None, files={}, commands={"setup": ["true"]})
     assert plain.map_variables(campaign().map) == {}
-    with pytest.raises(ConfigError, match="map: is missing: map_t_br needs the rules of its domains"):
+    with pytest.raises(ConfigError, match="map: is missing: map_t_br needs its rules"):
         complete(campaign_from_dict(document()), plain)
 
 

@@ -50,8 +50,8 @@ def test_customer_edges_send_to_servers_and_servers_to_them() -> None:
     forward, reverse = (one_way["foreground"] for one_way in directions(relay(map={"edges": 1000})))
     (domain,) = forward["source"]["edges"]["domains"]
     assert domain == RULE | {
-        "psid_offset": 6, "psid_bits": None, "psid": None, "weight": 1, "except_suffixes": False,
-        "except_system_ports": False,
+        "psid_offset": 6, "psid_bits": None, "psid": None, "weight": 1, "in_identifier": False,
+        "except_suffixes": False, "except_system_ports": False,
     }  # fmt: skip
     assert {key: value for key, value in forward["source"]["edges"].items() if key != "domains"} == {
         "count": 1000, "order": "pseudorandom", "choice": "cycle",

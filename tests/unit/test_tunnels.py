@@ -85,14 +85,14 @@ def test_inner_outer_and_background_are_three_sizes() -> None:
     right = {"ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"}}
     campaign = relay(right=right, traffic={"mix": "9/10"})
     (cell,) = cells_of(campaign)
-    assert cell.frame_sizes.label() == "64 / 84 / 104"
+    assert cell.frame_sizes.label() == "64 / 84 (104 in tunnels)"
 
 
 @pytest.mark.parametrize(
     ("tables", "place", "words"),
     [
         ({"gateway": {"tunnel": None}}, "gateway.tunnel.address", "end at an address of the gateway"),
-        ({"gateway": {"tunnel": {"address": "2001:db8:12::1"}}}, "gateway.tunnel.address", "rule IPv6 prefix"),
+        ({"gateway": {"tunnel": {"address": "2001:db8:12::1"}}}, "gateway.tunnel.address", "prefix of map.domains"),
         ({"gateway": {"tunnel": {"address": "2001:2::2"}}}, "gateway.tunnel.address", "one of the hosts"),
         ({"map": {"domains": [RULE | {"dmr": "2001:db8:ffff::/64"}]}}, "map.domains[0].dmr", "by tunnels"),
         ({"left": {"mtu": 1500}, "traffic": {"frame_sizes": {"family": "ipv4", "octets": [1518]}}},

@@ -140,6 +140,7 @@ frame::EdgeDomain read_edge_domain(const Json& value, const std::string& where, 
     ObjectReader reader{value, where, errors};
     frame::EdgeDomain domain;
     domain.rule = read_rule(reader);
+    domain.rule.in_identifier = reader.boolean("in_identifier");
     domain.weight = static_cast<std::uint32_t>(reader.integer("weight", 1, frame::CustomerEdges::weights_max));
     domain.except_suffixes = reader.boolean("except_suffixes");
     domain.except_system_ports = reader.boolean("except_system_ports");

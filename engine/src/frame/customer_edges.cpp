@@ -18,6 +18,9 @@ bool overlap(const net::Prefix& a, const net::Prefix& b) { return a.length < b.l
 
 /// What two rules must not have in common, named at the later one.
 void check_pair(const net::MapRule& earlier, const net::MapRule& later, const std::string& name, const std::string& where, Errors& errors) {
+    if (earlier.in_identifier != later.in_identifier) {
+        errors.push_back({"is not that of " + name, where + ".in_identifier", "give MAP rules, or softwires, but not both"});
+    }
     if (earlier.ipv6 == later.ipv6) {
         errors.push_back({"the IPv6 prefix is that of " + name + " as well", where + ".ipv6", "give each rule one of its own"});
     }

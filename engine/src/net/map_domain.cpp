@@ -18,7 +18,10 @@ void check_bits(const MapRule& rule, const std::string& where, Errors& errors) {
                               " are longer than an address and a port",
                           where + ".ea_bits", "their sum is at most 48"});
     }
-    if (rule.ipv6.length + rule.ea_bits > 128) {
+    if (rule.in_identifier && rule.ipv6.length != 64) {
+        errors.push_back({"an IPv6 prefix of " + bits(rule.ipv6.length) + " leaves no interface identifier of 64", where + ".ipv6",
+                          "give one of 64 bits, or send in_identifier false"});
+    } else if (!rule.in_identifier && rule.ipv6.length + rule.ea_bits > 128) {
         errors.push_back(
             {"an IPv6 prefix of " + bits(rule.ipv6.length) + " and an EA of " + bits(rule.ea_bits) + " are longer than an address",
              where + ".ea_bits", "their sum is at most 128"});
@@ -61,7 +64,8 @@ MapDomain::Parameters parameters_of(const MapRule& rule) {
             .ea_bits = rule.ea_bits,
             .psid_offset = rule.psid_offset,
             .psid_bits = rule.psid_bits.value_or(0),
-            .psid = rule.psid.value_or(0)};
+            .psid = rule.psid.value_or(0),
+            .in_identifier = rule.in_identifier};
 }
 
 }  // namespace

@@ -10,12 +10,14 @@
 
 namespace gatemark::net {
 
-/// A mapping rule of MAP as it is written down (RFC 7597 section 5).
+/// A mapping rule of MAP as it is written down (RFC 7597 section 5), or softwires of a lwAFTR whose
+/// bindings follow from their numbers, the EA values (RFC 7596 section 5.1).
 struct MapRule {
     Prefix ipv6{}, ipv4{};
     unsigned ea_bits = 0, psid_offset = 6;
     std::optional<unsigned> psid_bits{};  ///< only where no EA bits hold the PSID (RFC 7598 section 4.5)
     std::optional<std::uint16_t> psid{};
+    bool in_identifier = false;   ///< of softwires: the EA bits are in the interface identifier only
     std::optional<Prefix> dmr{};  ///< of MAP-T: it stands for all IPv4 addresses outside (RFC 7599 section 5.1)
 };
 
@@ -36,6 +38,7 @@ public:
         unsigned ipv4_bits = 0, ea_bits = 0, psid_offset = 6;
         unsigned psid_bits = 0;  ///< without EA bits only
         std::uint16_t psid = 0;
+        bool in_identifier = false;
     };
 
     MapDomain() = default;
@@ -52,15 +55,18 @@ public:
           psid_bits_{given.ea_bits == 0 ? given.psid_bits : ea_psid_bits_},
           port_bits_{16 - given.psid_offset - psid_bits_},
           psid_offset_{given.psid_offset},
+          in_identifier_{given.in_identifier},
           ea_shift_{128 - given.ipv6_bits - given.ea_bits},
           ea_psid_mask_{static_cast<std::uint16_t>((std::uint64_t{1} << ea_psid_bits_) - 1)},
           suffix_shift_{32 - given.ipv4_bits - suffix_bits_},
           given_psid_{given.ea_bits == 0 ? given.psid : std::uint16_t{0}},
-          identifier_mask_{ea_shift_ >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1},
-          high_left_{ea_shift_ >= 64 ? std::min(ea_shift_ - 64, 63U) : 0},
-          high_right_{ea_shift_ >= 64 ? 0 : std::min(64 - ea_shift_, 63U)},
+          identifier_mask_{ea_shift_ >= 64 || in_identifier_ ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1},
+          high_left_{ea_shift_ >= 64 && !in_identifier_ ? std::min(ea_shift_ - 64, 63U) : 0},
+          high_right_{in_identifier_    ? 63
+                      : ea_shift_ >= 64 ? 0
+                                        : std::min(64 - ea_shift_, 63U)},
           low_left_{ea_shift_ % 64},
-          low_mask_{ea_shift_ >= 64 ? 0 : ~std::uint64_t{0}} {}
+          low_mask_{ea_shift_ >= 64 || in_identifier_ ? 0 : ~std::uint64_t{0}} {}
 
     [[nodiscard]] constexpr unsigned ea_bits() const noexcept { return ea_bits_; }
     [[nodiscard]] constexpr unsigned suffix_bits() const noexcept { return suffix_bits_; }
@@ -78,7 +84,7 @@ public:
         return static_cast<std::uint16_t>((ea & ea_psid_mask_) | given_psid_);
     }
     /// The MAP address (RFC 7597 sections 5.2 and 6): an end-user prefix that is longer than 64
-    /// bits overwrites the top of the interface identifier.
+    /// bits overwrites the top of the interface identifier. Of a softwire it is that of its B4.
     [[nodiscard]] constexpr Wide address_of(std::uint64_t ea) const noexcept {
         const std::uint64_t identifier = (std::uint64_t{ipv4_of(ea)} << 16 | psid_of(ea)) & identifier_mask_;
         // Shifts of 64 bits: one of 128 by a variable distance takes three times the instructions.
@@ -100,6 +106,10 @@ public:
     }
     /// The EA bits of an address inside the rule's IPv6 prefix, whatever the rest of it is.
     [[nodiscard]] constexpr std::uint64_t ea_of(Wide address) const noexcept {
+        if (in_identifier_) {
+            const std::uint64_t suffix = std::uint64_t{static_cast<std::uint32_t>(address >> 16)} >> suffix_shift_;
+            return (suffix << ea_psid_bits_ & (ea_values() - 1)) | (static_cast<std::uint64_t>(address) & ea_psid_mask_);
+        }
         return ea_bits_ == 0 ? 0 : static_cast<std::uint64_t>(address >> ea_shift_) & (ea_values() - 1);
     }
     /// The EA value of which this is the MAP address; none if there is none.
@@ -137,6 +147,7 @@ private:
     std::uint32_t ipv4_ = 0;
     unsigned prefix_bits_ = 0, ipv4_bits_ = 0, ea_bits_ = 0, suffix_bits_ = 0, ea_psid_bits_ = 0, psid_bits_ = 0;
     unsigned port_bits_ = 10, psid_offset_ = 6;
+    bool in_identifier_ = false;
     unsigned ea_shift_ = 128;
     std::uint16_t ea_psid_mask_ = 0;
     unsigned suffix_shift_ = 32;
@@ -170,6 +181,17 @@ static_assert(static_cast<std::uint64_t>(example_domain.address_of(0x1234)) == 0
 static_assert(example_domain.owner_of(example_domain.address_of(0x1234)) == 0x1234U);
 static_assert(example_domain.ports() == 252 && example_domain.port(0x34, 0) == 1232 && example_domain.port(0x34, 251) == 64723);
 static_assert(example_domain.psid_of_port(1235) == std::uint16_t{0x34} && !example_domain.psid_of_port(1023));
+// Softwire 0x52 has 192.0.2.1 and PSID 0x12, the ports 18432 to 19455.
+constexpr MapDomain example_softwires{{.ipv6 = static_cast<Wide>(0x2001'0db8'0001'0002) << 64,
+                                       .ipv6_bits = 64,
+                                       .ipv4 = 0xc000'0200,
+                                       .ipv4_bits = 24,
+                                       .ea_bits = 14,
+                                       .psid_offset = 0,
+                                       .in_identifier = true}};
+static_assert(example_softwires.address_of(0x52) == (static_cast<Wide>(0x2001'0db8'0001'0002) << 64 | 0x0000'c000'0201'0012));
+static_assert(example_softwires.owner_of(example_softwires.address_of(0x52)) == 0x52U);
+static_assert(example_softwires.port(0x12, 0) == 18432 && example_softwires.port(0x12, 1023) == 19455);
 // A prefix longer than 64 bits, and one with all of an address and a port in its EA bits.
 static_assert(MapDomain{{.ipv6 = static_cast<Wide>(0x2001'0db8'00ce'0000) << 64,
                          .ipv6_bits = 51,

@@ -234,9 +234,9 @@ TEST_F(RingTrial, EveryFrameOfEveryCustomerEdgeComesBack) {
     Json request = trial(500ms, "as_sent");
     const Json edges = Json::parse(R"({"edges":{"domains":[
         {"ipv6":"2001:db8:a0::/44","ipv4":"198.20.0.0/16","ea_bits":20,"psid_offset":4,"psid_bits":null,"psid":null,
-         "dmr":"2001:db8:ffff::/64","weight":2,"except_suffixes":false,"except_system_ports":false},
+         "dmr":"2001:db8:ffff::/64","weight":2,"in_identifier":false,"except_suffixes":false,"except_system_ports":false},
         {"ipv6":"2001:db8:ce::/51","ipv4":"192.0.2.0/24","ea_bits":20,"psid_offset":0,"psid_bits":null,"psid":null,
-         "dmr":"64:ff9b::/96","weight":1,"except_suffixes":true,"except_system_ports":true}],
+         "dmr":"64:ff9b::/96","weight":1,"in_identifier":false,"except_suffixes":true,"except_system_ports":true}],
         "count":1000000,"order":"pseudorandom","choice":"cycle"}})");
     for (Json& direction : request["directions"]) {
         const bool forward = direction["direction"] == "forward";

@@ -46,12 +46,13 @@ EdgesRequest small_request(std::uint64_t count, Order order, unsigned psid_bits 
 }
 
 /// A rule whose edges can all be looked at.
-EdgeDomain random_domain(std::mt19937_64& random, unsigned number) {
+EdgeDomain random_domain(std::mt19937_64& random, unsigned number, bool in_identifier = false) {
     const auto ipv4_bits = static_cast<unsigned>(20 + random() % 13), ea_bits = static_cast<unsigned>(random() % 11);
     const unsigned psid_bits = ipv4_bits + ea_bits > 32 ? ipv4_bits + ea_bits - 32 : 0;
     EdgeDomain domain =
         edge_domain("2001:db8::/40", "192.0.2.0/24", ea_bits, static_cast<unsigned>(random() % (std::min(15U, 16 - psid_bits) + 1)));
-    domain.rule.ipv6.length = static_cast<unsigned>(40 + random() % 50);
+    domain.rule.in_identifier = in_identifier;
+    domain.rule.ipv6.length = in_identifier ? 64 : static_cast<unsigned>(40 + random() % 50);
     domain.rule.ipv4.length = ipv4_bits;
     domain.rule.ipv4.address = net::ipv4_of(number << 12);  // 20 bits
     domain.rule.ipv6.address.bytes[4] = static_cast<std::byte>(number);
@@ -80,7 +81,8 @@ std::uint64_t slow_count(const EdgeDomain& domain) {
 TEST(CustomerEdges, OfRulesDrawnAtRandomAreAllReachedOnceAndFoundByTheirAddresses) {
     std::mt19937_64 random{11};
     for (int round = 0; round < 300; ++round) {
-        EdgesRequest request{.domains = {random_domain(random, 1)}, .order = orders[static_cast<std::size_t>(round % 3)]};
+        const bool in_identifier = round % 4 == 3;
+        EdgesRequest request{.domains = {random_domain(random, 1, in_identifier)}, .order = orders[static_cast<std::size_t>(round % 3)]};
         const std::uint64_t all = slow_count(request.domains[0]);
         ASSERT_GT(all, 0U);
         for (const std::uint64_t count : {all, 1 + random() % all}) {
@@ -107,7 +109,8 @@ TEST(CustomerEdges, OfRulesDrawnAtRandomAreAllReachedOnceAndFoundByTheirAddresse
                 contained += edges.contains(map.address_of(ea)) ? 1 : 0;
             }
             ASSERT_EQ(contained, count) << round;
-            EXPECT_FALSE(edges.contains(map.address_of(0) ^ 1) && edges.contains(map.address_of(0)));
+            const Wide nobodys = map.address_of(0) ^ (in_identifier ? Wide{1} << 63 : Wide{1});
+            EXPECT_FALSE(edges.contains(nobodys) && edges.contains(map.address_of(0)));
         }
         request.count = all + 1;
         EXPECT_EQ(places_of_problems(request), std::vector<std::string>{"edges.domains[0]"});
@@ -382,6 +385,10 @@ TEST(CustomerEdges, NameEveryProblemOfTheirDomainsAtOnce) {
                                                                      "edges.domains[0].ea_bits", "edges.domains[0].psid_offset"}));
     request.domains.clear();
     EXPECT_EQ(places_of_problems(request), (std::vector<std::string>{"edges.count", "edges.domains"}));
+    request = {.domains = {usual, edge_domain("2001:db8:1:2::/64", "203.0.113.0/24", 8, 0)}, .count = 1};
+    request.domains[1].rule.dmr.reset();
+    request.domains[1].rule.in_identifier = true;
+    EXPECT_EQ(places_of_problems(request), std::vector<std::string>{"edges.domains[1].in_identifier"}) << "not both kinds together";
 }
 
 TEST(CustomerEdges, MayShareAnAddressOnlyByPortsOfOneForm) {

@@ -187,7 +187,7 @@ Address slow_address(const MapRule& rule, std::uint64_t ea, std::uint32_t ipv4, 
     for (unsigned i = 0; i < rule.ipv6.length; ++i) {
         set_bit(address, i, bit_of(prefix, i));
     }
-    put(rule.ipv6.length, rule.ea_bits, ea);
+    put(rule.ipv6.length, rule.in_identifier ? 0 : rule.ea_bits, ea);
     return address;
 }
 
@@ -197,7 +197,8 @@ MapRule random_rule(std::mt19937_64& random) {
     rule.ipv4.length = below(33);
     const unsigned most = std::min(48 - rule.ipv4.length, 48U);
     rule.ea_bits = below(most + 1);
-    rule.ipv6.length = 20 + below(std::min(64U, 128 - rule.ea_bits) - 19);
+    rule.in_identifier = below(4) == 0;
+    rule.ipv6.length = rule.in_identifier ? 64 : 20 + below(std::min(64U, 128 - rule.ea_bits) - 19);
     const unsigned psid_bits = rule.ipv4.length + rule.ea_bits > 32 ? rule.ipv4.length + rule.ea_bits - 32 : 0;
     rule.psid_offset = below(std::min(15U, 16 - psid_bits) + 1);
     for (unsigned i = 0; i < 128; ++i) {
@@ -270,6 +271,9 @@ TEST(MapDomain, NamesEveryProblemOfARuleAtOnce) {
     }
     rule = with_psid(rule_of("2001:db8::/40", "192.0.2.16/31", 0, 6), 8, 3);
     EXPECT_EQ(place_of_only(rule), ".psid_bits");
+    rule = rule_of("2001:db8::/40", "192.0.2.0/24", 14, 0);
+    rule.in_identifier = true;
+    EXPECT_EQ(place_of_only(rule), ".ipv6") << "the EA bits are in an interface identifier of 64 bits";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ from typing import Any
 
 from gatemark.calibrate.model import Check
 from gatemark.config.defaults import HEADER_OCTETS, MTU
+from gatemark.config.map_tables import MapModel
 from gatemark.refdut.document import Configuration, MapRule, Port, Translation, Tunnel
 from gatemark.technology import TECHNOLOGIES, Family, Technology
 
@@ -23,6 +24,11 @@ MAP: Mapping[str, Any] = {
     "edges": 1000,
 }
 """Rule of the customer edges, 2^24 of them, whose prefixes of 74 bits reach into the interface identifier."""
+SOFTWIRES: Mapping[str, Any] = {
+    "softwires": [{"ipv6": "2001:2:0:4000::/64", "ipv4": "198.18.0.0/16", "psid_bits": 8}],
+    "edges": 1000,
+}
+"""The same customers as lwB4s: the number of a softwire is in the interface identifier only."""
 EDGE: Mapping[str, Any] = {
     "domains": [{"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.128.0/24", "ea_bits": 16, "dmr": PREFIX}],
     "end_user_prefix": "2001:2:0:4012:3400::/72",
@@ -30,7 +36,7 @@ EDGE: Mapping[str, Any] = {
 """Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
 TUNNEL: Mapping[Family, str] = {"ipv4": "198.18.0.1", "ipv6": "2001:2:0:ffff::1"}
 """The gateway's end of all tunnels, by the family of the outer header."""
-SIXRD = {"ipv6": "2001:db8::/32", "ipv4": "0.0.0.0/0"}
+SIXRD: Mapping[str, Any] = {"ipv6": "2001:db8::/32", "ipv4": "0.0.0.0/0"}
 """Rule of the customer edges of 6rd: all bits of their IPv4 addresses are in their prefixes."""
 FIRST_HOST = 4
 """Of several on the left, so that these are blocks of four without the gateway: where the reference gateway damages the
@@ -78,7 +84,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         translation=Translation(
             prefix=PREFIX if technology.translates_by_prefix else None,
             eam=EAM if technology.translates_by_prefix and not stateful else (),
-            domains=tuple(MapRule(**rule) for rule in _rules_of(check)),
+            domains=_rules_of(check),
             end_user_prefix=map_of(check)["end_user_prefix"] if technology.is_edge else None,
             pool=(POOL[right],) if has_pool else (),
             pool_ports=POOL_PORTS if has_pool else None,
@@ -91,19 +97,30 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
     )
 
 
-def _rules_of(check: Check) -> list[dict[str, Any]]:
+def _rules_of(check: Check) -> tuple[MapRule, ...]:
     technology = TECHNOLOGIES[check.technology]
     if technology.delegates_prefixes:
-        return [SIXRD]
-    rules: list[dict[str, Any]] = map_of(check)["domains"] if technology.has_rules else []
-    return rules
+        return (MapRule(**SIXRD),)
+    if not technology.has_rules:
+        return ()
+    return tuple(
+        MapRule(
+            ipv6=str(rule.rule_ipv6),
+            ipv4=str(rule.rule_ipv4),
+            ea_bits=rule.ea_bits,
+            psid_offset=rule.psid_offset,
+            dmr=None if rule.dmr is None else str(rule.dmr),
+        )
+        for rule in MapModel.model_validate(map_of(check)).whole_rules
+    )
 
 
 def map_of(check: Check) -> dict[str, Any]:
     """Return the table `[map]` of a check's campaign."""
     technology = TECHNOLOGIES[check.technology]
-    table = {**(EDGE if technology.is_edge else MAP), **check.tables.get("map", {})}
-    if technology.has_tunnels:
+    usual = EDGE if technology.is_edge else SOFTWIRES if technology.has_bindings else MAP
+    table = {**usual, **check.tables.get("map", {})}
+    if technology.has_tunnels and "domains" in table:
         table["domains"] = [{key: value for key, value in rule.items() if key != "dmr"} for rule in table["domains"]]
     return table
 

@@ -59,7 +59,18 @@ def fault_checks(*, quick: bool) -> list[Check]:
     names: tuple[TechnologyName, ...] = (
         quick_names
         if quick
-        else ("router44", "router66", "siit64", "map_t_br", "map_e_br", "nat44", "map_t_ce", "aftr", "sixrd_br")
+        else (
+            "router44",
+            "router66",
+            "siit64",
+            "map_t_br",
+            "map_e_br",
+            "lwaftr",
+            "nat44",
+            "map_t_ce",
+            "aftr",
+            "sixrd_br",
+        )
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 

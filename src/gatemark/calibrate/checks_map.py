@@ -45,9 +45,12 @@ def map_checks(*, quick: bool) -> list[Check]:
         _counts(f"{number:,} customer edges in tunnels", {"edges": number}, f"e-{number}", technology="map_e_br")
         for number in NUMBERS
     ]
+    softwires = [
+        _counts(f"{number:,} softwires", {"edges": number}, f"lw-{number}", technology="lwaftr") for number in NUMBERS
+    ]
     if quick:
         return [*checks[1::2], tunnels[1], _port_set(252, "endpoint_independent")]
-    checks += tunnels
+    checks += [*tunnels, *softwires]
     checks += [
         _counts(f"{number:,} customer edges of 6rd", None, f"6rd-{number}", technology="sixrd_br", subscribers=number)
         for number in SIXRD_NUMBERS

@@ -313,6 +313,7 @@ def _map(table: MapModel) -> MapPart:
             MapDomainPart(
                 **_rule(rule),
                 edges=count,
+                in_identifier=rule.in_identifier,
             )
             for rule, count in zip(table.rules, counts, strict=True)
         ),

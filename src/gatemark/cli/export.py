@@ -1,4 +1,4 @@
-"""`gatemark export GATEWAY FILE`: the MAP rules of a campaign in the syntax of a gateway."""
+"""`gatemark export GATEWAY FILE`: the MAP rules or softwires of a campaign in the syntax of a gateway."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.map_domains.linux import tunnel_script
-from gatemark.map_domains.rule_export import jool_commands, vpp_commands
+from gatemark.map_domains.relay import known_edges
+from gatemark.map_domains.rule_export import jool_commands, snabb_bindings, vpp_commands, vpp_softwires
 from gatemark.map_domains.tayga import border_relay, relay_script
 
-GatewayName = Literal["jool", "linux", "tayga", "vpp"]
+GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
 
 
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
     """Print commands that configure a border relay with the MAP rules of a campaign and its routes to customer edges.
+
+    Of a lwAFTR these are its softwires; for Snabb they are a part of its configuration file.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
     Parameters
     ----------
     gateway
-        jool (shell commands, Jool 4.2), vpp (VPP's command line), tayga (shell commands, with nftables), or linux (of
-        MAP-E: shell commands, with nftables).
+        jool (shell commands, Jool 4.2), vpp (VPP's command line), tayga (shell commands, with nftables), linux (of
+        MAP-E and lwAFTRs: shell commands, with nftables), or snabb (of lwAFTRs).
     file
         Campaign file (TOML).
     interface
@@ -54,14 +57,17 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     if gateway == "linux" and not campaign.technology.has_tunnels:
         what = f"is {campaign.technology.name}, and Linux itself does not translate"
         raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export tayga FILE, or jool")
+    if gateway == "snabb" and not campaign.technology.has_bindings:
+        what = f"is {campaign.technology.name}, and {gateway} knows softwires only"
+        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE, or linux")
     try:
         commands = _WRITERS[gateway](campaign, table, interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
     through = campaign.side("left").link_address("ipv6")
-    if through is not None and not table.onlink:
+    if through is not None and not table.onlink and gateway != "snabb":
         route = "ip route add" if gateway == "vpp" else "ip -6 route add"
-        commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.domains)
+        commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.parts)
     if as_json:
         print_json({"gateway": gateway, "commands": commands})
     else:
@@ -84,15 +90,26 @@ def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     return tunnel_script(files, tunnel.ipv6_end)
 
 
+def _snabb(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
+    tunnel = campaign.gateway.tunnel
+    assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
+    return snabb_bindings(known_edges(table.whole_rules, table.edge_count, table.order), relay=tunnel.ipv6_end)
+
+
 def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
     tunnel = campaign.gateway.tunnel
+    if campaign.technology.has_bindings:
+        assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
+        edges = known_edges(table.whole_rules, table.edge_count, table.order)
+        return vpp_softwires(edges, relay=tunnel.ipv6_end, interfaces=interfaces)
     return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.ipv6_end, interfaces=interfaces)
 
 
 _WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {
     "jool": _jool,
     "linux": _linux,
+    "snabb": _snabb,
     "tayga": _tayga,
     "vpp": _vpp,
 }
-_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("linux", "vpp"))
+_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("linux", "snabb", "vpp"))

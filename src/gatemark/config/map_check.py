@@ -1,4 +1,4 @@
-"""What MAP-T domains of a campaign file must satisfy, alone and together with the addresses of both sides. Pure."""
+"""What MAP domains of a campaign file must satisfy, alone and together with the addresses of both sides. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.problems import domain_problems
-from gatemark.technology import Family, SideName
+from gatemark.technology import Family, SideName, Technology
 
 SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
@@ -31,6 +31,10 @@ def check_map(campaign: CampaignFile) -> Iterator[Problem]:
         if getattr(table, key) in ("increasing", "decreasing") and table.choice != "cycle":
             what = f"is {getattr(table, key)}, but ports cannot be taken in turn from customer edges that are drawn"
             yield problem(campaign, f"map.{key}", what, 'choose "pseudorandom" or "fixed", or set map.choice = "cycle"')
+    if table.domains and table.softwires:
+        what = "are beside map.domains, but a gateway has MAP rules or a binding table, never both"
+        yield problem(campaign, "map.softwires", what, "leave one of them out")
+        return
     for rule_problem in domain_problems(table.whole_rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
 
@@ -40,8 +44,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
     table, technology = campaign.map, campaign.technology
     if table is None:
         if technology.has_rules:
-            fix = f"add [[map.domains]] with ipv6, ipv4, ea_bits{'' if technology.has_tunnels else ' and dmr'}"
-            yield problem(campaign, "map", f"is missing: {technology.name} needs the rules of its domains", fix)
+            yield problem(campaign, "map", f"is missing: {technology.name} needs its rules", _example(technology))
         return
     if not technology.has_rules:
         return  # the table does not apply, which is a problem of its own
@@ -65,6 +68,12 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
                 yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", HostSet.single(address))
         if family == "ipv4":
             yield from _not_represented(campaign, table, hosts)
+
+
+def _example(technology: Technology) -> str:
+    if technology.has_bindings:
+        return "add [[map.softwires]] with ipv6, ipv4 and psid_bits"
+    return f"add [[map.domains]] with ipv6, ipv4, ea_bits{'' if technology.has_tunnels else ' and dmr'}"
 
 
 def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
@@ -192,15 +201,15 @@ def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
 
 def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSet) -> Iterator[Problem]:
     """Servers, hosts of the background, and what is on the links: none of them is a customer edge."""
-    for index, domain in enumerate(table.domains):
-        prefixes = (("rule IPv4 prefix", domain.ipv4), ("rule IPv6 prefix", domain.ipv6), ("dmr", domain.dmr))
+    for index, rule in enumerate(table.whole_rules):
+        prefixes = (("IPv4 prefix", rule.rule_ipv4), ("IPv6 prefix", rule.rule_ipv6), ("dmr", rule.dmr))
         for name, prefix in prefixes:
             if prefix is not None and hosts.meets_prefix(prefix):
                 yield problem(
                     campaign,
                     key,
-                    f"{hosts} meets {prefix}, the {name} of map.domains[{index}]",
-                    "choose an address outside every domain: addresses inside belong to customer edges"
+                    f"{hosts} meets {prefix}, the {name} of {table.key}[{index}]",
+                    "choose an address outside all of them: addresses inside belong to customer edges"
                     if name != "dmr"
                     else "choose an address outside it: addresses inside represent IPv4 addresses",
                 )

@@ -1,4 +1,4 @@
-"""MAP-T domains in a campaign file: `[map]` and `[[map.domains]]` (RFC 7597, RFC 7599).
+"""MAP domains in a campaign file: `[map]`, `[[map.domains]]` (RFC 7597, RFC 7599) and `[[map.softwires]]` (RFC 7596).
 
 Limits of single values are told together with what the values contradict, so the models leave them to the checks in
 `gatemark.config.map_check`.
@@ -11,13 +11,14 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
+from gatemark.config.only import WITH_BINDINGS, WITH_MAP_RULES
 from gatemark.config.tables import Table, Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, Edge, MapDomain
 from gatemark.map_domains.edges import Order
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
-from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX, domain_problems
+from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX, domain_problems, key_of
 from gatemark.map_domains.relay import PRIVATE
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 
@@ -27,6 +28,9 @@ EdgeChoice = Literal["cycle", "pseudorandom"]
 
 def _within(lowest: int, highest: int) -> JsonDict:
     return {"minimum": lowest, "maximum": highest}
+
+
+_AT_LEAST_ONE: JsonDict = {"minItems": 1, "maxItems": DOMAINS_MAX}
 
 
 class MapDomainModel(Table):
@@ -71,6 +75,39 @@ class MapDomainModel(Table):
         )
 
 
+class SoftwiresModel(Table):
+    """Softwires of a lwAFTR, as many as addresses and PSIDs tell apart: a part of its table (RFC 7596 section 5.1)."""
+
+    ipv6: Ipv6Prefix
+    """Prefix of the addresses of all lwB4s, of length 64. Behind it follow 16 zero bits, the IPv4 address and the
+    PSID."""
+    ipv4: Ipv4Prefix
+    """Their IPv4 addresses: all of this prefix."""
+    psid_bits: StrictInt = Field(json_schema_extra=_within(0, PORT_BITS))
+    """Length of the PSID. 4: 16 lwB4s share an address. 0: none is shared."""
+    psid_offset: StrictInt = Field(0, json_schema_extra=_within(0, PSID_OFFSET_MAX))
+    """Bits of a port before the PSID; 0, as it should be: one range of ports for each PSID."""
+    weight: StrictInt = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
+    """Share of the lwB4s; 65,536 at most in all parts."""
+    exclude: Annotated[tuple[Exclusion, ...], AsList] = ()
+    """Softwires to leave out: those whose IPv4 suffix is all zeros or all ones; where `psid_offset` is 0, those with
+    ports below 1024."""
+
+    @property
+    def rule(self) -> MapDomain:
+        """Return it as a rule, whose EA values are the numbers of the softwires."""
+        return MapDomain(
+            rule_ipv6=self.ipv6,
+            rule_ipv4=self.ipv4,
+            ea_bits=32 - self.ipv4.prefixlen + self.psid_bits,
+            in_identifier=True,
+            psid_offset=self.psid_offset,
+            weight=self.weight,
+            except_first_and_last_suffix="first_and_last_suffix" in self.exclude,
+            except_system_ports="system_ports" in self.exclude,
+        )
+
+
 class MapGatewayModel(Table):
     """How a recipe's gateway is made of rules (`gatemark.map_domains.tayga`, `gatemark.map_domains.linux`)."""
 
@@ -79,10 +116,13 @@ class MapGatewayModel(Table):
 
 
 class MapModel(Table):
-    """MAP gateways only: their domains, and the customer edges that the Tester emulates or that the gateway is."""
+    """The domains of MAP gateways, the softwires of a lwAFTR, and the customer edges that the Tester emulates or that
+    the gateway is. The lwB4s of a lwAFTR are called customer edges as well."""
 
-    domains: tuple[MapDomainModel, ...] = Field(json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX})
+    domains: Annotated[tuple[MapDomainModel, ...], WITH_MAP_RULES] = Field((), json_schema_extra=_AT_LEAST_ONE)
     """The rules, 1 to 1024."""
+    softwires: Annotated[tuple[SoftwiresModel, ...], WITH_BINDINGS] = Field((), json_schema_extra=_AT_LEAST_ONE)
+    """The binding table, in 1 to 1024 parts."""
     end_user_prefix: Ipv6Prefix | None = None
     """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
     5.2). Default: of a rule without EA bits its `ipv6`."""
@@ -103,9 +143,19 @@ class MapModel(Table):
     `traffic.source_ports` in both directions."""
 
     @property
+    def parts(self) -> tuple[MapDomainModel, ...] | tuple[SoftwiresModel, ...]:
+        """Return what holds the rules."""
+        return self.domains or self.softwires
+
+    @property
+    def key(self) -> str:
+        """Return the key of these."""
+        return key_of(self.whole_rules)
+
+    @property
     def whole_rules(self) -> tuple[MapDomain, ...]:
         """Return the rule of each domain by itself."""
-        return tuple(domain.rule for domain in self.domains)
+        return tuple(part.rule for part in self.parts)
 
     @property
     def rules(self) -> tuple[MapDomain, ...]:
@@ -115,12 +165,13 @@ class MapModel(Table):
     @property
     def translates(self) -> bool:
         """Return whether the rules say how addresses are translated; False if any of them has a problem."""
-        return self.is_consistent and all(domain.dmr is not None for domain in self.domains)
+        return self.is_consistent and all(rule.dmr is not None for rule in self.whole_rules)
 
     @property
     def is_consistent(self) -> bool:
         """Return whether no rule contradicts itself or another one."""
-        return not any(domain_problems(self.whole_rules, edges=self.edges))
+        is_of_one_kind = not (self.domains and self.softwires)
+        return is_of_one_kind and not any(domain_problems(self.whole_rules, edges=self.edges))
 
     @property
     def gateway_edge(self) -> Edge | None:
@@ -137,7 +188,7 @@ class MapModel(Table):
     @property
     def spread(self) -> Spread:
         """Return how the customer edges are spread over the domains."""
-        return Spread(tuple(domain.weight for domain in self.domains))
+        return Spread(tuple(part.weight for part in self.parts))
 
     @property
     def edge_count(self) -> int:

@@ -207,8 +207,8 @@ class CampaignFile(Table):
     connections: Annotated[ConnectionsModel | None, STATEFUL] = None
     """Connections of a stateful test (RFC 9693 section 4)."""
     map: Annotated[MapModel | None, WITH_RULES] = None
-    """Rules of a MAP-T test (RFC 7597), and its customer edges: those that the Tester emulates, or the one that the
-    gateway is."""
+    """MAP rules (RFC 7597) or softwires (RFC 7596), and their customer edges: those that the Tester emulates, or the
+    one that the gateway is."""
     b4: Annotated[B4Model | None, WITH_B4S] = None
     """Hosts behind the B4s of an AFTR (RFC 6333)."""
 

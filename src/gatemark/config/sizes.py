@@ -29,8 +29,10 @@ class FrameSizes:
         return tuple(octets for octets in (self.ipv4, self.ipv6, self.tunnel) if octets is not None)
 
     def label(self) -> str:
-        """Return all sizes as ``IPv4 / IPv6 / tunnel``, for every technology in this order, or those there are."""
-        return " / ".join(map(str, self.known))
+        """Return the sizes as "IPv4 / IPv6", for every technology in this order, or the one there is; those in tunnels
+        follow: "64 (104 in tunnels)"."""
+        without = " / ".join(str(octets) for octets in (self.ipv4, self.ipv6) if octets is not None)
+        return without if self.tunnel is None else f"{without} ({self.tunnel} in tunnels)"
 
     def of(self, kind: FrameKind) -> int:
         """Return the size of a kind that the trial has."""

@@ -139,7 +139,7 @@ class Edges:
     @property
     def domain_count(self) -> int:
         """Return the number of domains of emulated customer edges; 0 without any."""
-        return 0 if self.emulated is None else len(self.emulated.domains)
+        return 0 if self.emulated is None else len(self.emulated.parts)
 
     @property
     def gateway(self) -> Edge | None:

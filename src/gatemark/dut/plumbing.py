@@ -114,7 +114,7 @@ def gateway_end(
         routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains]
     elif edges is not None and technology.has_edges and side_name == "left" and neighbour is not None:
         through = None if edges.onlink else str(neighbour)
-        routes += [(str(domain.ipv6), through) for domain in edges.domains]
+        routes += [(str(part.ipv6), through) for part in edges.parts]
     return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))
 
 

@@ -1,4 +1,4 @@
-"""MAP-T domains in words and numbers, for who checks a campaign before it is run. Pure."""
+"""MAP domains in words and numbers, for who checks a campaign before it is run. Pure."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class RuleDescription:
     """k."""
     contiguous_bits: int
     """m."""
+    in_identifier: bool
+    """Whether its customer edges are lwB4s, whose softwires have EA values as numbers (RFC 7596 section 5.1)."""
 
     @property
     def prefixes_line(self) -> str:
@@ -57,8 +59,11 @@ class RuleDescription:
     def bits_line(self) -> str:
         """Return what the EA bits and the bits of a port are."""
         port = f"offset {self.psid_offset} (a), PSID {self.psid_bits} (k), {self.contiguous_bits} behind it (m)"
+        numbered = (
+            f"bits of a softwire's number {self.ea_bits}" if self.in_identifier else f"EA bits {self.ea_bits} (o)"
+        )
         return (
-            f"EA bits {self.ea_bits} (o): IPv4 suffix {self.suffix_bits} (p), PSID {self.ea_psid_bits} (q);"
+            f"{numbered}: IPv4 suffix {self.suffix_bits} (p), PSID {self.ea_psid_bits} (q);"
             f" bits of a port: {port if self.psid_bits else 'no PSID'}"
         )
 
@@ -93,7 +98,8 @@ class DomainDescription(RuleDescription):
         for name, edge in (("lowest", self.lowest), ("highest", self.highest)):
             if edge is not None:
                 psid = f" PSID {edge.psid}" if self.psid_bits else ""
-                yield f"{name} EA {edge.ea}: {edge.address}, {edge.ipv4}{psid}, ports {edge.ports}"
+                number = "softwire" if self.in_identifier else "EA"
+                yield f"{name} {number} {edge.ea}: {edge.address}, {edge.ipv4}{psid}, ports {edge.ports}"
 
 
 def describe_domains(domains: Sequence[MapDomain], edges: int, order: Order) -> tuple[DomainDescription, ...]:
@@ -148,6 +154,7 @@ def _described_rule(domain: MapDomain) -> dict[str, Any]:
         "psid_offset": domain.psid_offset,
         "psid_bits": domain.psid_length,
         "contiguous_bits": domain.contiguous_bits,
+        "in_identifier": domain.in_identifier,
     }
 
 

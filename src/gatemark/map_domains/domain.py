@@ -1,4 +1,4 @@
-"""One MAP-T domain: its rule, what follows from it, and its customer edges (RFC 7597 sections 5 and 6). Pure.
+"""One MAP domain: its rule, what follows from it, and its customer edges (RFC 7597 sections 5 and 6). Pure.
 
 The letters that RFC 7597 has for lengths are given beside the names. A domain may hold values that contradict each
 other, so that `gatemark.map_domains.problems` can name all of them; what follows from a rule is true only without any.
@@ -45,6 +45,9 @@ class MapDomain:
     """Leave out the IPv4 suffixes whose bits are all zero or all one."""
     except_system_ports: bool = False
     """Leave out the PSIDs whose ports are below 1024 where the offset is 0 (RFC 7596 section 5.1)."""
+    in_identifier: bool = False
+    """The customer edges are lwB4s: the rule's IPv6 prefix has 64 bits and is that of all of them, and the EA value,
+    the number of a softwire, is in the interface identifier only (RFC 7596 section 5.1)."""
     taken: tuple[range, ...] = ()
     """EA values whose addresses a longer rule holds, which are left out (`gatemark.map_domains.nesting`)."""
 
@@ -99,7 +102,7 @@ class MapDomain:
     @property
     def end_user_prefix_length(self) -> int:
         """Return the length of the IPv6 prefix of one customer edge (n + o)."""
-        return self.rule_ipv6.prefixlen + self.ea_bits
+        return self.rule_ipv6.prefixlen + (0 if self.in_identifier else self.ea_bits)
 
     @property
     def excluded_psids(self) -> int:
@@ -138,6 +141,9 @@ class MapDomain:
         """Return the EA value that an address would have; None if it lies outside the rule's IPv6 prefix."""
         if address not in self.rule_ipv6:
             return None
+        if self.in_identifier:
+            suffix = (int(address) >> 16 & int(self.rule_ipv4.hostmask)) << self.ea_psid_bits
+            return suffix | int(address) & ((1 << self.ea_psid_bits) - 1)
         return int(address) >> (128 - self.end_user_prefix_length) & ((1 << self.ea_bits) - 1)
 
 
@@ -177,6 +183,8 @@ class Edge:
     def end_user_prefix(self) -> IPv6Network:
         """Return the rule's IPv6 prefix followed by the EA bits (RFC 7597 section 5.2)."""
         domain = self.domain
+        if domain.in_identifier:
+            return domain.rule_ipv6
         bits = int(domain.rule_ipv6.network_address) | self.ea << (128 - domain.end_user_prefix_length)
         return IPv6Network((bits, domain.end_user_prefix_length))
 

@@ -1,4 +1,4 @@
-"""What the rules of MAP-T domains must satisfy, each alone and all together. Pure.
+"""What the rules of MAP domains must satisfy, each alone and all together. Pure.
 
 A problem's place is the path of its key below the campaign file, such as `map.domains[2].ea_bits`.
 """
@@ -16,18 +16,27 @@ from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 
 EA_BITS_MAX = 48
+SOFTWIRE_PREFIX_LENGTH = 64
+"""Of the IPv6 addresses of lwB4s (RFC 7596 section 5.1)."""
 PSID_OFFSET_MAX = 15
 DOMAINS_MAX = 1024
 
 
-def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None, key: str = "map") -> Iterator[Problem]:
+def key_of(domains: Sequence[MapDomain]) -> str:
+    """Return the key of the campaign file that holds these rules."""
+    return "map.softwires" if any(domain.in_identifier for domain in domains) else "map.domains"
+
+
+def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None) -> Iterator[Problem]:
     """Yield every contradiction of the rules, and of `edges` customer edges in them; None: all that there are."""
-    if not 1 <= len(domains) <= DOMAINS_MAX:
-        yield Problem(
-            what=f"has {len(domains)} domains", where=f"{key}.domains", fix=f"write the rules of 1 to {DOMAINS_MAX}"
-        )
+    if not domains:
+        yield Problem(what="has no rules", where="map", fix="add [[map.domains]], or of a lwAFTR [[map.softwires]]")
         return
-    each = [list(rule_problems(domain, f"{key}.domains[{index}]")) for index, domain in enumerate(domains)]
+    key = key_of(domains)
+    if len(domains) > DOMAINS_MAX:
+        yield Problem(what=f"has {len(domains)} rules", where=key, fix=f"write at most {DOMAINS_MAX}")
+        return
+    each = [list(rule_problems(domain, f"{key}[{index}]")) for index, domain in enumerate(domains)]
     for problems in each:
         yield from problems
     yield from _repeated_prefixes(domains, key)
@@ -38,7 +47,7 @@ def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None, k
     if spread.period > PATTERN_LENGTH_MAX:
         yield Problem(
             what=f"the weights are {spread.period} in all",
-            where=f"{key}.domains",
+            where=key,
             fix=f"write smaller weights in the same ratios, at most {PATTERN_LENGTH_MAX} in all",
         )
         return
@@ -49,7 +58,7 @@ def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None, k
 
 def rule_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     """Yield what contradicts itself within one rule."""
-    yield from _ea_problems(domain, at)
+    yield from _softwire_problems(domain, at) if domain.in_identifier else _ea_problems(domain, at)
     yield from _port_problems(domain, at)
     yield from _psid_problems(domain, at)
     if domain.dmr is not None:
@@ -73,6 +82,16 @@ def _ea_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
         what = f"{ea_bits} behind {domain.rule_ipv6} needs {domain.end_user_prefix_length} of 128 bits"
         fix = f"write at most {128 - domain.rule_ipv6.prefixlen}, or a shorter rule IPv6 prefix"
         yield Problem(what=what, where=where, fix=fix)
+
+
+def _softwire_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    length, psid_bits = domain.rule_ipv6.prefixlen, domain.rule_ipv4.prefixlen + domain.ea_bits - 32
+    if length != SOFTWIRE_PREFIX_LENGTH:
+        what = f"{domain.rule_ipv6} has length {length}, but the interface identifiers of lwB4s have 64 bits"
+        yield Problem(what=what, where=f"{at}.ipv6", fix="write a prefix of length 64 (RFC 7596 section 5.1)")
+    if not 0 <= psid_bits <= PORT_BITS:
+        what = f"{psid_bits} is not between 0 and {PORT_BITS}"
+        yield Problem(what=what, where=f"{at}.psid_bits", fix="write how many bits of a port tell lwB4s apart")
 
 
 def _port_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
@@ -132,7 +151,7 @@ def _exclusion_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     if domain.except_system_ports:
         fix = "leave it out"
         if domain.ea_psid_bits <= 0:
-            what = "system_ports does not apply to a rule whose EA bits hold no PSID"
+            what = f"system_ports does not apply to {'softwires' if domain.in_identifier else 'a rule'} without a PSID"
             yield Problem(what=what, where=where, fix=fix)
         elif domain.psid_offset:
             what = f"system_ports is not allowed with psid_offset = {domain.psid_offset}, where no PSID alone has them"
@@ -144,24 +163,28 @@ def _repeated_prefixes(domains: Sequence[MapDomain], key: str) -> Iterator[Probl
     first_ipv6: dict[IPv6Network, int] = {}
     first_ipv4: dict[IPv4Network, list[int]] = {}
     for index, domain in enumerate(domains):
-        at = f"{key}.domains[{index}]"
+        at = f"{key}[{index}]"
         earlier = first_ipv6.setdefault(domain.rule_ipv6, index)
         if earlier != index:
-            what = f"{domain.rule_ipv6} is the rule IPv6 prefix of domains[{earlier}] as well"
+            what = f"{domain.rule_ipv6} is the IPv6 prefix of {key}[{earlier}] as well"
             yield Problem(what=what, where=f"{at}.ipv6", fix="give each rule a prefix of its own")
         sharers = first_ipv4.setdefault(domain.rule_ipv4, [])
-        clash = next((problem for other in sharers for problem in _clash(domain, domains[other], other, at)), None)
+        clash = next(
+            (problem for other in sharers for problem in _clash(domain, domains[other], f"{key}[{other}]", at)), None
+        )
         if clash is not None:
             yield clash
         sharers.append(index)
 
 
-def _clash(domain: MapDomain, other: MapDomain, number: int, at: str) -> Iterator[Problem]:
+def _clash(domain: MapDomain, other: MapDomain, name: str, at: str) -> Iterator[Problem]:
     """What two rules of the same IPv4 prefix contradict: only single PSIDs can share an address (no EA bits)."""
-    name, address = f"domains[{number}]", domain.rule_ipv4.network_address
+    address = domain.rule_ipv4.network_address
     if domain.ea_bits or other.ea_bits or not domain.psid_length or not other.psid_length:
-        what = f"{domain.rule_ipv4} is the rule IPv4 prefix of {name} as well: two customer edges would be the same"
-        fix = "give each rule a prefix of its own, or only one PSID of an address: ea_bits = 0, psid_bits and psid"
+        what = f"{domain.rule_ipv4} is the IPv4 prefix of {name} as well: two customer edges would be the same"
+        fix = "give each rule a prefix of its own"
+        if not domain.in_identifier:
+            fix += ", or only one PSID of an address: ea_bits = 0, psid_bits and psid"
         yield Problem(what=what, where=f"{at}.ipv4", fix=fix)
         return
     for key in ("psid_offset", "psid_bits"):
@@ -182,8 +205,8 @@ def _dmr_overlaps(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
         for number, other in enumerate(domains):
             if domain.dmr.overlaps(other.rule_ipv6):
                 yield Problem(
-                    what=f"{domain.dmr} overlaps {other.rule_ipv6}, the rule IPv6 prefix of domains[{number}]",
-                    where=f"{key}.domains[{index}].dmr",
+                    what=f"{domain.dmr} overlaps {other.rule_ipv6}, the IPv6 prefix of {key}[{number}]",
+                    where=f"{key}[{index}].dmr",
                     fix="choose a prefix outside of all rules: it stands for the addresses of no customer edge",
                 )
 
@@ -197,14 +220,14 @@ def _too_many_edges(
         needed, rule = counts[index], domains[index]
         if most == 0:
             yield Problem(
-                what="has no customer edge whose address no longer rule of another domain holds",
-                where=f"{key}.domains[{index}]",
-                fix="leave the domain out, or choose prefixes that lie apart: a gateway takes the longest match",
+                what="has no customer edge whose address no longer rule holds",
+                where=f"{key}[{index}]",
+                fix="leave it out, or choose prefixes that lie apart: a gateway takes the longest match",
             )
-        elif needed > most and rule.ea_bits == 0:
+        elif needed > most and rule.ea_bits == 0 and not rule.in_identifier:
             yield Problem(
                 what=f"is 0, so the rule has a single customer edge, but {needed} of {edges} are to be in this domain",
-                where=f"{key}.domains[{index}].ea_bits",
+                where=f"{key}[{index}].ea_bits",
                 fix="write a rule for each customer edge, or fewer edges",
             )
         elif needed > most:
@@ -212,7 +235,8 @@ def _too_many_edges(
             if len(capacities) == len(domains):
                 fix = f"write at most {spread.edges_max([capacities[number] for number in range(len(domains))])}"
             yield Problem(
-                what=f"{edges} are too many: {needed} are to be in domains[{index}], which has {most}",
-                where=f"{key}.edges",
-                fix=f"{fix}, or give the domain more EA bits" + (" or less weight" if len(domains) > 1 else ""),
+                what=f"{edges} are too many: {needed} are to be in {key}[{index}], which has {most}",
+                where="map.edges",
+                fix=f"{fix}, or give it more {'PSID' if rule.in_identifier else 'EA'} bits"
+                + (" or less weight" if len(domains) > 1 else ""),
             )

@@ -1,12 +1,12 @@
-"""The rules of MAP domains in the syntax of gateways that know MAP: Jool 4.2 (MAP-T) and VPP. Pure."""
+"""MAP rules and softwires in the syntax of gateways that know them: Jool 4.2 (MAP-T), VPP, Snabb (lwAFTR). Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ipaddress import IPv6Address, IPv6Network
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
-from gatemark.map_domains.domain import MapDomain
+from gatemark.map_domains.domain import Edge, MapDomain
 
 
 def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
@@ -51,6 +51,40 @@ def vpp_commands(
         )
     lines += [f"map interface {interface}{'' if relay else ' map-t'}" for interface in interfaces]
     return "\n".join(lines) + "\n"
+
+
+def vpp_softwires(edges: Iterable[Edge], *, relay: IPv6Address, interfaces: Sequence[str] = ()) -> str:
+    """Return commands of VPP's command line that make a lwAFTR at `relay`, which has no domains yet, on `interfaces`.
+
+    VPP numbers its domains from 0: each IPv4 address is one, and each PSID of it a rule.
+    """
+    lines: list[str] = []
+    numbers: dict[IPv4Address, int] = {}
+    for edge in edges:
+        psid_bits = edge.domain.psid_length
+        if edge.ipv4 not in numbers:
+            numbers[edge.ipv4] = len(numbers)
+            inside = "::/0" if psid_bits else f"{edge.address}/128"
+            offset = edge.domain.psid_offset if psid_bits else 0
+            lines.append(
+                f"map add domain ip4-pfx {edge.ipv4}/32 ip6-pfx {inside} ip6-src {relay}"
+                f" ea-bits-len 0 psid-offset {offset} psid-len {psid_bits}"
+            )
+        if psid_bits:
+            lines.append(f"map add rule index {numbers[edge.ipv4]} psid {edge.psid} ip6-dst {edge.address}")
+    lines += [f"map interface {interface}" for interface in interfaces]
+    return "\n".join(lines) + "\n"
+
+
+def snabb_bindings(edges: Iterable[Edge], *, relay: IPv6Address) -> str:
+    """Return the binding table of a lwAFTR at `relay`, as a part of Snabb's `softwire-config`."""
+    softwires = "".join(
+        f"  softwire {{\n    ipv4 {edge.ipv4};\n    psid {edge.psid};\n    b4-ipv6 {edge.address};\n"
+        f"    br-address {relay};\n    port-set {{\n      psid-length {edge.domain.psid_length};\n"
+        f"      reserved-ports-bit-count {edge.domain.psid_offset};\n    }}\n  }}\n"
+        for edge in edges
+    )
+    return f"binding-table {{\n{softwires}}}\n"
 
 
 def _without_single_psids(domains: Sequence[MapDomain], gateway: str, why: str) -> None:

@@ -104,14 +104,14 @@ class TunnelPart(Part):
 
 
 class MapRulePart(Part):
-    """A rule of MAP (RFC 7597 section 5)."""
+    """A rule of MAP (RFC 7597 section 5), or softwires (RFC 7596 section 5.1)."""
 
     ipv6: str
     """Rule IPv6 prefix."""
     ipv4: str
     """Rule IPv4 prefix."""
     ea_bits: int
-    """Number of EA bits: rest of the IPv4 address, and PSID."""
+    """Number of EA bits, or of those that number a softwire: rest of the IPv4 address, and PSID."""
     psid_offset: int
     """Bits of a port before the PSID."""
     psid_bits: int
@@ -125,10 +125,13 @@ class MapDomainPart(MapRulePart):
 
     edges: int
     """Customer edges that were emulated in this domain."""
+    in_identifier: bool = Field(default=False, exclude_if=lambda in_identifier: not in_identifier)
+    """Whether they are lwB4s: the prefix is that of all of them, and the EA bits, the number of a softwire, are in the
+    interface identifier only (RFC 7596 section 5.1)."""
 
 
 class MapPart(Part):
-    """The customer edges of a MAP-T gateway."""
+    """The customer edges of a MAP gateway, or the lwB4s of a lwAFTR."""
 
     edges: int
     """Customer edges in all domains."""

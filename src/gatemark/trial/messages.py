@@ -62,6 +62,7 @@ class Domain(Rule):
     """A MAP domain, whose customer edges are emulated."""
 
     weight: Annotated[int, Field(ge=1, le=1 << 16)]
+    in_identifier: bool
     except_suffixes: bool
     except_system_ports: bool
 

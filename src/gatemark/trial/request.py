@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from gatemark.config import defaults
-from gatemark.config.map_tables import MapDomainModel, MapModel
+from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
+from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
@@ -381,23 +382,24 @@ def edges_json(table: MapModel) -> Edges:
     """Return a set of customer edges as the engine reads it."""
     domains: list[Domain] = [
         {
-            **rule_json(domain),
-            "weight": domain.weight,
-            "except_suffixes": "first_and_last_suffix" in domain.exclude,
-            "except_system_ports": "system_ports" in domain.exclude,
+            **rule_json(rule),
+            "weight": rule.weight,
+            "in_identifier": rule.in_identifier,
+            "except_suffixes": rule.except_first_and_last_suffix,
+            "except_system_ports": rule.except_system_ports,
         }
-        for domain in table.domains
+        for rule in table.whole_rules
     ]
     return {
         "edges": {"domains": domains, "count": table.edge_count, "order": table.order, "choice": table.choice},
     }
 
 
-def rule_json(domain: MapDomainModel) -> Rule:
+def rule_json(domain: MapDomain) -> Rule:
     """Return a MAP rule as the engine reads it."""
     return {
-        "ipv6": str(domain.ipv6),
-        "ipv4": str(domain.ipv4),
+        "ipv6": str(domain.rule_ipv6),
+        "ipv4": str(domain.rule_ipv4),
         "ea_bits": domain.ea_bits,
         "psid_offset": domain.psid_offset,
         "psid_bits": domain.psid_bits,
@@ -408,8 +410,8 @@ def rule_json(domain: MapDomainModel) -> Rule:
 
 def gateway_edge_json(campaign: Campaign) -> GatewayEdge | None:
     """Return the customer edge that the gateway is; None if it is none."""
-    edge, table = campaign.edges.gateway, campaign.map
-    return None if edge is None or table is None else {**rule_json(table.domains[0]), "ea": edge.ea}
+    edge = campaign.edges.gateway
+    return None if edge is None else {**rule_json(edge.domain), "ea": edge.ea}
 
 
 def hosts_json(model: Ipv4Model | Ipv6Model | B4Model, *, networks: int) -> Hosts:

@@ -495,12 +495,39 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
 """What the relay itself sends errors about comes first and last: it may limit how many it sends to a host."""
 
 
+def _of_binding(name: CaseName, **changes: Any) -> Case[TunnelRelayScene]:
+    """Return what must have an entry in the binding table, or is dropped; an error may tell the sender."""
+    return replace(TUNNEL_RELAY_CASES[name], section="RFC 7596 section 6.2", silently=False, **changes)
+
+
+SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
+    "expired_from_outside": TUNNEL_RELAY_CASES["expired_from_outside"],
+    "expired_from_inside": TUNNEL_RELAY_CASES["expired_from_inside"],
+    "foreign_tunnel": _of_binding("foreign_tunnel"),
+    "nobodys_tunnel": _of_binding("nobodys_tunnel"),
+    "foreign_tunnel_destination": _of_binding("foreign_tunnel_destination"),
+    "foreign_source_address": _of_binding("foreign_source_address"),
+    "foreign_source_port": _of_binding("foreign_source_port"),
+    "echo_from_outside": replace(RELAY_CASES["echo_from_outside"], section="RFC 7596 section 8.1"),
+    "echo_from_inside": replace(RELAY_CASES["echo_from_inside"], section="RFC 7596 section 8.1"),
+    "hairpin": _of_binding("hairpin", level="must"),
+    "outer_fragments": TUNNEL_RELAY_CASES["outer_fragments"],
+    "error_from_outside": replace(
+        TUNNEL_RELAY_CASES["error_from_outside"], section="RFC 7596 section 8.1", due="delivered", level="should"
+    ),
+    "nobodys_port": _of_binding("nobodys_port", due="dropped", level="must"),
+    "nobodys_address": _of_binding("nobodys_address", due="dropped", level="must"),
+}
+"""Those of a lwAFTR. What its RFC says of fragments inside tunnels, and of errors about tunnels, is not tried."""
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
         return {}
     if technology.has_edges:
-        return TUNNEL_RELAY_CASES if technology.has_tunnels else RELAY_CASES
+        of_tunnels = SOFTWIRE_CASES if technology.has_bindings else TUNNEL_RELAY_CASES
+        return of_tunnels if technology.has_tunnels else RELAY_CASES
     if technology.is_edge:
         return EDGE_CASES
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
