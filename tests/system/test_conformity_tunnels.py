@@ -15,10 +15,12 @@ from tests.system.test_conformity import CONFORMITY, seen_of
 from tests.system.test_conformity_translators import judged
 from tests.system.test_reference_gateway import opened
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
+from gatemark.map_preflight import map_findings
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.results.toml_text import to_toml
 
@@ -258,6 +260,23 @@ OF_THE_REFERENCE = OF_LINUX | {
     "echo_from_inside": ("conforms", 3),
     "fragments": ("differs", 0),
 }
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("believed", "words"),
+    [({}, None), ({"psid_offset": 0}, "psid_offset = 6"), ({"ea_bits": 6}, "ea_bits = 8")],
+)
+def test_the_rule_of_a_relay_is_seen_from_outside(
+    believed: dict[str, object], words: str | None, relay: OpenBed
+) -> None:
+    """The relay knows all customer edges of its own rule."""
+    table = {"domains": [{**RULE, **believed}], "order": "increasing"}
+    document = netns_document(RECIPE, map=table, conformity=CONFORMITY, frame_loss=None)
+    campaign = relay.tester.campaign.model_copy(update={"map": campaign_from_dict(document).map})
+    (told,) = map_findings(campaign, relay.tester.engine.exchange)
+    assert told.status == ("ok" if words is None else "failed")
+    assert words is None or f"with {words}" in told.observed
 
 
 def test_the_reference_gateway(tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 import pytest
-from tests.unit.border_relays import BorderRelay, Fault
+from tests.unit.border_relays import BorderRelay, Fault, TunnelRelay
 from tests.unit.test_conformity import FULL, SHARED, campaign
+from tests.unit.test_conformity_tunnels import RELAY, SOFTWIRES
+from tests.unit.test_conformity_tunnels import SHARED as SHARED_IN_TUNNELS
+from tests.unit.test_conformity_tunnels import campaign as of_tunnels
 
 from gatemark.findings import Finding
 from gatemark.map_domains.domain import MapDomain
@@ -65,6 +68,60 @@ def test_another_rule_is_named(words: str) -> None:
     assert told.status == "failed"
     assert f"the gateway behaves as it would with {words}: that explains all" in told.observed
     assert told.remedy == f"correct the gateway's rule, or set {words} in map.domains[0]"
+
+
+ANOTHER_END = "2001:2:0:ff::2"
+
+
+def finding_in_tunnels(rule: MapDomain, table: dict[str, Any], relay: str = RELAY) -> Finding:
+    """What is said of a relay with tunnels; the campaign has another rule, and perhaps another end."""
+    (only,) = map_findings(of_tunnels(table), asked(TunnelRelay([rule], relay)))
+    return only
+
+
+def test_a_relay_with_tunnels_is_right() -> None:
+    told = finding_in_tunnels(replace(RULE, dmr=None), SHARED_IN_TUNNELS)
+    assert (told.status, told.observed) == ("ok", "22 of 22 packets correct: lowest and highest customer edge and port")
+
+
+@pytest.mark.parametrize("words", [words for words in CHANGES if "dmr" not in words])
+def test_another_rule_of_a_relay_with_tunnels_is_named(words: str) -> None:
+    told = finding_in_tunnels(replace(RULE, dmr=None, **CHANGES[words]), SHARED_IN_TUNNELS)
+    assert told.status == "failed"
+    assert f"the gateway behaves as it would with {words}: that explains all" in told.observed
+
+
+BINDINGS = MapDomain(
+    rule_ipv6=IPv6Network("2001:db8:1:2::/64"),
+    rule_ipv4=IPv4Network("192.0.2.0/24"),
+    ea_bits=14,
+    psid_offset=0,
+    in_identifier=True,
+)
+"""Those of SOFTWIRES."""
+OF_BINDINGS: dict[str, dict[str, Any]] = {
+    "psid_bits = 5": {"ea_bits": 13},
+    "psid_offset = 6": {"psid_offset": 6},
+    "psid_offset = 4 and psid_bits = 7": {"psid_offset": 4, "ea_bits": 15},
+}
+
+
+@pytest.mark.parametrize("words", OF_BINDINGS)
+def test_other_bindings_are_named(words: str) -> None:
+    told = finding_in_tunnels(replace(BINDINGS, **OF_BINDINGS[words]), SOFTWIRES)
+    assert (told.check, told.status) == ("softwires 1", "failed")
+    assert words in told.observed and told.remedy.endswith(f"set {words} in map.softwires[0]")
+
+
+def test_another_prefix_shows_in_the_tunnel_of_a_packet() -> None:
+    told = finding_in_tunnels(replace(BINDINGS, rule_ipv6=IPv6Network("2001:db8:1:3::/64")), SOFTWIRES)
+    assert "one to 192.0.2.0 port 1024 arrived at 2001:db8:1:3:0:c000:200:1" in told.observed
+
+
+def test_another_end_of_the_tunnels_is_named() -> None:
+    told = finding_in_tunnels(BINDINGS, SOFTWIRES, ANOTHER_END)
+    assert f"tunnels begin at {ANOTHER_END}, not at {RELAY}" in told.observed
+    assert told.remedy == "correct the address in the gateway, or set gateway.tunnel.address"
 
 
 def test_what_cannot_be_told_apart_is_not_chosen() -> None:

@@ -6,7 +6,7 @@ chosen among what cannot be told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import combinations, product
@@ -29,9 +29,14 @@ class Upward:
     """A packet of a customer edge to a server, and what arrived there."""
 
     source: IPv6Address
+    """The customer edge; in a tunnel the source of the outer header."""
     port: int
-    destination: IPv6Address
+    destination: IPv6Address | IPv4Address
     """The server, as seen from inside."""
+    relay: IPv6Address | None = None
+    """The relay's end of the tunnel; None: the packet is in none."""
+    ipv4: IPv4Address | None = None
+    """Source of the packet in the tunnel."""
     arrived: tuple[IPv4Address, IPv4Address] | None = None
     """Source and destination of what arrived; None if nothing did."""
 
@@ -43,8 +48,10 @@ class Downward:
     source: IPv4Address
     destination: IPv4Address
     port: int
+    relay: IPv6Address | None = None
+    """The relay's end of the tunnel that is due; None: none is."""
     arrived: tuple[IPv6Address, IPv6Address] | None = None
-    """Source and destination of what arrived; None if nothing did."""
+    """Source and destination of what arrived, of the outer header in a tunnel; None if nothing did."""
 
 
 Question = Upward | Downward
@@ -59,15 +66,22 @@ class Fit:
     """Keys of the campaign file in which it differs, each with its value."""
 
 
-def questions_of(rule: MapDomain, edges: Sequence[Edge], server: IPv4Address) -> Iterator[Question]:
-    """Yield packets with which rules are told apart: of these edges, with ports of their sets and with others."""
-    inside = embed_ipv4(server, rule.default_rule)
+def questions_of(
+    rule: MapDomain, edges: Sequence[Edge], server: IPv4Address, relay: IPv6Address | None
+) -> Iterator[Question]:
+    """Yield packets with which rules are told apart: of these edges, with ports of their sets and with others.
+
+    `relay`: its end of all tunnels; None: it translates.
+    """
+    inside = embed_ipv4(server, rule.default_rule) if relay is None else server
     for edge in edges:
+        ipv4 = None if relay is None else edge.ipv4
         ports = edge.ports
         within = dict.fromkeys(max(1, ports.port(index)) for index in (0, ports.count // 2, ports.count - 1))
-        yield from (Upward(source=edge.address, port=port, destination=inside) for port in within)
+        for port in within:
+            yield Upward(source=edge.address, port=port, destination=inside, relay=relay, ipv4=ipv4)
         for port in dict.fromkeys((*within, *OTHER_PORTS)):
-            yield Downward(source=server, destination=edge.ipv4, port=port)
+            yield Downward(source=server, destination=edge.ipv4, port=port, relay=relay)
 
 
 def is_due(rule: MapDomain, question: Question) -> bool:
@@ -100,8 +114,12 @@ def _answers(
         edge = _edge_at(rule, question.destination, question.port)
         if edge is None:
             return (None,)
-        due = (embed_ipv4(question.source, rule.default_rule), edge.address)
+        source = embed_ipv4(question.source, rule.default_rule) if question.relay is None else question.relay
+        due = (source, edge.address)
         return (due,) if knows_all else (due, None)
+    if question.ipv4 is not None:
+        return _answers_in_tunnel(rule, question, question.ipv4, knows_all=knows_all)
+    assert isinstance(question.destination, IPv6Address), "a relay that translates is asked in IPv6"
     ea, destination = rule.ea_in(question.source), embedded_ipv4(question.destination, rule.default_rule)
     if ea is None or destination is None:
         return (None,)
@@ -111,6 +129,18 @@ def _answers(
     passed = (sender.ipv4, destination)
     is_whole = sender.address == question.source  # a relay need not look at the interface identifier
     return (passed,) if is_whole and knows_all else (passed, None)
+
+
+def _answers_in_tunnel(
+    rule: MapDomain, question: Upward, ipv4: IPv4Address, *, knows_all: bool
+) -> tuple[tuple[IPv4Address, IPv4Address] | None, ...]:
+    """Return what a relay may make of a packet in a tunnel: it must be that of the packet's address and port."""
+    edge = _edge_at(rule, ipv4, question.port)
+    if edge is None or edge.address != question.source:
+        return (None,)
+    assert isinstance(question.destination, IPv4Address), "the packet in a tunnel is IPv4"
+    passed = (ipv4, question.destination)
+    return (passed,) if knows_all else (passed, None)
 
 
 def _edge_at(rule: MapDomain, address: IPv4Address, port: int) -> Edge | None:
@@ -130,6 +160,7 @@ def _edge_at(rule: MapDomain, address: IPv4Address, port: int) -> Edge | None:
 
 def _changed(rule: MapDomain, count: int) -> Iterator[Fit]:
     """Yield every sound rule that differs in so many values."""
+    rule = replace(rule, except_first_and_last_suffix=False, except_system_ports=False)  # by which no relay translates
     values = _values(rule)
     for keys in combinations(values, count):
         for chosen in product(*(values[key] for key in keys)):
@@ -142,20 +173,28 @@ def _changed(rule: MapDomain, count: int) -> Iterator[Fit]:
 
 def _values(rule: MapDomain) -> dict[str, list[int]]:
     """Return the values of each key that are tried, without its own."""
+    offsets = {"psid_offset": range(PSID_OFFSET_MAX + 1)}
+    if rule.in_identifier:
+        return _others(rule, {**offsets, "psid_bits": range(PORT_BITS + 1)})
     of_psid = {} if rule.ea_bits else {"psid_bits": range(PORT_BITS + 1), "psid": range(0)}
-    ranges = {
-        "psid_offset": range(PSID_OFFSET_MAX + 1),
+    ranges: dict[str, Sequence[int]] = {
+        **offsets,
         "ea_bits": range(EA_BITS_MAX + 1) if rule.ea_bits else range(0),
         "ipv6": IPV6_LENGTHS,
         "ipv4": range(33),
-        "dmr": sorted(EMBEDDED_OCTETS),
+        "dmr": [] if rule.dmr is None else sorted(EMBEDDED_OCTETS),
         **of_psid,
     }
+    return _others(rule, ranges)
+
+
+def _others(rule: MapDomain, ranges: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     return {key: [value for value in values if value != _value(rule, key)] for key, values in ranges.items() if values}
 
 
 def _value(rule: MapDomain, key: str) -> int:
-    lengths = {"ipv6": rule.rule_ipv6.prefixlen, "ipv4": rule.rule_ipv4.prefixlen, "dmr": rule.default_rule.prefixlen}
+    dmr = 0 if rule.dmr is None else rule.dmr.prefixlen
+    lengths = {"ipv6": rule.rule_ipv6.prefixlen, "ipv4": rule.rule_ipv4.prefixlen, "dmr": dmr}
     others = {"psid_offset": rule.psid_offset, "ea_bits": rule.ea_bits, "psid_bits": rule.psid_length}
     return (lengths | others | {"psid": rule.psid})[key]
 
@@ -169,6 +208,8 @@ def _with(rule: MapDomain, key: str, value: int) -> MapDomain:
             return replace(rule, rule_ipv4=IPv4Network((rule.rule_ipv4.network_address, value), strict=False))
         case "dmr":
             return replace(rule, dmr=IPv6Network((rule.default_rule.network_address, value), strict=False))
+        case "psid_bits" if rule.in_identifier:
+            return replace(rule, ea_bits=32 - rule.rule_ipv4.prefixlen + value)
     return replace(rule, **{key: value})  # type: ignore[arg-type]
 
 
