@@ -39,6 +39,11 @@ class Tunnel:
     source: IpAddress
     destination: IpAddress
 
+    @property
+    def back(self) -> Tunnel:
+        """Return the tunnel between the same ends in the other direction."""
+        return Tunnel(source=self.destination, destination=self.source)
+
     def __str__(self) -> str:
         return f"{self.source} to {self.destination}"
 
@@ -174,7 +179,18 @@ def _packet_around(
 
 
 def encapsulated(packet: bytes, tunnel: Tunnel, *, hop_limit: int, traffic_class: int) -> bytes:
-    """Return the packet of a tunnel of IPv6 that another one is in (RFC 2473 section 3)."""
+    """Return the packet of a tunnel that another one is in (RFC 2473 section 3, RFC 4213 section 3.1)."""
+    if isinstance(tunnel.source, IPv4Address):
+        outer = dpkt.ip.IP(
+            p=dpkt.ip.IP_PROTO_IP6,
+            ttl=hop_limit,
+            tos=traffic_class,
+            len=20 + len(packet),
+            src=tunnel.source.packed,
+            dst=tunnel.destination.packed,
+            data=packet,
+        )
+        return bytes(outer)
     header = dpkt.ip6.IP6(
         nxt=dpkt.ip.IP_PROTO_IPIP if packet[0] >> 4 == 4 else dpkt.ip.IP_PROTO_IP6,
         hlim=hop_limit,
@@ -191,12 +207,18 @@ def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[byte
     if packet[0] >> 4 == 6:
         return tuple(_fragments_of_ipv6(packet, octets, identification))
     whole = dpkt.ip.IP(packet)
-    payload = bytes(whole.data)
+    payload = packet[whole.hl << 2 :]
     fragments = []
     for begin in range(0, len(payload), octets):
         part = payload[begin : begin + octets]
         fragment = dpkt.ip.IP(
-            p=whole.p, ttl=whole.ttl, id=identification, src=whole.src, dst=whole.dst, len=20 + len(part)
+            p=whole.p,
+            ttl=whole.ttl,
+            tos=whole.tos,
+            id=identification,
+            src=whole.src,
+            dst=whole.dst,
+            len=20 + len(part),
         )
         fragment.mf, fragment.offset = begin + octets < len(payload), begin // 8
         header = bytearray(fragment.pack_hdr())

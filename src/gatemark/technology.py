@@ -251,6 +251,8 @@ _ROWS = (
         families=("ipv4", "ipv6"),
         inside_tunnels="ipv6",
         delegates_prefixes=True,
+        hairpin_section="RFC 5969 section 9",
+        ping_section="RFC 5969 section 9",
         reference_mode="sixrd_br",
     ),
 )

@@ -23,6 +23,7 @@ from gatemark.config.model import Campaign
 from gatemark.map_preflight import map_findings
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.results.toml_text import to_toml
+from gatemark.technology import TechnologyName
 
 MISSING = missing_for_guest()
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}")
@@ -279,14 +280,18 @@ def test_the_rule_of_a_relay_is_seen_from_outside(
     assert words is None or f"with {words}" in told.observed
 
 
-def test_the_reference_gateway(tmp_path: Path) -> None:
-    """It puts nothing together, answers nothing that expires, and tells a customer edge that a port is foreign."""
-    with opened("map_e_br", procedure={"conformity": CONFORMITY}) as bed:
+def cases_of_the_reference(technology: TechnologyName, folder: Path, *, subscribers: int = 1) -> dict[str, CaseResult]:
+    with opened(technology, procedure={"conformity": CONFORMITY}, subscribers=subscribers) as bed:
         campaign = bed.tester.campaign
-        with Journal(tmp_path / "journal.jsonl") as journal:
+        with Journal(folder / "journal.jsonl") as journal:
             (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.testbed)
     assert isinstance(result, ConformityResult)
-    cases: dict[str, CaseResult] = {case.case: case for case in result.cases}
+    return {case.case: case for case in result.cases}
+
+
+def test_the_reference_gateway(tmp_path: Path) -> None:
+    """It puts nothing together, answers nothing that expires, and tells a customer edge that a port is foreign."""
+    cases = cases_of_the_reference("map_e_br", tmp_path)
     assert seen_of(cases) == OF_THE_REFERENCE
     for name in ("foreign_tunnel", "foreign_source_port"):
         assert cases[name].icmp.keys() == {"icmpv6 1/5"}

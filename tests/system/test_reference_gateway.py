@@ -129,7 +129,12 @@ def kept_up(counts: Mapping[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def opened(
-    technology: TechnologyName, kind: Any = "memif", *, procedure: dict[str, Any] | None = None, **traffic: Any
+    technology: TechnologyName,
+    kind: Any = "memif",
+    *,
+    procedure: dict[str, Any] | None = None,
+    subscribers: int = 1,
+    **traffic: Any,
 ) -> Iterator[Opened]:
     """Open Tester and reference gateway of one technology, by default with a frame loss to measure."""
     cores = plan_cores(usable_cpus())
@@ -155,6 +160,7 @@ def opened(
         tables=tables,
         compare=lambda _: (),
         lateness_max="5s",
+        subscribers=subscribers,
     )
     with open_links(kind, cores) as links, _running(check, links, cores.gateway[0]) as (gateway, document):
         equipment = Equipment(open_testbed=lambda campaign_: ReferenceTestBed(campaign_, links, gateway))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 
 import pytest
 from hypothesis import given
@@ -193,16 +193,28 @@ def test_errors_and_fragments_in_tunnels_are_told_from_those_about_tunnels() -> 
     assert fragment.tunnel == tunnel_of(6)
 
 
-@pytest.mark.parametrize("inner", [4, 6])
-def test_a_packet_is_put_into_a_tunnel_as_another_library_does_it(inner: int) -> None:
+@pytest.mark.parametrize(("outer", "inner"), [(6, 4), (6, 6), (4, 6)])
+def test_a_packet_is_put_into_a_tunnel_as_another_library_does_it(outer: int, inner: int) -> None:
     packet = build(flow_of("udp", inner), DATA, hop_limit=10)
-    tunnel = encapsulated(packet, tunnel_of(6), hop_limit=63, traffic_class=4)
-    theirs = outer_header(6) / (IP(packet) if inner == 4 else IPv6(packet))
+    tunnel = encapsulated(packet, tunnel_of(outer), hop_limit=63, traffic_class=4)
+    header = outer_header(6) if outer == 6 else IP(src=ENDS[4][0], dst=ENDS[4][1], ttl=63, tos=4, id=0)
+    theirs = header / (IP(packet) if inner == 4 else IPv6(packet))
     assert tunnel == bytes(theirs)
-    assert (read_frame(framed(tunnel)) is None) == (inner == 6), "of IPv6 it reads those that carry IPv4"
+    assert (read_frame(framed(tunnel)) is None) == (outer == inner), "it reads those that carry the other family"
     parts = fragmented(tunnel, octets=64, identification=77)
     assert len(parts) == 2
-    assert bytes(defragment6([IPv6(part) for part in parts])) == tunnel
+    if outer == 6:
+        assert bytes(defragment6([IPv6(part) for part in parts])) == tunnel
+    else:
+        (whole,) = defragment([IP(part) for part in parts])
+        assert (whole.tos, bytes(whole.payload)) == (4, packet)
+
+
+def test_an_outer_header_of_ipv4_is_right_to_the_octet() -> None:
+    ends = Tunnel(source=IPv4Address("198.18.0.2"), destination=IPv4Address("198.18.0.1"))
+    outer = encapsulated(bytes(66), ends, hop_limit=64, traffic_class=0)[:20]
+    assert outer.hex() == "45000056000000004029ee57c6120002c6120001"
+    assert ends.back.back == ends and ends.back.source == ends.destination
 
 
 def fragments_of(*packets: bytes) -> list[Fragment]:

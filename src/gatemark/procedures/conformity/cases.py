@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Generic, TypeVar
 
 from gatemark.config.model import Campaign
-from gatemark.packets import Tunnel
+from gatemark.packets import IpAddress
 from gatemark.procedures.conformity.result import CaseName, Due, Level
 from gatemark.procedures.conformity.scenes import (
     CLIENT_PORT,
@@ -22,15 +22,19 @@ from gatemark.procedures.conformity.scenes import (
     RelayScene,
     Scene,
     Sending,
+    SixrdScene,
     TranslatorScene,
     TunnelRelayScene,
+    TunnelScene,
+    error_from_outside,
+    error_from_tunnel,
     scenes,
 )
 from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
 Scene_contra = TypeVar("Scene_contra", contravariant=True)
-T = TypeVar("T", TranslatorScene, NatScene, TunnelRelayScene)
+T = TypeVar("T", TranslatorScene, NatScene, TunnelRelayScene, SixrdScene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +266,7 @@ EXPIRY_SECTIONS: Mapping[tuple[Family, Family], str] = {
     ("ipv6", "ipv4"): "RFC 7915 section 5.1",
     ("ipv4", "ipv6"): "RFC 7915 section 4.1",
     ("ipv4", "ipv4"): "RFC 1812 section 5.3.1",
+    ("ipv6", "ipv6"): "RFC 4443 section 3.3",
 }
 """Where an RFC says that a packet whose hop limit ends in a gateway is dropped and answered, by its family before and
 behind the gateway."""
@@ -363,12 +368,11 @@ def _foreign_inner_address(scene: TunnelRelayScene) -> Sending | None:
     return None
 
 
-def _in_other_tunnel(
-    scene: TunnelRelayScene, *, source: IPv6Address | None = None, destination: IPv6Address | None = None
-) -> Sending:
-    """Return a packet of the edge in a tunnel with another end than its own or the relay's."""
-    tunnel = Tunnel(source=source or scene.edge.address, destination=destination or scene.relay)
-    return Sending(side="left", flow=replace(scene.upward().flow, tunnel=tunnel))
+def _in_other_tunnel(scene: TunnelScene, **ends: IpAddress) -> Sending:
+    """Return a packet to the server in a tunnel with another source or destination than its own."""
+    sent = scene.upward()
+    assert sent.flow.tunnel is not None, "it is in a tunnel"
+    return Sending(side=sent.side, flow=replace(sent.flow, tunnel=replace(sent.flow.tunnel, **ends)))
 
 
 def _nobodys_tunnel(scene: TunnelRelayScene) -> Sending | None:
@@ -379,18 +383,40 @@ def _nobodys_tunnel(scene: TunnelRelayScene) -> Sending | None:
     return None
 
 
-def _foreign_tunnel_destination(scene: TunnelRelayScene) -> Sending | None:
-    for bit in range(128):
-        address = IPv6Address(int(scene.relay) ^ 1 << bit)
-        is_anycast = not int(address) & (1 << 64) - 1  # of the routers of its subnet
-        if (
-            not is_anycast
-            and address not in scene.hosts
-            and not any(address in domain.rule_ipv6 for domain in scene.domains)
-        ):
-            return _in_other_tunnel(scene, destination=address)
+def _neighbour(address: IpAddress, is_taken: Callable[[IpAddress], bool], *, below: int) -> IpAddress | None:
+    """Return a unicast address that nobody has and that differs from another one in a bit of the last `below`."""
+    for bit in range(below):
+        other = ip_address((int(address) ^ 1 << bit).to_bytes(address.max_prefixlen // 8, "big"))
+        is_anycast = other.version == 6 and not int(other) & (1 << 64) - 1  # of the routers of its subnet
+        is_broadcast = other.version == 4 and int(other) & 0xFF in (0, 0xFF)  # or may be
+        if not (is_anycast or is_broadcast or other.is_multicast or is_taken(other)):
+            return other
     return None
 
+
+def _foreign_tunnel_destination(scene: TunnelScene) -> Sending | None:
+    tunnel = scene.upward().flow.tunnel
+    assert tunnel is not None, "it is in a tunnel"
+    address = _neighbour(tunnel.destination, scene.is_taken, below=tunnel.destination.max_prefixlen)
+    return None if address is None else _in_other_tunnel(scene, destination=address)
+
+
+FOREIGN_TUNNEL_DESTINATION: Case[TunnelScene] = Case(
+    words="a customer edge sends through a tunnel to an address that is not the relay's",
+    section="RFC 7597 section 8.1",
+    due="not_decapsulated",
+    level="must",
+    needs="the rules hold every address",
+    sending=_foreign_tunnel_destination,
+)
+OUTER_FRAGMENTS: Case[TunnelScene] = Case(
+    words="a customer edge sends packets of its tunnel in two fragments",
+    section="RFC 2473 section 7",
+    due="delivered",
+    level="must",
+    needs="",
+    sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
+)
 
 TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
     "expired_from_outside": _expiry(
@@ -419,14 +445,7 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="the rules hold every address",
         sending=_nobodys_tunnel,
     ),
-    "foreign_tunnel_destination": Case(
-        words="a customer edge sends through a tunnel to an address that is not the relay's",
-        section="RFC 7597 section 8.1",
-        due="not_decapsulated",
-        level="must",
-        needs="the rules hold every address",
-        sending=_foreign_tunnel_destination,
-    ),
+    "foreign_tunnel_destination": FOREIGN_TUNNEL_DESTINATION,
     "foreign_source_address": Case(
         words="a customer edge sends from an IPv4 address that is not its own",
         section="RFC 7597 section 8.1",
@@ -464,21 +483,14 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="",
         sending=lambda scene: replace(scene.upward(), in_fragments=True),
     ),
-    "outer_fragments": Case(
-        words="a customer edge sends packets of its tunnel in two fragments",
-        section="RFC 2473 section 7",
-        due="delivered",
-        level="must",
-        needs="",
-        sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
-    ),
+    "outer_fragments": OUTER_FRAGMENTS,
     "error_from_outside": Case(
         words="a server answers a packet of a customer edge with an ICMP error",
         section="RFC 7597 section 8.2",
         due="reported",
         level="none",
         needs="",
-        sending=lambda scene: scene.error_from_outside(),
+        sending=error_from_outside,
     ),
     "error_from_tunnel": Case(
         words="a router answers a tunnel to a customer edge with an ICMP error, which the relay passes on",
@@ -487,7 +499,7 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         level="should",
         some_suffice=True,
         needs="",
-        sending=lambda scene: scene.error_from_tunnel(),
+        sending=error_from_tunnel,
     ),
     "nobodys_port": replace(RELAY_CASES["nobodys_port"], section="RFC 7597 section 5.4"),
     "nobodys_address": replace(RELAY_CASES["nobodys_address"], section="RFC 7597 section 5.4"),
@@ -521,6 +533,94 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
 """Those of a lwAFTR. What its RFC says of fragments inside tunnels, and of errors about tunnels, is not tried."""
 
 
+def _outside_prefix(scene: SixrdScene) -> Sending | None:
+    assert scene.tunnel.prefix is not None, "the campaign is complete"
+    upward, prefix = scene.upward(), scene.tunnel.prefix
+    for bit in range(128 - prefix.prefixlen, 128):
+        address = IPv6Address(int(scene.host_of(scene.edge)) ^ 1 << bit)
+        if not address.is_multicast and address != scene.server.address:
+            return Sending(side="left", flow=replace(upward.flow, source=address))
+    return None
+
+
+def _nobodys_prefix(scene: SixrdScene) -> Sending | None:
+    edge = _neighbour(scene.edge, scene.is_taken, below=32 - (scene.tunnel.ipv4_mask_length or 0))
+    if not isinstance(edge, IPv4Address):
+        return None
+    return Sending(side="right", flow=replace(scene.downward().flow, destination=scene.host_of(edge)))
+
+
+SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
+    "expired_from_outside": _expiry(
+        "a server sends with a hop limit that ends in the gateway", "ipv6", "ipv6", lambda scene: scene.downward()
+    ),
+    "expired_from_inside": _expiry(
+        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
+        "ipv6",
+        "ipv6",
+        lambda scene: scene.upward(),
+    ),
+    "foreign_tunnel": Case(
+        words="a packet of a customer edge comes in the tunnel of another one",
+        section="RFC 5969 section 9.2",
+        due="dropped",
+        level="must",
+        needs="there is only one customer edge",
+        sending=lambda scene: None if scene.other is None else _in_other_tunnel(scene, source=scene.other),
+    ),
+    "foreign_tunnel_destination": replace(
+        FOREIGN_TUNNEL_DESTINATION, section="RFC 4213 section 3.6", needs="every address of the link is in use"
+    ),
+    "foreign_source_address": Case(
+        words="a customer edge sends from an IPv6 address that is not under the 6rd prefix",
+        section="RFC 5969 section 9.2",
+        due="dropped",
+        level="must",
+        needs="the 6rd prefix holds every address",
+        sending=_outside_prefix,
+    ),
+    "echo_from_outside": _ping(
+        "a server sends echo requests", "RFC 5969 section 9", lambda scene: scene.downward("echo request")
+    ),
+    "echo_from_inside": _ping(
+        "a customer edge sends echo requests", "RFC 5969 section 9", lambda scene: scene.upward("echo request")
+    ),
+    "hairpin": Case(
+        words="a customer edge sends to another one through the relay",
+        section="RFC 5969 section 9",
+        due="reported",
+        level="none",
+        needs="there is only one customer edge",
+        sending=lambda scene: scene.hairpin(),
+    ),
+    "outer_fragments": replace(OUTER_FRAGMENTS, section="RFC 4213 section 3.6"),
+    "error_from_outside": Case(
+        words="a server answers a packet of a customer edge with an ICMP error",
+        section="RFC 5969 section 9",
+        due="delivered",
+        level="must",
+        needs="",
+        sending=error_from_outside,
+    ),
+    "error_from_tunnel": Case(
+        words="a router answers a tunnel to a customer edge with an ICMP error, which the relay may pass on",
+        section="RFC 4213 section 3.4",
+        due="reported",
+        level="none",
+        needs="",
+        sending=error_from_tunnel,
+    ),
+    "nobodys_address": Case(
+        words="a server sends to an address under the 6rd prefix that no customer edge has",
+        section="RFC 5969 section 9",
+        due="reported",
+        level="none",
+        needs="customer edges have every address",
+        sending=_nobodys_prefix,
+    ),
+}
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
@@ -530,6 +630,8 @@ def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
         return of_tunnels if technology.has_tunnels else RELAY_CASES
     if technology.is_edge:
         return EDGE_CASES
+    if technology.delegates_prefixes:
+        return SIXRD_CASES
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
 
 

@@ -23,7 +23,6 @@ from gatemark.packets import (
     IcmpError,
     Packet,
     Read,
-    Tunnel,
     build,
     differences,
     encapsulated,
@@ -307,11 +306,16 @@ def _packet_words(sending: Sending, packet: Flow | Delivery) -> str:
 
 
 def _is_due(error: IcmpError, item: Sent) -> bool:
-    """Whether an error is what becomes of one that was sent; a short quote has no mark."""
+    """Whether an error is what becomes of one that was sent."""
     delivery = item.sending.delivery
     if item.sending.message is None or delivery is None or error.quoted is None:
         return False
-    return error.quoted.inside == delivery.flow and (MARK not in error.quote or item.mark in error.quote)
+    return error.quoted.inside == delivery.flow and _may_quote(error, item)
+
+
+def _may_quote(error: IcmpError, item: Sent) -> bool:
+    """Whether an error may be about a packet: one with a mark is about no other; a short quote has none."""
+    return MARK not in error.quote or item.mark in error.quote
 
 
 def _count_message(side: SideName, error: IcmpError, item: Sent, tally: _Tally) -> None:
@@ -339,19 +343,19 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
     about = [
         (item.sending.flow, tally)
         for item, tally in zip(sent, tallies, strict=True)
-        if error.quoted in (item.sending.flow, item.sending.flow.inside)
+        if error.quoted in (item.sending.flow, item.sending.flow.inside) and _may_quote(error, item)
     ]
     for flow, tally in about:
         due = None
         if flow.tunnel is not None and error.quoted.tunnel is None:
-            due = Tunnel(source=flow.tunnel.destination, destination=flow.tunnel.source)
+            due = flow.tunnel.back
         if error.tunnel == due:
             tally.icmp[error.name] += 1
         else:
             tally.differences[f"answer {tunnel_words(error.tunnel)} instead of {tunnel_words(due)}"] = None
     for item, tally in () if about else zip(sent, tallies, strict=True):
         flow = item.sending.flow
-        if replace(error.quoted, destination=flow.destination, tunnel=None) == flow.inside:
+        if replace(error.quoted, destination=flow.destination, tunnel=None) == flow.inside and _may_quote(error, item):
             tally.differences[f"answered, but quotes {error.quoted}"] = None
 
 

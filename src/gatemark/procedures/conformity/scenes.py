@@ -11,6 +11,8 @@ from gatemark.config import defaults
 from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
+from gatemark.config.sixrd import delegated_hosts, sixrd_problems
+from gatemark.config.tables import Ipv4Model, TunnelModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -98,6 +100,23 @@ class Scene(Protocol):
 
     def controls(self) -> tuple[Sending, ...]:
         """Return what any gateway has to deliver: packets of the hosts of a case to the server and back."""
+
+
+class TunnelScene(Scene, Protocol):
+    """The same where packets of one side are in tunnels."""
+
+    @property
+    def hosts(self) -> Sequence[IpAddress]:
+        """Return addresses that are in use on the link with the tunnels."""
+
+    def upward(self) -> Sending:
+        """Return a packet in a tunnel to the server, and what arrives there."""
+
+    def downward(self) -> Sending:
+        """Return a packet of the server, and what arrives in a tunnel."""
+
+    def is_taken(self, address: IpAddress) -> bool:
+        """Whether an address is in use, or may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,24 +215,6 @@ class TunnelRelayScene(RelayScene):
         sent = replace(self.upward().flow, destination=self.other.ipv4, destination_port=self.port_of(self.other))
         return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
 
-    def error_from_outside(self) -> Sending:
-        """Return the server's error about a packet of the edge, and the packet that an error arrives about."""
-        inside = self.upward().flow.inside
-        message = Message(
-            source=self.server,
-            destination=self.edge.ipv4,
-            due_in=Tunnel(source=self.relay, destination=self.edge.address),
-        )
-        return Sending(side="right", flow=inside, delivery=Delivery(side="left", flow=inside), message=message)
-
-    def error_from_tunnel(self) -> Sending:
-        """Return an error about the tunnel to the edge, and the packet that the server must be told of."""
-        sent = self.downward()
-        assert sent.delivery is not None, "it is due at the edge"
-        message = Message(source=self.hosts[0], destination=self.relay, due_in=None)
-        due = Delivery(side="right", flow=sent.flow)
-        return Sending(side="left", flow=sent.delivery.flow, delivery=due, message=message)
-
     def _delivery(self, flow: Flow, edge: Edge, *, crossings: int = 1) -> Delivery:
         """Return what arrives of a packet in the tunnel to an edge."""
         arrives = replace(flow, tunnel=Tunnel(source=self.relay, destination=edge.address))
@@ -223,6 +224,95 @@ class TunnelRelayScene(RelayScene):
         """Whether an address is the MAP address of a customer edge."""
         known = ((domain, domain.ea_in(IPv6Address(address))) for domain in self.domains)
         return any(ea is not None and Edge(domain, ea).address == address for domain, ea in known)
+
+    def is_taken(self, address: IpAddress) -> bool:
+        """Whether an address is in use on the link, or that of any customer edge."""
+        return address in self.hosts or any(address in domain.rule_ipv6 for domain in self.domains)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SixrdScene:
+    """A 6rd border relay with a host behind each of two customer edges, and a server outside."""
+
+    tunnel: TunnelModel
+    edges: HostSet
+    """All customer edges."""
+    edge: IPv4Address
+    other: IPv4Address | None
+    """Another customer edge, if any is emulated."""
+    server: Endpoint
+    hosts: tuple[IPv4Address, ...]
+    """Other addresses that are in use on the link."""
+    decrement: int
+    """What a crossing takes off the hop limit of the packet in the tunnel."""
+
+    def clients(self) -> tuple[Sending, ...]:
+        """Return nothing: what is in the tunnel to an edge follows from its address."""
+        return ()
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return packets of the hosts behind both edges to the server and back."""
+        edges = (self.edge,) if self.other is None else (self.edge, self.other)
+        return tuple(way(edge=edge) for edge in edges for way in (self.upward, self.downward))
+
+    def host_of(self, edge: IPv4Address) -> IPv6Address:
+        """Return the host behind an edge."""
+        return delegated_hosts(Ipv4Model(address=edge), self.tunnel).address
+
+    def upward(self, kind: Packets = "udp", edge: IPv4Address | None = None) -> Sending:
+        """Return a packet of the host behind an edge to the server, and what arrives there."""
+        by = edge or self.edge
+        inside = _flow(kind, self.host_of(by), self.server.address, (CLIENT_PORT, self.server.port))
+        sent = replace(inside, tunnel=self._tunnel_to(by).back)
+        return Sending(side="left", flow=sent, delivery=Delivery(side="right", flow=inside))
+
+    def downward(self, kind: Packets = "udp", edge: IPv4Address | None = None) -> Sending:
+        """Return a packet of the server to the host behind an edge, and what arrives there."""
+        to = edge or self.edge
+        sent = _flow(kind, self.server.address, self.host_of(to), (self.server.port, CLIENT_PORT))
+        return Sending(side="right", flow=sent, delivery=self._delivery(sent, to))
+
+    def hairpin(self) -> Sending | None:
+        """Return a packet to the host behind the other edge, in the tunnel to the relay, and what arrives there."""
+        if self.other is None:
+            return None
+        sent = replace(self.upward().flow, destination=self.host_of(self.other))
+        return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
+
+    def _tunnel_to(self, edge: IPv4Address) -> Tunnel:
+        return Tunnel(source=self.tunnel.address, destination=edge)
+
+    def _delivery(self, flow: Flow, edge: IPv4Address, *, crossings: int = 1) -> Delivery:
+        """Return what arrives of a packet in the tunnel to an edge."""
+        arrives = replace(flow, tunnel=self._tunnel_to(edge))
+        return Delivery(side="left", flow=arrives, crossings=crossings, is_subscriber=self.is_subscriber)
+
+    def is_subscriber(self, address: IpAddress) -> bool:
+        """Whether an address is that of a customer edge."""
+        return isinstance(address, IPv4Address) and address in self.edges
+
+    def is_taken(self, address: IpAddress) -> bool:
+        """Whether an address is in use on the link."""
+        return address in self.hosts or self.is_subscriber(address)
+
+
+def error_from_outside(scene: TunnelScene) -> Sending:
+    """Return the server's error about what arrived there, and the packet in the tunnel that an error arrives about."""
+    sent = scene.upward()
+    assert sent.delivery is not None and sent.flow.tunnel is not None, "it is due at the server"
+    about = sent.delivery.flow
+    message = Message(source=about.destination, destination=about.source, due_in=sent.flow.tunnel.back)
+    due = Delivery(side=sent.side, flow=sent.flow.inside)
+    return Sending(side=sent.delivery.side, flow=about, delivery=due, message=message)
+
+
+def error_from_tunnel(scene: TunnelScene) -> Sending:
+    """Return an error about the tunnel of a packet of the server, and the packet that it must be told of."""
+    sent = scene.downward()
+    assert sent.delivery is not None and sent.delivery.flow.tunnel is not None, "it is due in a tunnel"
+    message = Message(source=scene.hosts[0], destination=sent.delivery.flow.tunnel.source, due_in=None)
+    due = Delivery(side=sent.side, flow=sent.flow)
+    return Sending(side=sent.delivery.side, flow=sent.delivery.flow, delivery=due, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,6 +562,8 @@ def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene 
     """Return the scene of a gateway that has only one; None if a host of it is not known."""
     if campaign.technology.is_edge:
         return _edge_scene(campaign, public)
+    if campaign.technology.delegates_prefixes:
+        return _sixrd_scene(campaign)
     return _nat_scene(campaign, public) if campaign.technology.is_stateful else _translator_scene(campaign)
 
 
@@ -513,6 +605,24 @@ def _hosts(campaign: Campaign, side: SideName) -> tuple[IpAddress, ...]:
     address, hosts = ip_address(str(model.address)), HostSet.of(family, model)
     others = (ip_address(end.to_bytes(hosts.octets, "big")) for end in (hosts.highest, hosts.lowest))
     return address, next((other for other in others if other != address), address)
+
+
+def _sixrd_scene(campaign: Campaign) -> SixrdScene | None:
+    tunnel, edges, server = campaign.gateway.tunnel, campaign.left.ipv4, campaign.right.ipv6
+    if tunnel is None or edges is None or server is None or any(sixrd_problems(campaign)):
+        return None
+    hosts = HostSet.of("ipv4", edges)
+    lowest, highest = IPv4Address(hosts.lowest), IPv4Address(hosts.highest)
+    used = (edges.address, edges.gateway, edges.router)
+    return SixrdScene(
+        tunnel=tunnel,
+        edges=hosts,
+        edge=lowest,
+        other=None if highest == lowest else highest,
+        server=Endpoint(address=server.address, port=_server_port(campaign)),
+        hosts=tuple(address for address in used if address is not None),
+        decrement=campaign.forwarding.hop_limit_decrement,
+    )
 
 
 def _translator_scene(campaign: Campaign) -> TranslatorScene | None:

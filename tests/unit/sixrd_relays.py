@@ -1,0 +1,123 @@
+"""6rd border relays made of scapy, for packets that are exchanged one by one; what each does wrong is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Literal
+
+from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6TimeExceeded, IPv6
+from scapy.packet import Packet
+from tests.unit.translators import framed
+
+SixrdFault = Literal[
+    "forwards nothing",
+    "keeps the tunnel",
+    "into another tunnel",
+    "outer hop limit",
+    "outer traffic class",
+    "takes any tunnel",
+    "takes any source",
+    "ends any tunnel",
+    "routes tunnels to others",
+    "drops echo",
+    "drops outer fragments",
+    "forwards what expired",
+    "never answers",
+    "answers to another edge",
+    "answers in no tunnel",
+    "drops errors",
+    "errors to another edge",
+    "passes errors of tunnels on",
+    "hairpins",
+    "hairpins to the sender",
+    "drops what is nobody's",
+    "answers in the next exchange",
+]
+ROUTER = "2001:2:0:8000::1"
+OTHER = "198.18.0.101"
+
+
+class SixrdRelay:
+    """Answers the request `exchange` as a relay of 6rd would, with 2001:db8::/32 before whole IPv4 addresses."""
+
+    def __init__(self, relay: str, edges: Collection[str], faults: Collection[SixrdFault] = ()) -> None:
+        self.relay = relay
+        self.edges = frozenset(edges)
+        self.planted = frozenset(faults)
+        self.late: list[tuple[str, Packet]] = []
+
+    def exchange(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what arrives; with it answers to the packets of the exchange before, where that is the fault."""
+        arrived, before = list(self._arrivals(body)), self.late
+        if "answers in the next exchange" in self.planted:
+            self.late = [(side, packet) for side, packet in arrived if ICMPv6TimeExceeded in packet]
+        yield from framed(iter(before + [each for each in arrived if each not in self.late]))
+
+    def _arrivals(self, body: Mapping[str, Any]) -> Iterator[tuple[str, Packet]]:
+        if "forwards nothing" in self.planted:
+            return
+        left = [IP(bytes.fromhex(packet)) for packet in body["left"]]
+        whole = [packet for packet in left if not packet.frag and "MF" not in packet.flags]
+        if len(whole) < len(left) and "drops outer fragments" not in self.planted:
+            whole += [packet for packet in defragment(left) if packet not in whole]
+        for packet in whole:
+            yield from self._leave(packet)
+        for packet in body["right"]:
+            yield from self._enter(IPv6(bytes.fromhex(packet)))
+
+    def _edge_of(self, address: str) -> str | None:
+        octets = IPv6Address(address).packed
+        return str(IPv4Address(octets[4:8])) if octets[:4] == b"\x20\x01\x0d\xb8" else None
+
+    def _tunnel(self, to: str, packet: IPv6) -> Packet:
+        limit, service = 63 if "outer hop limit" in self.planted else 64, 8 * ("outer traffic class" in self.planted)
+        return IP(src=self.relay, dst=to, ttl=limit, tos=service, proto=41) / packet
+
+    def _lower(self, packet: IPv6) -> IPv6:
+        lowered = packet.copy()
+        lowered.hlim -= 1
+        return lowered
+
+    def _leave(self, outer: IP) -> Iterator[tuple[str, Packet]]:
+        if outer.dst != self.relay and "ends any tunnel" not in self.planted:
+            if "routes tunnels to others" in self.planted:
+                yield "left", outer
+            return
+        if ICMP in outer:
+            about = IPv6(bytes(outer[ICMP].payload)[20:])
+            if "passes errors of tunnels on" in self.planted:
+                yield "right", IPv6(src=ROUTER, dst=about.src) / ICMPv6DestUnreach(code=3) / about
+            return
+        inner = IPv6(bytes(outer.payload))
+        edge = self._edge_of(inner.src)
+        if edge != outer.src and ("takes any source" if edge is None else "takes any tunnel") not in self.planted:
+            return
+        if inner.hlim <= 1 and "forwards what expired" not in self.planted:
+            error = IPv6(src=ROUTER, dst=inner.src) / ICMPv6TimeExceeded() / inner
+            to = OTHER if "answers to another edge" in self.planted else outer.src
+            if "never answers" not in self.planted:
+                yield "left", error if "answers in no tunnel" in self.planted else self._tunnel(to, error)
+            return
+        to_edge = self._edge_of(inner.dst)
+        if "drops echo" in self.planted and UDP not in inner:
+            return
+        if to_edge is None:
+            yield "right", outer if "keeps the tunnel" in self.planted else self._lower(inner)
+        elif self.planted & {"hairpins", "hairpins to the sender"}:
+            yield "left", self._tunnel(to_edge if "hairpins" in self.planted else outer.src, self._lower(inner))
+
+    def _enter(self, packet: IPv6) -> Iterator[tuple[str, Packet]]:
+        edge = self._edge_of(packet.dst)
+        if edge is None or (edge not in self.edges and "drops what is nobody's" in self.planted):
+            return
+        if packet.hlim <= 1 and "forwards what expired" not in self.planted:
+            if "never answers" not in self.planted:
+                yield "right", IPv6(src=ROUTER, dst=packet.src) / ICMPv6TimeExceeded() / packet
+            return
+        is_error = ICMPv6DestUnreach in packet
+        if ("drops errors" in self.planted and is_error) or ("drops echo" in self.planted and UDP not in packet):
+            return
+        is_astray = "into another tunnel" in self.planted or ("errors to another edge" in self.planted and is_error)
+        yield "left", self._tunnel(OTHER if is_astray else edge, self._lower(packet))
