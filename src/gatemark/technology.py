@@ -243,6 +243,8 @@ _ROWS = (
         families=("ipv6", "ipv4"),
         inside_tunnels="ipv4",
         is_stateful=True,
+        hairpin_section="RFC 4787 section 6",
+        ping_section="RFC 5508 section 3.1",
         reference_mode="aftr",
     ),
     Technology(

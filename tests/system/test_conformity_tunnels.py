@@ -155,7 +155,7 @@ def test_a_relay_that_checks_less_does_not_conform(
     try:
         outcomes = seen_of(judged(relay, tmp_path))
     finally:
-        remove_first_rule(relay)
+        remove_first_rule(relay, "softwires")
     assert {name for name, (judgement, _) in outcomes.items() if judgement == "does_not_conform"} == {
         *changed, "outer_fragments"
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_a_relay_that_takes_fragments_of_tunnels_conforms(relay: OpenBed, tmp_pa
     try:
         outcomes = seen_of(judged(relay, tmp_path))
     finally:
-        remove_first_rule(relay)
+        remove_first_rule(relay, "softwires")
     assert outcomes == OF_LINUX | {"outer_fragments": ("conforms", 3)}
 
 
@@ -240,10 +240,10 @@ def test_a_relay_of_addresses_that_nobody_shares_carries_all_protocols(relays: K
         assert cases[name].icmp.keys() == {"icmpv4 11/0"}
 
 
-def remove_first_rule(relay: OpenBed) -> None:
-    listed = relay.in_gateway("nft", "--handle", "--terse", "list", "chain", "ip6", "softwires", "inward")
+def remove_first_rule(bed: OpenBed, table: str) -> None:
+    listed = bed.in_gateway("nft", "--handle", "--terse", "list", "chain", "ip6", table, "inward")
     handle = re.findall(r"accept # handle (\d+)", listed)[0]
-    relay.in_gateway("nft", "delete", "rule", "ip6", "softwires", "inward", "handle", handle)
+    bed.in_gateway("nft", "delete", "rule", "ip6", table, "inward", "handle", handle)
 
 
 def conformity_of(bed: OpenBed, folder: Path) -> dict[str, CaseResult]:

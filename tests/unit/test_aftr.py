@@ -36,7 +36,7 @@ def document(**tables: Any) -> dict[str, Any]:
         "connections": {"count": 1000, "rate": 1000, "source_ports": "10000-10009"},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
     }
-    procedure = {"frame_loss": {"rates": [1000]}} if not {"overload", "conformity"} & tables.keys() else {}
+    procedure = {"frame_loss": {"rates": [1000]}} if "overload" not in tables else {}
     return {**{key: {**table, **tables.pop(key, {})} for key, table in whole.items()}, **procedure, **tables}
 
 
@@ -110,7 +110,6 @@ def test_in_a_loop_back_the_pool_holds_the_hosts_inside() -> None:
         ({"left": {"host_macs": "random"}}, "left.host_macs", "MAC address of the port"),
         ({"overload": {"clients": [1]}}, "overload", "no tunnels"),
         ({"gateway": {"technology": "nat44", "tunnel": None}, "b4": {"address": "10.0.0.2"}}, "b4", "which has no B4s"),
-        ({"conformity": {}}, "conformity", "has no cases for aftr"),
     ],
 )  # fmt: skip
 def test_what_an_aftr_cannot_have_is_said(tables: dict[str, Any], place: str, words: str) -> None:

@@ -195,7 +195,7 @@ def test_an_address_is_represented_by_the_longest_mapping_else_by_the_prefix(add
     assert represented(ip_address(other), PREFIX, eam) == ip_address(address)
 
 
-@pytest.mark.parametrize("technology", ["router44", "nat66", "nat46", "aftr"])
+@pytest.mark.parametrize("technology", ["router44", "nat66", "nat46"])
 def test_gateways_of_which_no_rfc_says_what_they_do_have_no_cases(technology: TechnologyName) -> None:
     assert not cases_of(TECHNOLOGIES[technology])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Generic, TypeVar
 
+from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.packets import IpAddress
 from gatemark.procedures.conformity.result import CaseName, Due, Level
@@ -330,7 +331,7 @@ def translator_cases(technology: Technology) -> Mapping[CaseName, Case[Translato
 def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     """Return the cases of a stateful gateway."""
     assert technology.hairpin_section is not None
-    inside, outside = technology.families
+    inside, outside = technology.packet_families
     return {
         "echo_from_inside": _ping(
             "a client sends echo requests, whose identifier may change",
@@ -621,6 +622,72 @@ SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
 }
 
 
+def _public_inner_address(scene: NatScene) -> Sending | None:
+    upward = scene.upward()
+    for bit in reversed(range(32)):
+        address = IPv4Address(int(upward.flow.source) ^ 1 << bit)
+        is_inner = any(address in network for network in defaults.B4_HOST_NETWORKS)
+        if not (is_inner or address.is_multicast or address.is_loopback or address == scene.server.address):
+            return Sending(side=upward.side, flow=replace(upward.flow, source=address))
+    return None
+
+
+def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
+    """Return the cases of an AFTR: those of a NAT (RFC 6333 section 8.2) through tunnels, and those of tunnels."""
+    return {
+        **nat_cases(technology),
+        "foreign_source_address": Case(
+            words="a host behind a B4 sends from an address that is neither private nor of 192.0.0.0/29",
+            section="RFC 6333 section 11",
+            due="dropped",
+            level="must",
+            needs="no such address differs in a single bit",
+            sending=_public_inner_address,
+        ),
+        "foreign_tunnel_destination": replace(
+            FOREIGN_TUNNEL_DESTINATION,
+            words="a B4 sends through a tunnel to an address that is not the AFTR's",
+            section="RFC 2473 section 3.3",
+            needs="every address of the link is in use",
+        ),
+        "same_inner_endpoint": Case(
+            words="a server answers a host that has the address and port of a host behind another B4",
+            section="RFC 6333 section 6.6",
+            due="delivered",
+            level="must",
+            needs="there is only one B4",
+            sending=lambda scene: scene.to_twin(),
+        ),
+        "fragments": Case(
+            words="a server answers in two fragments",
+            section="RFC 4787 section 11",
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: replace(scene.downward(), in_fragments=True),
+        ),
+        "inner_fragments": Case(
+            words="a client sends packets in two fragments, each in its tunnel",
+            section="RFC 4787 section 11",
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: replace(scene.upward(), in_fragments=True),
+        ),
+        "outer_fragments": replace(
+            OUTER_FRAGMENTS, words="a B4 sends packets of its tunnel in two fragments", section="RFC 6333 section 6.3"
+        ),
+        "error_from_outside": Case(
+            words="a server answers a packet of a client with an ICMP error",
+            section="RFC 5508 section 4.2",
+            due="delivered",
+            level="must",
+            needs="",
+            sending=error_from_outside,
+        ),
+    }
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
@@ -632,6 +699,8 @@ def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
         return EDGE_CASES
     if technology.delegates_prefixes:
         return SIXRD_CASES
+    if technology.has_b4s:
+        return aftr_cases(technology)
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
 
 

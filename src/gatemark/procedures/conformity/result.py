@@ -42,6 +42,7 @@ CaseName = Literal[
     "inner_fragments",
     "error_from_outside",
     "error_from_tunnel",
+    "same_inner_endpoint",
 ]
 Due = Literal["dropped", "not_decapsulated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]

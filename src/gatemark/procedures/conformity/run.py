@@ -151,13 +151,13 @@ def batches(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Itera
 
 
 def sent_of(batch: Sequence[Probe], repetition: int = 0) -> tuple[Sent, ...]:
-    """Return what an exchange sends: each probe, with its controls and what opens the way for it."""
+    """Return what an exchange sends: for each probe what opens the way for it, its controls, and then itself."""
     sendings: list[tuple[Probe, Role, Sending]] = []
     for probe in batch:
-        sendings.append((probe, "case", probe.sending))
+        if (opening := probe.sending.opening) is not None:
+            sendings.append((probe, "opening" if opening.delivery is None else "control", opening))
         sendings += [(probe, "control", control) for control in probe.scene.controls()]
-        if probe.sending.opening is not None:
-            sendings.append((probe, "opening", Sending(side=probe.sending.side, flow=probe.sending.opening)))
+        sendings.append((probe, "case", probe.sending))
     return tuple(
         Sent(probe=probe, role=role, sending=sending, number=number, repetition=repetition)
         for number, (probe, role, sending) in enumerate(sendings)
@@ -237,7 +237,7 @@ def observed(
     for probe in batch:
         of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
         controls = [tally for role, tally in of_probe if role == "control"]
-        tally, case, delivery = of_probe[0][1], probe.case, probe.sending.delivery
+        tally, case, delivery = of_probe[-1][1], probe.case, probe.sending.delivery
         is_message = probe.sending.message is not None
         due = None if delivery is None or is_message else hop_limits_due(campaign, probe.sending, delivery)
         yield CaseResult(
@@ -306,11 +306,11 @@ def _packet_words(sending: Sending, packet: Flow | Delivery) -> str:
 
 
 def _is_due(error: IcmpError, item: Sent) -> bool:
-    """Whether an error is what becomes of one that was sent."""
+    """Whether an error is what becomes of one that was sent, whatever it quotes."""
     delivery = item.sending.delivery
     if item.sending.message is None or delivery is None or error.quoted is None:
         return False
-    return error.quoted.inside == delivery.flow and _may_quote(error, item)
+    return item.mark in error.quote or (error.quoted.inside == delivery.flow and _may_quote(error, item))
 
 
 def _may_quote(error: IcmpError, item: Sent) -> bool:
@@ -355,7 +355,8 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
             tally.differences[f"answer {tunnel_words(error.tunnel)} instead of {tunnel_words(due)}"] = None
     for item, tally in () if about else zip(sent, tallies, strict=True):
         flow = item.sending.flow
-        if replace(error.quoted, destination=flow.destination, tunnel=None) == flow.inside and _may_quote(error, item):
+        is_about = replace(error.quoted, destination=flow.destination, tunnel=None) == flow.inside
+        if item.mark in error.quote or (is_about and _may_quote(error, item)):
             tally.differences[f"answered, but quotes {error.quoted}"] = None
 
 

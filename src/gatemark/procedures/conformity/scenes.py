@@ -85,8 +85,9 @@ class Sending:
     """The error that is sent about the packet; then the delivery is that of an error about the packet of its flow."""
     hop_limit: int | None = None
     """None: that of the campaign's frames."""
-    opening: Flow | None = None
-    """What the receiver sends first, so that a gateway that filters lets the packet pass (RFC 4787 section 5)."""
+    opening: Sending | None = None
+    """What the receiver sends first, so that a gateway that filters lets the packet pass (RFC 4787 section 5). Where it
+    is due somewhere, it is one of the controls."""
 
 
 Packets = Literal["udp", "echo request"]
@@ -439,6 +440,12 @@ class Client:
 
     inside: Endpoint
     public: Endpoint
+    tunnel: Tunnel | None = None
+    """From its B4 to the AFTR, if it is behind one."""
+
+    def to(self, flow: Flow) -> Flow:
+        """Return a packet to the client in the tunnel to its B4."""
+        return replace(flow, tunnel=None if self.tunnel is None else self.tunnel.back)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -450,6 +457,11 @@ class NatScene:
     client: Client
     other: Client
     """Another port of the same host, if there is only one."""
+    twin: Client | None
+    """Address and port of the first client behind another B4, if there is any."""
+    b4s: HostSet | None
+    hosts: tuple[IPv6Address, ...]
+    """Other addresses that are in use on the link with the B4s."""
     server: Endpoint
     server_inside: IpAddress
     """The server's address as it is known inside."""
@@ -465,7 +477,8 @@ class NatScene:
 
     def clients(self) -> tuple[Sending, ...]:
         """Return a packet of each client."""
-        return self.upward(), self.upward(client=self.other)
+        clients = (self.client, self.other) if self.twin is None else (self.client, self.other, self.twin)
+        return tuple(self.upward(client=client) for client in clients)
 
     def controls(self) -> tuple[Sending, ...]:
         """Return packets of both clients to the server and back."""
@@ -477,16 +490,25 @@ class NatScene:
         sent = _flow(kind, by.inside.address, self.server_inside, (by.inside.port, self.server.port))
         arrives = _flow(kind, by.public.address, self.server.address, (by.public.port, self.server.port))
         fault = self._source_fault if kind == "udp" else self._address_fault
-        return Sending(
-            side=self.inside, flow=sent, delivery=Delivery(side=self.outside, flow=arrives, source_fault=fault)
-        )
+        delivery = Delivery(side=self.outside, flow=arrives, source_fault=fault)
+        return Sending(side=self.inside, flow=replace(sent, tunnel=by.tunnel), delivery=delivery)
 
     def downward(self, client: Client | None = None) -> Sending:
         """Return the server's answer, and what arrives at the client."""
         to = client or self.client
         sent = _flow("udp", self.server.address, to.public.address, (self.server.port, to.public.port))
         arrives = _flow("udp", self.server_inside, to.inside.address, (self.server.port, to.inside.port))
-        return Sending(side=self.outside, flow=sent, delivery=Delivery(side=self.inside, flow=arrives))
+        delivery = Delivery(side=self.inside, flow=to.to(arrives), is_subscriber=self.is_subscriber)
+        return Sending(side=self.outside, flow=sent, delivery=delivery)
+
+    def to_twin(self) -> Sending | None:
+        """Return the server's answer to the twin, whose packets come from the public endpoint that it has."""
+        if self.twin is None:
+            return None
+        upward = self.upward(client=self.twin)
+        assert upward.delivery is not None, "it is due at the server"
+        opening = replace(upward, delivery=replace(upward.delivery, source_fault=None))
+        return replace(self.downward(self.twin), opening=opening)
 
     def hairpin(self) -> Sending | None:
         """Return a packet to the public endpoint of the other client, which gets it from a public endpoint as well."""
@@ -498,11 +520,25 @@ class NatScene:
         opening = _flow("udp", self.other.inside.address, by, (self.other.inside.port, self.client.public.port))
         delivery = Delivery(
             side=self.inside,
-            flow=arrives,
+            flow=self.other.to(arrives),
             crossings=2,
             source_fault=None if self.keeps_mapping else self._hairpin_fault,
+            is_subscriber=self.is_subscriber,
         )
-        return Sending(side=self.inside, flow=sent, delivery=delivery, opening=opening)
+        return Sending(
+            side=self.inside,
+            flow=replace(sent, tunnel=self.client.tunnel),
+            delivery=delivery,
+            opening=Sending(side=self.inside, flow=replace(opening, tunnel=self.other.tunnel)),
+        )
+
+    def is_subscriber(self, address: IpAddress) -> bool:
+        """Whether an address is that of a B4."""
+        return self.b4s is not None and isinstance(address, IPv6Address) and address in self.b4s
+
+    def is_taken(self, address: IpAddress) -> bool:
+        """Whether an address is in use on the link with the B4s."""
+        return address in self.hosts or self.is_subscriber(address)
 
     def _known_inside(self, address: IpAddress) -> IpAddress | None:
         """Return what an address outside is called inside; None where it has no name there."""
@@ -654,7 +690,7 @@ def _host(campaign: Campaign, address: IpAddress, port: int) -> Host | None:
 def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScene | None:
     """Return the scene of a stateful gateway; before they are known, public endpoints are any of the pool."""
     gateway, forwarding, inside = campaign.gateway, campaign.forwarding, campaign.roles.inside
-    clients, servers = _hosts(campaign, inside), _hosts(campaign, _other(inside))
+    clients, servers = _clients(campaign), _hosts(campaign, _other(inside))
     if not clients or not servers or not forwarding.pool:
         return None
     is_translation = campaign.technology.is_translation
@@ -662,19 +698,25 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
     if known is None:
         return None
     ports = gateway.pool_ports or Span(*defaults.POOL_PORTS)
-    both = [
+    known_clients = [
         Client(
-            inside=Endpoint(address=address, port=CLIENT_PORT + i),
+            inside=endpoint,
             public=(public[i] if public else None)
             or Endpoint(address=forwarding.pool[0].network_address, port=ports.minimum + i),
+            tunnel=tunnel,
         )
-        for i, address in enumerate(clients)
+        for i, (endpoint, tunnel) in enumerate(clients)
     ]
+    b4s = campaign.side(inside).ipv6 if campaign.technology.has_b4s else None
+    used = () if b4s is None else (b4s.address, b4s.gateway, b4s.router)
     return NatScene(
         inside=inside,
         outside=_other(inside),
-        client=both[0],
-        other=both[1],
+        client=known_clients[0],
+        other=known_clients[1],
+        twin=known_clients[2] if len(known_clients) > 2 else None,
+        b4s=None if b4s is None else HostSet.of("ipv6", b4s),
+        hosts=tuple(address for address in used if address is not None),
         server=Endpoint(address=servers[0], port=_server_port(campaign)),
         server_inside=known,
         prefix=forwarding.prefix,
@@ -684,6 +726,25 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
         keeps_mapping=gateway.mapping == "endpoint_independent",
         decrement=forwarding.hop_limit_decrement,
     )
+
+
+def _clients(campaign: Campaign) -> tuple[tuple[Endpoint, Tunnel | None], ...]:
+    """Return two ports of hosts inside, of an AFTR with their tunnels; behind the other of two B4s the first again."""
+    inside = campaign.roles.inside
+    if not campaign.technology.has_b4s:
+        hosts = _hosts(campaign, inside)
+        return tuple((Endpoint(address=address, port=CLIENT_PORT + i), None) for i, address in enumerate(hosts))
+    end, model = campaign.gateway.tunnel, campaign.side(inside).ipv6
+    if end is None or model is None or end.address.version != 6:
+        return ()
+    b4s, behind = HostSet.of("ipv6", model), HostSet.of("ipv4", campaign.b4_model)
+    tunnels = [Tunnel(source=IPv6Address(b4), destination=end.address) for b4 in (b4s.lowest, b4s.highest)]
+    first, other = (
+        Endpoint(address=IPv4Address(address), port=CLIENT_PORT + i)
+        for i, address in enumerate((behind.lowest, behind.highest))
+    )
+    pairs = ((first, tunnels[0]), (other, tunnels[1]))
+    return pairs if tunnels[0] == tunnels[1] else (*pairs, (first, tunnels[1]))
 
 
 def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:

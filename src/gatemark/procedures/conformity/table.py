@@ -22,8 +22,8 @@ FEW_CONNECTIONS = 10
 
 
 class ConformityTable(ProcedureTable):
-    """What a gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 5969, RFC 7597, RFC
-    7599, RFC 7757)."""
+    """What a gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 5969, RFC 6333, RFC
+    7597, RFC 7599, RFC 7757)."""
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
@@ -36,7 +36,9 @@ class ConformityTable(ProcedureTable):
     `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
     `echo_from_inside` and both `expired` ones, a stateless one `echo_from_outside` as well. A MAP-E border
     relay has the first eight and those from `expired_from_outside` on, a 6rd border relay the same without ports,
-    fragments of packets and `nobodys_tunnel`. Default: all that the gateway has."""
+    fragments of packets and `nobodys_tunnel`. An AFTR has those of a NAT44, `foreign_source_address`,
+    `foreign_tunnel_destination`, `same_inner_endpoint`, all three of fragments and `error_from_outside`. Default: all
+    that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control beside it."""
     interval_ns: PositiveDuration = Field(20 * defaults.MILLISECOND_NS, alias="interval")
