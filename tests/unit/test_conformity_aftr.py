@@ -126,6 +126,25 @@ def test_an_aftr_that_takes_the_last_b4_of_an_address_does_not_conform(tmp_path:
     assert "in the tunnel of another subscriber" in case.differences
 
 
+def test_a_public_endpoint_that_was_not_learned_is_no_fault_of_the_aftr(tmp_path: Path) -> None:
+    """The first exchange learns it, and the others begin with a packet that must come from it."""
+    aftr, exchanges = Aftr(END), 0
+
+    def lossy(body: Any) -> Any:
+        nonlocal exchanges
+        exchanges += 1
+        arrived = list(aftr.exchange(body))
+        twin = len(arrived) // 2 - 1  # last of each turn
+        yield from arrived if exchanges > 1 else (each for i, each in enumerate(arrived) if i % (twin + 1) != twin)
+
+    (result,) = simulated_campaigns.measure(
+        tmp_path / "journal.jsonl", SimulatedDevice(capacity_forward=1, exchange=lossy), campaign()
+    )
+    assert isinstance(result, ConformityResult)
+    assert judgements(result) == ALL_RIGHT | {"same_inner_endpoint": "no_result"}
+    assert case_of(result, "same_inner_endpoint").controls_correct == 12
+
+
 @pytest.mark.parametrize(
     ("fault", "name", "words"),
     [

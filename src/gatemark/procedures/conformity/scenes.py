@@ -460,6 +460,7 @@ class NatScene:
     twin: Client | None
     """Address and port of the first client behind another B4, if there is any."""
     b4s: HostSet | None
+    """All B4s; None without tunnels."""
     hosts: tuple[IPv6Address, ...]
     """Other addresses that are in use on the link with the B4s."""
     server: Endpoint
