@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),
     pytest.mark.alone,
 ]
+tries_all_again = pytest.mark.nightly("each tries all cases once more; unit tests do so with simulated gateways")
 
 END, FIRST, LAST = "2001:2:0:ff::1", "2001:2::2", "2001:2::65"
 PRIVATE = "100.64.0.1"
@@ -85,6 +86,7 @@ def before(rule: str, priority: int) -> str:
     return f"table ip6 planted {{\n  chain before {{\n    {chain}\n  }}\n}}\n"
 
 
+@tries_all_again
 @needs_kernel
 @pytest.mark.parametrize(
     ("priority", "rule", "changed"),
@@ -132,6 +134,7 @@ def test_a_reply_in_the_tunnel_of_the_other_b4_of_an_address_does_not_conform(af
     )
 
 
+@tries_all_again
 @needs_kernel
 def test_an_error_in_the_tunnel_of_another_b4_is_not_delivered(aftr: OpenBed, tmp_path: Path) -> None:
     with aftr.rules(f"meta l4proto 4 ip6 daddr {FIRST} @nh,392,8 1 @nh,480,8 3 ip6 daddr set {LAST}"):
@@ -140,6 +143,7 @@ def test_an_error_in_the_tunnel_of_another_b4_is_not_delivered(aftr: OpenBed, tm
     assert case.differences[0] == f"in a tunnel from {END} to {LAST} instead of in a tunnel from {END} to {FIRST}"
 
 
+@tries_all_again
 @needs_kernel
 @pytest.mark.parametrize(
     ("source", "judgement", "difference"),
@@ -162,6 +166,7 @@ def test_an_aftr_with_rules_for_hairpins(
     assert cases["hairpin"].hop_limits == (9,)
 
 
+@tries_all_again
 @needs_kernel
 def test_without_its_control_frames_no_case_has_a_result(aftr: OpenBed, tmp_path: Path) -> None:
     with aftr.rules("meta l4proto 4 ip6 hoplimit set 9"):

@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),
     pytest.mark.alone,
 ]
+tries_all_again = pytest.mark.nightly("each tries all cases once more; unit tests do so with simulated gateways")
 
 RELAY, EDGE, OTHER = "198.18.0.1", "198.18.0.2", "198.18.0.101"
 HOST = "2001:db8:6464:2::1"
@@ -77,6 +78,7 @@ def before(rule: str) -> str:
     return f"table ip planted {{\n  chain before {{\n    {chain}\n  }}\n}}\n"
 
 
+@tries_all_again
 @needs_kernel
 @pytest.mark.parametrize(
     ("rule", "changed"),
@@ -105,6 +107,7 @@ def test_an_error_in_the_tunnel_of_another_customer_edge_is_not_delivered(relay:
     )  # fmt: skip
 
 
+@tries_all_again
 @needs_kernel
 def test_without_its_control_frames_no_case_has_a_result(relay: OpenBed, tmp_path: Path) -> None:
     with relay.rules("meta l4proto 41 ip ttl set 9"):
