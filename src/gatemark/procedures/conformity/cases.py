@@ -35,7 +35,7 @@ from gatemark.technology import Family, Technology, technologies_where
 
 S = TypeVar("S")
 Scene_contra = TypeVar("Scene_contra", contravariant=True)
-T = TypeVar("T", TranslatorScene, NatScene, TunnelRelayScene, SixrdScene)
+T = TypeVar("T", TranslatorScene, NatScene, TunnelScene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -419,16 +419,24 @@ OUTER_FRAGMENTS: Case[TunnelScene] = Case(
     sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
 )
 
+
+def _expiries_of_relay(family: Family) -> Mapping[CaseName, Case[TunnelScene]]:
+    """Return the cases of hop limits that end in a relay; packets of this family are in its tunnels."""
+    return {
+        "expired_from_outside": _expiry(
+            "a server sends with a hop limit that ends in the gateway", family, family, lambda scene: scene.downward()
+        ),
+        "expired_from_inside": _expiry(
+            "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
+            family,
+            family,
+            lambda scene: scene.upward(),
+        ),
+    }
+
+
 TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
-    "expired_from_outside": _expiry(
-        "a server sends with a hop limit that ends in the gateway", "ipv4", "ipv4", lambda scene: scene.downward()
-    ),
-    "expired_from_inside": _expiry(
-        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
-        "ipv4",
-        "ipv4",
-        lambda scene: scene.upward(),
-    ),
+    **_expiries_of_relay("ipv4"),
     "foreign_tunnel": Case(
         words="a packet of a customer edge comes in the tunnel of another one",
         section="RFC 7597 section 8.1",
@@ -514,8 +522,7 @@ def _of_binding(name: CaseName, **changes: Any) -> Case[TunnelRelayScene]:
 
 
 SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
-    "expired_from_outside": TUNNEL_RELAY_CASES["expired_from_outside"],
-    "expired_from_inside": TUNNEL_RELAY_CASES["expired_from_inside"],
+    **_expiries_of_relay("ipv4"),
     "foreign_tunnel": _of_binding("foreign_tunnel"),
     "nobodys_tunnel": _of_binding("nobodys_tunnel"),
     "foreign_tunnel_destination": _of_binding("foreign_tunnel_destination"),
@@ -552,15 +559,7 @@ def _nobodys_prefix(scene: SixrdScene) -> Sending | None:
 
 
 SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
-    "expired_from_outside": _expiry(
-        "a server sends with a hop limit that ends in the gateway", "ipv6", "ipv6", lambda scene: scene.downward()
-    ),
-    "expired_from_inside": _expiry(
-        "a customer edge sends with a hop limit, inside its tunnel, that ends in the gateway",
-        "ipv6",
-        "ipv6",
-        lambda scene: scene.upward(),
-    ),
+    **_expiries_of_relay("ipv6"),
     "foreign_tunnel": Case(
         words="a packet of a customer edge comes in the tunnel of another one",
         section="RFC 5969 section 9.2",

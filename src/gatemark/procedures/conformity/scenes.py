@@ -110,6 +110,10 @@ class TunnelScene(Scene, Protocol):
     def hosts(self) -> Sequence[IpAddress]:
         """Return addresses that are in use on the link with the tunnels."""
 
+    @property
+    def decrement(self) -> int:
+        """Return what a crossing takes off the hop limit of the packet in the tunnel."""
+
     def upward(self) -> Sending:
         """Return a packet in a tunnel to the server, and what arrives there."""
 
