@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -11,8 +11,10 @@ from gatemark.cli.common import AsJson, one_campaign, print_json
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.config.tables import TunnelModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.linux import tunnel_script
 from gatemark.map_domains.relay import known_edges
 from gatemark.map_domains.rule_export import jool_commands, snabb_bindings, vpp_commands, vpp_softwires
@@ -83,26 +85,31 @@ def _tayga(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
-def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
+def _tunnel_of(campaign: Campaign) -> TunnelModel:
     tunnel = campaign.gateway.tunnel
     assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
+    return tunnel
+
+
+def _known_edges(table: MapModel) -> Iterator[Edge]:
+    return known_edges(table.whole_rules, table.edge_count, table.order)
+
+
+def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
+    tunnel = _tunnel_of(campaign)
     files = made_gateway(campaign.technology, table, MapGatewayModel(), tunnel, echo=False)
     return tunnel_script(files, tunnel.ipv6_end)
 
 
 def _snabb(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
-    tunnel = campaign.gateway.tunnel
-    assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
-    return snabb_bindings(known_edges(table.whole_rules, table.edge_count, table.order), relay=tunnel.ipv6_end)
+    return snabb_bindings(_known_edges(table), relay=_tunnel_of(campaign).ipv6_end)
 
 
 def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
-    tunnel = campaign.gateway.tunnel
     if campaign.technology.has_bindings:
-        assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
-        edges = known_edges(table.whole_rules, table.edge_count, table.order)
-        return vpp_softwires(edges, relay=tunnel.ipv6_end, interfaces=interfaces)
-    return vpp_commands(table.whole_rules, relay=None if tunnel is None else tunnel.ipv6_end, interfaces=interfaces)
+        return vpp_softwires(_known_edges(table), relay=_tunnel_of(campaign).ipv6_end, interfaces=interfaces)
+    relay = _tunnel_of(campaign).ipv6_end if campaign.technology.has_tunnels else None
+    return vpp_commands(table.whole_rules, relay=relay, interfaces=interfaces)
 
 
 _WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {
