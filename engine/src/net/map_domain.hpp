@@ -56,17 +56,17 @@ public:
           port_bits_{16 - given.psid_offset - psid_bits_},
           psid_offset_{given.psid_offset},
           in_identifier_{given.in_identifier},
-          ea_shift_{128 - given.ipv6_bits - given.ea_bits},
+          ea_shift_{128 - given.ipv6_bits - (in_identifier_ ? 0 : given.ea_bits)},
           ea_psid_mask_{static_cast<std::uint16_t>((std::uint64_t{1} << ea_psid_bits_) - 1)},
           suffix_shift_{32 - given.ipv4_bits - suffix_bits_},
           given_psid_{given.ea_bits == 0 ? given.psid : std::uint16_t{0}},
-          identifier_mask_{ea_shift_ >= 64 || in_identifier_ ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1},
-          high_left_{ea_shift_ >= 64 && !in_identifier_ ? std::min(ea_shift_ - 64, 63U) : 0},
+          identifier_mask_{ea_shift_ >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1},
+          high_left_{ea_shift_ >= 64 ? std::min(ea_shift_ - 64, 63U) : 0},
           high_right_{in_identifier_    ? 63
                       : ea_shift_ >= 64 ? 0
                                         : std::min(64 - ea_shift_, 63U)},
           low_left_{ea_shift_ % 64},
-          low_mask_{ea_shift_ >= 64 || in_identifier_ ? 0 : ~std::uint64_t{0}} {}
+          low_mask_{ea_shift_ >= 64 ? 0 : ~std::uint64_t{0}} {}
 
     [[nodiscard]] constexpr unsigned ea_bits() const noexcept { return ea_bits_; }
     [[nodiscard]] constexpr unsigned suffix_bits() const noexcept { return suffix_bits_; }
@@ -154,7 +154,7 @@ private:
     std::uint16_t given_psid_ = 0;
     std::uint64_t identifier_mask_ = ~std::uint64_t{0};  ///< the bits of it that the end-user prefix leaves
     // Where the EA bits are in the upper and in the lower half of an address. They are 48 at most,
-    // so a distance of 64 may be 63.
+    // so a distance of 64 may be 63, and one of 63 to the right leaves none of them.
     unsigned high_left_ = 63, high_right_ = 0, low_left_ = 0;
     std::uint64_t low_mask_ = 0;
 };
