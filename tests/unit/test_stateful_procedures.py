@@ -140,6 +140,21 @@ def test_what_was_held_after_phase_one_was_not_evicted(
     assert overflow_of(replace(trial, record=trial.record.model_copy(update=update))) == expected
 
 
+@pytest.mark.parametrize(("in_phase_one", "in_validation", "expected"), [(1, 44, "evicted"), (1, 43, "expired")])
+def test_what_the_host_says_it_evicted_was_evicted(in_phase_one: int, in_validation: int, expected: Overflow) -> None:
+    """One was missed after test phase 1; each frame of an evicted one made an entry again, which evicted another."""
+    trial = failed(report(), report(lost=90))
+    assert trial.record is not None and trial.record.connections is not None
+    (attempt,) = trial.record.connections.phase_one
+    first, validation = (
+        blank(HostFacts, counters={"conntrack.early_drop": count}) for count in (in_phase_one, in_validation)
+    )
+    facts = {"phase_one": (attempt.model_copy(update={"host": first}),), "counted_after_phase_one": 999}
+    connections = trial.record.connections.model_copy(update=facts)
+    update = {"connections": connections, "host": validation}
+    assert overflow_of(replace(trial, record=trial.record.model_copy(update=update))) == expected
+
+
 CHAIN = "conntrack.chaintoolong"
 
 

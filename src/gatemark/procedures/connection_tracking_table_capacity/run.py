@@ -43,6 +43,8 @@ from gatemark.units import format_ratio
 MISSED_FOR_EACH_EVICTED = 3
 """For each connection that was evicted in test phase 1 so many may be missed in the validation: a frame of one may make
 an entry of its own, for which another is evicted."""
+EVICTED = "conntrack.early_drop"
+"""What Linux counts when it evicts a connection to make room for another."""
 
 
 def measure(trials: RunTrials) -> CapacityResult:
@@ -245,9 +247,9 @@ def overflow_of(failed: Measured) -> Overflow:
     """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
 
     A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
-    forwarded untranslated. If every connection was established and some cannot be validated, they were evicted. But
-    not if their age sets the lost ones apart, or if the gateway counted them after test phase 1: no connection is added
-    to the table any more.
+    forwarded untranslated. If every connection was established and some cannot be validated, they were evicted; the
+    gateway's host may have counted it. Where it did not, they were not evicted if their age sets the lost ones apart,
+    or if the gateway counted them after test phase 1: no connection is added to the table any more.
     """
     if _collapsed(failed):
         return "collapsed"
@@ -276,6 +278,8 @@ def _not_validated(failed: Measured, validated: Counts) -> Overflow:
     facts, record, lost = _facts(failed), failed.valid, validated.lost
     if facts is None or record is None or 2 * lost < validated.undelivered:
         return "evicted"
+    if 2 * (_counted_by_host(failed) or {}).get(EVICTED, 0) >= lost:
+        return "evicted"
     if any(cause.cause == "age" for cause in record.causes):
         return "expired"
     before, after = facts.counted_after_phase_one, facts.counted_after_phase_two
@@ -295,21 +299,25 @@ def counted_beyond(failed: Measured) -> Mapping[str, int] | None:
 
     An evicted connection is missed in the validation, but the host counted it in test phase 1.
     """
-    facts, record = _facts(failed), failed.valid
-    phases = () if facts is None else facts.phase_one[-1:]
-    hosts = [phase.host for phase in phases]
-    if record is not None and _validation(failed) is not None:
-        hosts.append(record.host)
-    read = [host for host in hosts if host is not None]
-    if record is None or not read:
+    counted, first = _counted_by_host(failed), _phase_one(failed)
+    if counted is None:
         return None
-    counted = sum((Counter(host.counters) for host in read), Counter[str]())
-    lost = max(record.report.lost_count, *(phase.report.lost_count for phase in phases), 0)
+    lost = max(_lost(failed), 0 if first is None else first.lost_count)
     return {
         grown.name: grown.count
         for grown in growths(counted)
         if grown.counter.speaks_of == "connections" and ABOUT_DIVISOR * grown.count >= lost
     }
+
+
+def _counted_by_host(failed: Measured) -> Mapping[str, int] | None:
+    """Return what the gateway's host counted in test phase 1 and the validation together; None if it was not read."""
+    facts, record = _facts(failed), failed.valid
+    hosts = [phase.host for phase in (() if facts is None else facts.phase_one[-1:])]
+    if record is not None and _validation(failed) is not None:
+        hosts.append(record.host)
+    read = [host.counters for host in hosts if host is not None]
+    return None if record is None or not read else sum(map(Counter, read), Counter[str]())
 
 
 def lost_connections(failed: Measured) -> LostConnections | None:
