@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import ATTEMPTS, netns_campaign, open_bed
-from tests.system.machine import missing
+from tests.system.machine import missing, nothing_compared
+
+from gatemark.dut.kernel_counters import neighbours_held
 
 MISSING = missing("ip", "ethtool", root=True)
 pytestmark = [
@@ -19,32 +21,41 @@ pytestmark = [
 ]
 
 FLOOD = Path(__file__).with_name("neighbour_flood.py")
-HOSTS = 4096
+HOSTS_MAX = 4096
 REQUESTS_PER_SECOND = 10_000
 BEGINS_AFTER, LASTS = 0.5, 0.5
 """Seconds: the first request and the last answer are within the trial, whose report tells what was lost."""
 DURATION_NS = 1_500_000_000
+ROOM = 60
+"""Entries that the kernel's table has left, of which all network namespaces have one: the Tester announces its hosts."""
 
 
-def test_ten_thousand_requests_a_second_beside_four_thousand_cold_hosts() -> None:
+def hosts_that_fit() -> int:
+    """Return how many hosts the gateway may know without a full table, at most as many as the flood is to ask for."""
+    limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text(encoding="ascii"))
+    return min(HOSTS_MAX, limit - neighbours_held("ipv4") - ROOM)
+
+
+def test_ten_thousand_requests_a_second_for_all_hosts_cost_no_frame() -> None:
     """The requests cost the Tester no frame of the trial, and none of them is left without an answer unnoticed.
 
     A trial compares if it is valid, and if by the clock that both sides read the flood lay in it as a whole.
     """
+    hosts = hosts_that_fit()
     campaign = netns_campaign(
         "linux-router4",
         right={
             "ipv4": {
                 "address": "198.19.0.2",
                 "gateway": "198.19.0.1",
-                "hosts": {"offset": 2, "mode": "pseudorandom", "range": f"2-{HOSTS + 1}"},
+                "hosts": {"offset": 2, "mode": "pseudorandom", "range": f"2-{hosts + 1}"},
             }
         },
         trial={"duration": f"{DURATION_NS}ns", "settle": "0s", "learn": "0s", "drain": "1s", "rest": "0s"},
     )
     with open_bed(campaign) as opened:
         for _ in range(ATTEMPTS):
-            asked_for = ("198.19.0.1", "198.19.0.2", HOSTS, REQUESTS_PER_SECOND)
+            asked_for = ("198.19.0.1", "198.19.0.2", hosts, REQUESTS_PER_SECOND)
             arguments = (opened.interface("right"), *asked_for, BEGINS_AFTER, LASTS)
             inside = ["ip", "netns", "exec", opened.bed.gateway_namespace, sys.executable, str(FLOOD)]
             with subprocess.Popen([*inside, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as flood:
@@ -65,3 +76,4 @@ def test_ten_thousand_requests_a_second_beside_four_thousand_cold_hosts() -> Non
                 assert counted["answered"] + port.peer_queue_drops >= counted["asked"], counted
                 assert port.foreign.neighbour >= counted["asked"], "the whole flood was within the trial"
                 return
+    nothing_compared(f"{record.validity.reasons}")
