@@ -94,7 +94,9 @@ def ended_early(*, sending_ns: int, phase_one_ns: int = 0) -> Any:
     """An invalid record whose Tester fell behind after `sending_ns`; of a stateful trial if it had a test phase 1."""
     before = SimpleNamespace(phases=[SimpleNamespace(duration_ns=phase_one_ns)], directions=[])
     last = SimpleNamespace(phases=[], directions=[SimpleNamespace(gave_up=True, sending_ns=sending_ns)])
-    return SimpleNamespace(reports=lambda: iter([before, last] if phase_one_ns else [last]), suspicion=None, boot=None)
+    reports = [before, last] if phase_one_ns else [last]
+    facts = {"suspicion": None, "boot": None, "verdict": None, "connections": None}
+    return SimpleNamespace(reports=lambda: iter(reports), **facts)
 
 
 class TestThroughput:

@@ -19,6 +19,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.campaign.trials import LOST_CONNECTIONS_RETRIES
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, ResultError, TestBedError
@@ -187,6 +188,16 @@ class TestPhaseTwo:
         assert [record.validity.valid for record in records] == [False, False]
         with pytest.raises(TestBedError, match="test phase 1 failed"):  # the same again, from the journal
             run(path, wanted, gateway())
+
+    @pytest.mark.parametrize(("retries", "trials"), [(0, 1), (2, 3), (20, 1 + LOST_CONNECTIONS_RETRIES)])
+    def test_a_gateway_that_loses_connections_is_not_tried_again_and_again(
+        self, path: Path, retries: int, trials: int
+    ) -> None:
+        connections = {"count": 2_000, "rate": "40k", "retries": 0}
+        wanted = campaign(connections=connections, throughput={"maximum": "1M"}, validity={"retries": retries})
+        with pytest.raises(TestBedError, match="test phase 1 failed in every attempt"):
+            run(path, wanted, gateway(drops_every_nth_connection=100))
+        assert len(read_journal(path)) == trials
 
     def test_a_tester_that_cannot_fill_the_table_is_its_own_limit(self, path: Path) -> None:
         wanted = campaign(connections={"count": 20_000, "rate": "40k"}, throughput={"maximum": "1M", "minimum": "500k"})

@@ -40,6 +40,10 @@ BOOTS_MAX = 3
 SHORT_ATTEMPTS = 10
 """A load is tried at most this many times as often as `validity.retries` says, where trials end early."""
 
+LOST_CONNECTIONS_RETRIES = 4
+"""A load is tried so often again, or as `validity.retries` says if that is less, while the gateway loses connections in
+every attempt at a test phase 1 in which the Tester is blameless."""
+
 
 class Trials:
     """All trials of a campaign: what is left to replay, and the number of the next one."""
@@ -230,7 +234,8 @@ class Patience:
 
     A trial in which the Tester falls behind ends at once. Where it does so for a moment now and then, a load is tried
     as often as fits into the time of that many whole trials: a long trial needs a long time without such a moment. What
-    comes before the phase that ended, test phase 1 of a stateful trial, is part of that time.
+    comes before the phase that ended, test phase 1 of a stateful trial, is part of that time. A gateway that loses
+    connections in every attempt at test phase 1 is tried again `LOST_CONNECTIONS_RETRIES` times.
     """
 
     def __init__(self, campaign: Campaign, duration_ns: int) -> None:
@@ -239,7 +244,7 @@ class Patience:
         self._whole_ns = 0
         self._suspect_retries = campaign.validity.suspect_retries
         self._spent_ns = 0
-        self._invalid = self._suspect = self._boots = 0
+        self._invalid = self._suspect = self._boots = self._lost = 0
 
     @property
     def attempts(self) -> int:
@@ -273,7 +278,9 @@ class Patience:
             return True
         if record.boot is not None:  # a load at which the gateway stops working is not one that the Tester cannot offer
             return False
-        return self.ends if record.suspicion is None else self.ends_if_suspect
+        if record.suspicion is not None:
+            return self.ends_if_suspect
+        return self.ends or (_gateway_lost_connections(record) and self._lost >= LOST_CONNECTIONS_RETRIES)
 
     def take(self, record: TrialRecord) -> None:
         """Count a trial that says nothing about the gateway; an invalid one with the time that it took."""
@@ -289,6 +296,7 @@ class Patience:
         self._spent_ns += fixed_ns + max(ended_ns, default=self._duration_ns)
         self._whole_ns = fixed_ns + self._duration_ns
         self._invalid += 1
+        self._lost += _gateway_lost_connections(record)
 
 
 def _gateway_lost_connections(record: TrialRecord) -> bool:
