@@ -81,9 +81,9 @@ def test_a_capacity_far_below_the_stated_size_is_said_with_what_refused(tmp_path
         gateway={"table": {"size": SIZE, "hash_size": 512}},
         connections={"timeout": "100ms", "gap": "50ms", "retries": 0},
         frame_loss=None,
-        repetitions=2,
+        repetitions=1,
         connection_tracking_table_capacity={
-            "start": 1000, "maximum": 64_000, "maximum_rate": "40k", "rate_resolution": "20k", "resolution": 500,
+            "start": 1000, "maximum": 64_000, "maximum_rate": "40k", "rate_resolution": "20k", "resolution": 900,
         },
     )  # fmt: skip
     document = measure(campaign, output=tmp_path / "result").document

@@ -77,7 +77,13 @@ def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.alone  # on one CPU the search takes three times as long
-@pytest.mark.parametrize("kind", ["shared, a = 6, k = 8", "shared, a = 0, k = 8"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "shared, a = 6, k = 8",
+        pytest.param("shared, a = 0, k = 8", marks=pytest.mark.nightly("the same search of a port set of one range")),
+    ],
+)
 def test_the_capacity_is_the_size_of_the_port_set(kind: str, tmp_path: Path) -> None:
     table, count, _, _ = EDGES[kind]
     campaign = stateful_campaign(

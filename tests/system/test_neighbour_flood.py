@@ -27,7 +27,7 @@ BEGINS_AFTER, LASTS = 0.5, 0.5
 """Seconds: the first request and the last answer are within the trial, whose report tells what was lost."""
 DURATION_NS = 1_500_000_000
 ROOM = 60
-"""Entries that the kernel's table has left, of which all network namespaces have one: the Tester announces its hosts."""
+"""Entries that the table of the kernel, one for all its namespaces, has left. The Tester announces all its hosts."""
 
 
 def hosts_that_fit() -> int:

@@ -332,7 +332,7 @@ def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
     result, folder = through_recipe(
         tmp_path,
         "tayga-nat64",
-        {"clients": list(CLIENTS), "destinations": 64, "count": 200},
+        {"clients": list(CLIENTS), "destinations": 64, "count": 100},
         gateway={"telemetry": {"interval": "100ms", "processes": ["tayga"]}},
         trial={**TIMES, "settle": "500ms", "learn": "500ms"},
     )

@@ -139,6 +139,7 @@ def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp
         assert cores == [{"one": 0, "two": 1}[bed]]
 
 
+@pytest.mark.nightly("half a minute, in which Slurm notices that a node died")
 def test_a_job_whose_node_died_goes_on(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
     measuring, last = jobs = submitted(
         cluster, laboratory, "one", written(tmp_path / "long.toml", repetitions=8, duration="500ms")
