@@ -20,6 +20,11 @@ struct Tally {
     std::uint32_t lost = 0, arrived = 0;
 
     void add(bool is_lost) { ++(is_lost ? lost : arrived); }
+    Tally& operator+=(const Tally& other) {
+        lost += other.lost;
+        arrived += other.arrived;
+        return *this;
+    }
     [[nodiscard]] Count count() const { return {lost, arrived}; }
 };
 
@@ -84,15 +89,7 @@ public:
             made.heaviest.push_back({name_of(static_cast<std::uint16_t>(value)), tallies_[value].count()});
         }
         add_ranges(made, name_of);
-        made.bits.resize(16);
-        for (std::size_t value = 0; value < tallies_.size(); ++value) {
-            for (std::size_t bit = 0; bit < made.bits.size(); ++bit) {
-                if ((value >> bit & 1U) != 0) {
-                    made.bits[bit].lost += tallies_[value].lost;
-                    made.bits[bit].arrived += tallies_[value].arrived;
-                }
-            }
-        }
+        add_bits(made);
         return std::move(made);
     }
 
@@ -124,6 +121,22 @@ private:
         for (const Span& span : spans) {
             made.ranges.push_back(
                 {name_of(static_cast<std::uint16_t>(span.first)), name_of(static_cast<std::uint16_t>(span.last)), span.values, span.lost});
+        }
+    }
+
+    /// Counts the values that have a bit, the highest one first: they are the upper half, which is
+    /// added to the lower half before the next bit.
+    void add_bits(LossTable::Field& made) const {
+        std::vector<Tally> folded = tallies_;
+        made.bits.resize(16);
+        for (std::size_t bit = made.bits.size(); bit-- > 0;) {
+            const std::size_t half = std::size_t{1} << bit;
+            Tally with;
+            for (std::size_t low = 0; low < half; ++low) {
+                with += folded[half + low];
+                folded[low] += folded[half + low];
+            }
+            made.bits[bit] = with.count();
         }
     }
 
