@@ -13,10 +13,14 @@ The public names are those of `__all__`; everything else may change.
 
 from __future__ import annotations
 
-from gatemark.campaign.file import load_campaign
-from gatemark.errors import GatemarkError
-from gatemark.series.run import SeriesResult, measure_series, open_series
-from gatemark.session import CampaignResult, make_plan, measure, open_result
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gatemark.campaign.file import load_campaign
+    from gatemark.errors import GatemarkError
+    from gatemark.series.run import SeriesResult, measure_series, open_series
+    from gatemark.session import CampaignResult, make_plan, measure, open_result
 
 __all__ = [
     "CampaignResult",
@@ -29,3 +33,22 @@ __all__ = [
     "open_result",
     "open_series",
 ]
+
+_MODULES = {
+    "gatemark.campaign.file": ("load_campaign",),
+    "gatemark.errors": ("GatemarkError",),
+    "gatemark.series.run": ("SeriesResult", "measure_series", "open_series"),
+    "gatemark.session": ("CampaignResult", "make_plan", "measure", "open_result"),
+}
+"""Where the public names are from. They are imported when first asked for: a command needs only what it uses."""
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

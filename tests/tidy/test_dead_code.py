@@ -13,6 +13,9 @@ from gatemark.cli.main import COMMANDS, function_of
 CALLED_BY_PYDANTIC = ["@computed_field", "@field_validator", "@model_serializer", "@model_validator"]
 """Decorators whose functions pydantic calls."""
 
+CALLED_BY_PYTHON = ["__dir__", "__getattr__"]
+"""Functions that make public names of a package that it imports when they are asked for."""
+
 CALLED_BY_CYCLOPTS = [*(function_of(command) for command in COMMANDS), "render_description"]
 """Functions that a table of the command line names, and what a formatter of help overrides."""
 
@@ -22,7 +25,7 @@ KINDS = {"class", "function", "method", "property", "import", "unreachable_code"
 
 def unused_names(package: Path) -> list[str]:
     """Return what nothing below a folder names, neither code nor a template of a page."""
-    known = Vulture(ignore_decorators=CALLED_BY_PYDANTIC, ignore_names=CALLED_BY_CYCLOPTS)
+    known = Vulture(ignore_decorators=CALLED_BY_PYDANTIC, ignore_names=[*CALLED_BY_CYCLOPTS, *CALLED_BY_PYTHON])
     known.scavenge([package])
     for template in sorted(package.rglob("*.j2")):
         attributes = re.findall(r"\.([a-z]\w*)", template.read_text(encoding="utf-8"))

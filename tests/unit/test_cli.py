@@ -10,9 +10,9 @@ import dpkt
 import pytest
 
 from gatemark.campaign.columns import varies
-from gatemark.cli.common import print_json
 from gatemark.cli.frame import decode, in_words, write_pcap
 from gatemark.cli.main import COMMANDS, function_of, main
+from gatemark.cli.output import print_json
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

@@ -22,7 +22,7 @@ import sys, time
 from pathlib import Path
 from gatemark.campaign.events import TrialFinished
 from gatemark.campaign.progress import progress_display
-from gatemark.cli.common import tell_error
+from gatemark.cli.output import tell_error
 from tests.simulated.engine import SimulatedDevice
 from gatemark.errors import GatemarkError
 from gatemark.session import measure

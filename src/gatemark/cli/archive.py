@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gatemark.archive.verify import verify_archive
 from gatemark.archive.write import write_archive
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.tester import stop_signals
 

@@ -17,7 +17,7 @@ from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
 from gatemark.calibrate.table import FIGURES, FigureRow, rows_of, self_error_lines, summary_of
 from gatemark.campaign.events import Event
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.consoles import stderr_console
 from gatemark.errors import ConfigError, Interrupted
 from gatemark.report.table import Table, table_of

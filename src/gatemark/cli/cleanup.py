@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatemark.cli.common import AsJson, print_json, tell_error
+from gatemark.cli.output import AsJson, print_json, tell_error
 from gatemark.dut.cleanup import find_leftovers, remove_leftovers
 from gatemark.errors import TestBedError
 

@@ -1,28 +1,23 @@
-"""What several commands need: a complete campaign, one cell of it, and the two ways to report an error."""
+"""What several commands need: a complete campaign, one cell of it, and how results are printed."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-from cyclopts import Parameter
 from pydantic import ValidationError
 
 from gatemark.campaign.file import CampaignText
 from gatemark.campaign.plan import cells_of
+from gatemark.cli.output import print_json
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.dut.recipe import complete_campaign
-from gatemark.errors import ConfigError, GatemarkError, Problem
-from gatemark.harmless import visible_json
+from gatemark.errors import ConfigError
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.report.summary import print_result
 from gatemark.session import CampaignResult
@@ -30,9 +25,6 @@ from gatemark.stored import sections_of
 from gatemark.technology import Family
 from gatemark.trial.cell import Cell
 from gatemark.units import format_ratio
-
-AsJson = Annotated[bool, Parameter(name="--json", negative="")]
-"""Flag of every command: JSON on standard output instead of text."""
 
 
 def named_bed(laboratory: Path | None, name: str | None) -> Bed | None:
@@ -94,17 +86,6 @@ def _frame_sizes(family: Family, octets: int) -> FrameSizesModel:
         raise ConfigError(what=problem.what, where="--size", fix=problem.fix) from None
 
 
-def print_json(value: Any) -> None:
-    """Print a JSON document to standard output, with a list of numbers on one line."""
-    can_write = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    text = visible_json(json.dumps(value, indent=2, ensure_ascii=not can_write))
-    print(_NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text))
-
-
-_NUMBERS = re.compile(r"\[\n((?: *(?:-?\d[-+.\deE]*|null),?\n)+) *\]")
-"""A list of numbers as `json.dumps` writes it; a text of JSON holds no line end, so nothing else looks like it."""
-
-
 def print_campaigns(results: Sequence[CampaignResult], page: Path, *, as_json: bool, listed: bool) -> None:
     """Print the results of campaigns as tables, or as JSON: as a list if they are to be `listed`, else the only one."""
     documents = [result.document for result in results]
@@ -134,33 +115,6 @@ def cell_text(campaign: Campaign, cell: Cell) -> str:
     if cell.connections is not None:
         words += f", {cell.connections} connections"
     return words if cell.alpha is None else f"{words}, alpha {format_ratio(cell.alpha)}"
-
-
-def tell_error(error: GatemarkError, *, as_json: bool) -> None:
-    """Report all problems of an error: words to standard error, or JSON to standard output."""
-    with contextlib.suppress(OSError):  # nobody reads it
-        if as_json:
-            print_json({"errors": [problem.to_json() for problem in error.problems]})
-        else:
-            print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr)
-    finish_output()
-
-
-def finish_output() -> None:
-    """Write what is still to be written; drop it where the terminal was closed, or the reader of a pipe has ended.
-
-    Python would try again at its end, and make its failure the exit status.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _words(problem: Problem) -> str:
-    text = f"error: {problem.where}: {problem.what}" if problem.where else f"error: {problem.what}"
-    return f"{text}\n\nhint: {problem.fix}" if problem.fix else text
 
 
 def sorted_counts(counts: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.compare.report import condition_lines, quantities_section, sides_section
 from gatemark.compare.run import CONFIDENCE, compare_folders
 from gatemark.consoles import stdout_console

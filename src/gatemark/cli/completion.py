@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 
 ShellName = Literal["bash", "zsh", "fish"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gatemark.campaign.progress import progress_display
-from gatemark.cli.common import AsJson, print_campaigns, tell_error
+from gatemark.cli.common import print_campaigns
+from gatemark.cli.output import AsJson, tell_error
 from gatemark.demo import DEMOS, demo_file
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
 from gatemark.results.store import default_folder

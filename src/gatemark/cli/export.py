@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, one_campaign, print_json
+from gatemark.cli.common import one_campaign
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign

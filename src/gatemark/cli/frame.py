@@ -11,7 +11,8 @@ from typing import Any
 import dpkt
 
 from gatemark.campaign.plan import procedures_of
-from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json
+from gatemark.cli.common import cell_json, cell_text, narrowed, one_campaign
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.key_value_file import Imported
 from gatemark.config.load import text_of
 from gatemark.config.maptperf import read_maptperf

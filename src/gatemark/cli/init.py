@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.starter.ask import Given, ask_all
 from gatemark.starter.write import first_campaign, write_first

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from gatemark.cli.common import AsJson, print_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.dut.steering import usable_cpus
 from gatemark.kernels.build import build_kernel
 from gatemark.kernels.store import BUILD_COMMAND, Kernel, kernels

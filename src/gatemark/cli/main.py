@@ -14,7 +14,7 @@ from keyword import iskeyword
 
 from cyclopts import App, CycloptsError
 
-from gatemark.cli.common import finish_output, tell_error
+from gatemark.cli.output import finish_output, tell_error
 from gatemark.consoles import visible_output
 from gatemark.errors import RESUME, ConfigError, GatemarkError, Interrupted
 

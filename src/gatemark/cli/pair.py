@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatemark.cli.common import AsJson, narrowed, one_campaign, print_json
+from gatemark.cli.common import narrowed, one_campaign
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.control_files import is_path
 from gatemark.config.model import Campaign
 from gatemark.consoles import stdout_console

@@ -16,7 +16,8 @@ from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import PlanEstimate, estimate, total
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import Plan, plan_of, procedures_of
-from gatemark.cli.common import AsJson, cell_json, print_json
+from gatemark.cli.common import cell_json
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import Recipe
 from gatemark.config.stateful import pool_port_count

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import AsJson, print_campaigns, print_json
+from gatemark.cli.common import print_campaigns
+from gatemark.cli.output import AsJson, print_json
 from gatemark.report.summary import shown_sections
 from gatemark.report.text_tables import TextFormat, tables_text
 from gatemark.series.report import section

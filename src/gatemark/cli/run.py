@@ -11,7 +11,8 @@ from gatemark.archive.again import measure_again
 from gatemark.archive.read import is_archive
 from gatemark.campaign.columns import varies
 from gatemark.campaign.progress import progress_display
-from gatemark.cli.common import AsJson, print_campaigns, print_json
+from gatemark.cli.common import print_campaigns
+from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.series.run import SeriesResult, measure_series, resume_series
 from gatemark.series.store import is_series

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatemark.campaign.file import schema_text
-from gatemark.cli.common import AsJson
+from gatemark.cli.output import AsJson
 
 
 def schema(*, as_json: AsJson = False) -> int:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from gatemark.cli.common import AsJson, one_campaign, print_json
+from gatemark.cli.common import one_campaign
+from gatemark.cli.output import AsJson, print_json
 from gatemark.consoles import stderr_console
 from gatemark.dut.recipe import complete_campaign
 from gatemark.facts import EchoLoop, SelfLatency

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from gatemark.cli.common import AsJson, named_bed, print_json
+from gatemark.cli.common import named_bed
+from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.laboratory.beds import Bed
 from gatemark.laboratory.jobs import Job, make_jobs

@@ -6,14 +6,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from gatemark.cli.common import (
-    AsJson,
-    cell_text,
-    narrowed,
-    one_campaign,
-    print_json,
-    sorted_counts,
-)
+from gatemark.cli.common import cell_text, narrowed, one_campaign, sorted_counts
+from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
