@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_alternating_searches_find_where_a_router_begins_to_drop(tmp_path: Path)
         nothing_compared(f"no pair counts: {document['rows']}")
         return
     assert all(value <= 1.05 * POLICED for value in throughputs)
-    assert max(throughputs) >= 0.98 * POLICED, "a CPU that is taken away for a moment lets a policer drop a burst"
+    assert median_high(throughputs) >= 0.98 * POLICED, "a burst that a policer drops ends one search below its load"
 
 
 def _counts(row: dict[str, Any]) -> bool:
