@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
+from gatemark.dut.kernel_counters import neighbours_held
 from gatemark.engine.process import find_engine
 from gatemark.errors import EngineError
 from gatemark.kernels.store import newest_kernel
@@ -47,6 +48,12 @@ def missing(*tools: str, root: bool = False, engine: bool = True) -> list[str]:
 def sees_kernel_threads() -> bool:
     """Whether the kernel's threads are to be seen; in a container with a PID namespace of its own they are not."""
     return any(True for _ in soft_interrupt_threads())
+
+
+def neighbours_free() -> int:
+    """Return how many more IPv4 neighbours the kernel's table takes, of which all network namespaces have one."""
+    limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text(encoding="ascii"))
+    return limit - neighbours_held("ipv4")
 
 
 def nothing_compared(said: str) -> None:

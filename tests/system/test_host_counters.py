@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import netns_campaign, open_bed
-from tests.system.machine import missing, nothing_compared
+from tests.system.machine import missing, neighbours_free, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.cli.trial import in_words
 from gatemark.doctor import check_neighbour_tables
-from gatemark.dut.kernel_counters import neighbours_held
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.session import measure
 from gatemark.stored import sections_of
@@ -105,8 +104,7 @@ def crowd() -> Iterator[None]:
 
     Its entries stay reachable, so the kernel does not collect them.
     """
-    limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text(encoding="ascii"))
-    entries = range(limit - ROOM - neighbours_held("ipv4"))
+    entries = range(neighbours_free() - ROOM)
     reachable = "net.ipv4.neigh.v0.base_reachable_time_ms=3600000"
     lines = (
         f"neigh add 10.{n >> 14}.{n >> 7 & 127}.{n & 127} lladdr 02:00:00:00:00:01 dev v0 nud reachable"

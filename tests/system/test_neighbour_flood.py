@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import ATTEMPTS, netns_campaign, open_bed
-from tests.system.machine import missing, nothing_compared
-
-from gatemark.dut.kernel_counters import neighbours_held
+from tests.system.machine import missing, neighbours_free, nothing_compared
 
 MISSING = missing("ip", "ethtool", root=True)
 pytestmark = [
@@ -27,13 +25,12 @@ BEGINS_AFTER, LASTS = 0.5, 0.5
 """Seconds: the first request and the last answer are within the trial, whose report tells what was lost."""
 DURATION_NS = 1_500_000_000
 ROOM = 60
-"""Entries that the table of the kernel, one for all its namespaces, has left. The Tester announces all its hosts."""
+"""Entries that the kernel's table of neighbours has left. The Tester announces all its hosts."""
 
 
 def hosts_that_fit() -> int:
     """Return how many hosts the gateway may know without a full table, at most as many as the flood is to ask for."""
-    limit = int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text(encoding="ascii"))
-    return min(HOSTS_MAX, limit - neighbours_held("ipv4") - ROOM)
+    return min(HOSTS_MAX, neighbours_free() - ROOM)
 
 
 def test_ten_thousand_requests_a_second_for_all_hosts_cost_no_frame() -> None:
