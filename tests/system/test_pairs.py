@@ -11,7 +11,6 @@ import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
-from statistics import median_high
 from typing import Any
 
 import pytest
@@ -92,8 +91,7 @@ def test_alternating_searches_find_where_a_router_begins_to_drop(tmp_path: Path)
     if not throughputs:
         nothing_compared(f"no pair counts: {document['rows']}")
         return
-    assert all(value <= 1.05 * POLICED for value in throughputs)
-    assert median_high(throughputs) >= 0.98 * POLICED, "a burst that a policer drops ends one search below its load"
+    assert all(0.98 * POLICED <= value <= 1.05 * POLICED for value in throughputs)
 
 
 def _counts(row: dict[str, Any]) -> bool:
