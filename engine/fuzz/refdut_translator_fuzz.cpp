@@ -30,7 +30,7 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 18> cases{{{Mode::router, Side::left, Overflow::refuse},
+constexpr std::array<Case, 20> cases{{{Mode::router, Side::left, Overflow::refuse},
                                       {Mode::siit, Side::left, Overflow::refuse},
                                       {Mode::nat44, Side::left, Overflow::evict_oldest},
                                       {Mode::nat44, Side::right, Overflow::refuse},
@@ -47,7 +47,9 @@ constexpr std::array<Case, 18> cases{{{Mode::router, Side::left, Overflow::refus
                                       {Mode::map_e_br, Side::right, Overflow::refuse},
                                       {Mode::lwaftr, Side::left, Overflow::refuse},
                                       {Mode::sixrd_br, Side::left, Overflow::refuse},
-                                      {Mode::aftr, Side::left, Overflow::refuse}}};
+                                      {Mode::aftr, Side::left, Overflow::refuse},
+                                      {Mode::b4, Side::left, Overflow::refuse},
+                                      {Mode::b4, Side::right, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
@@ -56,6 +58,15 @@ constexpr std::array<std::string_view, 3> tunnel_names{"none", "entered", "left"
 Reached reached_tunnels{"tunnel", tunnel_names, cases.size()};
 
 constexpr const char *relay = "2001:2:ffff::1", *relay4 = "198.19.0.1";
+
+using Addresses = std::array<const char*, 6>;
+constexpr Addresses addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1", "198.18.0.1"};
+constexpr Addresses addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
+/// Two customers share 198.19.0.2, one has 198.19.1.0 alone.
+constexpr Addresses map_addresses4{"198.18.0.2", "198.19.0.2", "198.19.1.0", "198.19.1.1", "10.0.0.7", "198.18.0.1"};
+constexpr Addresses sixrd_addresses{"2001:2:100:2::1", "2001:2:100:3::1", "2001:2::2", "2001:2:100:1::1", "2001:2:100:2::2", "fe80::1"};
+constexpr Addresses map_addresses6{"2001:2:100:8e2:0:c613:2:e2", "64:ff9b::c612:2", "2001:2:100:8e3:0:c613:2:e3",
+                                   "2001:2:200:0:0:c613:100:0",  "64:ff9b::c613:2", "64:ff9b:1:c612:0:200::"};
 
 /// A translator with a table for few connections, and few ports.
 class Gateway {
@@ -96,6 +107,10 @@ public:
         if (of.mode == Mode::aftr) {
             config_.tunnel.relay = test::address_of(relay);
         }
+        if (of.mode == Mode::b4) {  // what comes in tunnels comes to `relay`
+            config_.tunnel.relay = test::address_of(map_addresses6[0]);
+            config_.tunnel.subscriber = test::address_of(relay);
+        }
         if (is_stateful(of.mode)) {
             table_ = std::make_unique<NatTable>(
                 public_endpoints(config_),
@@ -131,15 +146,6 @@ Gateway& gateway(std::size_t number) {
     }
     return *gateways[number];
 }
-
-using Addresses = std::array<const char*, 6>;
-constexpr Addresses addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1", "198.18.0.1"};
-constexpr Addresses addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
-/// Two customers share 198.19.0.2, one has 198.19.1.0 alone.
-constexpr Addresses map_addresses4{"198.18.0.2", "198.19.0.2", "198.19.1.0", "198.19.1.1", "10.0.0.7", "198.18.0.1"};
-constexpr Addresses sixrd_addresses{"2001:2:100:2::1", "2001:2:100:3::1", "2001:2::2", "2001:2:100:1::1", "2001:2:100:2::2", "fe80::1"};
-constexpr Addresses map_addresses6{"2001:2:100:8e2:0:c613:2:e2", "64:ff9b::c612:2", "2001:2:100:8e3:0:c613:2:e3",
-                                   "2001:2:200:0:0:c613:100:0",  "64:ff9b::c613:2", "64:ff9b:1:c612:0:200::"};
 
 /// Writes a type into a frame with an echo message, and the checksum that is then right.
 void write_echo_type(Bytes& frame, const View& view, EchoMessage message) {

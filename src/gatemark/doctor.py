@@ -380,7 +380,8 @@ def check_neighbour_tables(campaign: CampaignFile | None) -> Iterator[Finding]:
         hosts = 0
         for name in SIDES:
             side = known.side(name)
-            model = None if side.address_mode == "nexthop" else side.family(family)
+            is_neighbour = side.address_mode != "nexthop" and not known.roles.is_behind_relay(name, family)
+            model = side.family(family) if is_neighbour else None
             if model is not None:
                 varied = model.hosts.range.count if model.hosts.range is not None else 1
                 hosts += varied * known.directions.networks(name)

@@ -29,6 +29,7 @@ TechnologyName = Literal[
     "map_t_ce",
     "aftr",
     "sixrd_br",
+    "b4",
 ]
 ReferenceMode = Literal[
     "router",
@@ -43,6 +44,7 @@ ReferenceMode = Literal[
     "lwaftr",
     "sixrd_br",
     "aftr",
+    "b4",
 ]
 """What the reference gateway calls this: key `mode` of its file."""
 
@@ -61,7 +63,9 @@ class Technology:
     """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside. Of a
     tunnel it is that of the outer header."""
     inside_tunnels: Family | None = None
-    """Family of the packets in the tunnels on the left (RFC 2473, RFC 4213 section 3); None without tunnels."""
+    """Family of the packets in tunnels (RFC 2473, RFC 4213 section 3), which are on the left; None without tunnels."""
+    is_subscriber: bool = False
+    """Whether it is the subscriber's end of one tunnel, which then is on the right and leads to the Tester as relay."""
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
     has_bindings: bool = False
@@ -91,17 +95,28 @@ class Technology:
     @property
     def packet_families(self) -> tuple[Family, Family]:
         """Return the families of the packets of the foreground, which are in tunnels or not."""
-        return self.inside_tunnels or self.families[0], self.families[1]
+        inside, (first, second) = self.inside_tunnels, self.families
+        return (first, inside or second) if self.is_subscriber else (inside or first, second)
 
     @property
     def has_tunnels(self) -> bool:
-        """Whether the packets on the left are inside others."""
+        """Whether the packets on one side are inside others."""
         return self.inside_tunnels is not None
+
+    @property
+    def tunnel_side(self) -> SideName:
+        """Return the side of the tunnels, if it has any; of a stateful gateway left is inside."""
+        return "right" if self.is_subscriber else "left"
+
+    @property
+    def outer_family(self) -> Family:
+        """Return the family of the headers before the packets in tunnels, if it has any."""
+        return self.families[self.tunnel_side == "right"]
 
     @property
     def has_b4s(self) -> bool:
         """Whether it keeps the connections of hosts behind B4s apart by their tunnels (RFC 6333 section 6.6)."""
-        return self.has_tunnels and self.is_stateful
+        return self.has_tunnels and self.is_stateful and not self.is_subscriber
 
     @property
     def translates_by_prefix(self) -> bool:
@@ -126,8 +141,10 @@ class Technology:
     @property
     def side_words(self) -> tuple[str, str]:
         """Return what is on both sides: "IPv4 in IPv6" and "IPv4"."""
-        first, second = (FAMILY_WORDS[family] for family in self.families)
-        return first if self.inside_tunnels is None else f"{FAMILY_WORDS[self.inside_tunnels]} in {first}", second
+        families = zip(self.packet_families, self.families, strict=True)
+        pairs = ((FAMILY_WORDS[packet], FAMILY_WORDS[outer]) for packet, outer in families)
+        first, second = (inner if inner == header else f"{inner} in {header}" for inner, header in pairs)
+        return first, second
 
     def describe(self, inside: SideName | None) -> str:
         """Say what it is and where: "stateful NAT64, IPv6 inside (left), IPv4 outside (right)".
@@ -138,7 +155,7 @@ class Technology:
         if self.is_stateful:
             outside = "right" if inside == "left" else "left"
             return f"{self.words}, {first} inside ({inside}), {second} outside ({outside})"
-        return self.words if self.families[0] == self.families[1] else f"{self.words}, {first} left and {second} right"
+        return self.words if first == second else f"{self.words}, {first} left and {second} right"
 
 
 _ROWS = (
@@ -256,6 +273,15 @@ _ROWS = (
         hairpin_section="RFC 5969 section 9",
         ping_section="RFC 5969 section 9",
         reference_mode="sixrd_br",
+    ),
+    Technology(
+        name="b4",
+        words="DS-Lite B4",
+        families=("ipv4", "ipv6"),
+        inside_tunnels="ipv4",
+        is_subscriber=True,
+        keeps_identification=True,
+        reference_mode="b4",
     ),
 )
 

@@ -58,6 +58,7 @@ def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
 
 def test_these_recipes_are_built_in() -> None:
     stateless = [
+        "linux-b4",
         "linux-lwaftr",
         "linux-mape-br",
         "linux-netem",

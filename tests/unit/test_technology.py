@@ -33,7 +33,7 @@ def test_only_routers_are_plain_forwarding_and_change_no_family() -> None:
 
 
 def test_the_identification_is_compared_where_a_router_keeps_it() -> None:
-    assert [row.name for row in TECHNOLOGIES.values() if row.keeps_identification] == ["router44"]
+    assert [row.name for row in TECHNOLOGIES.values() if row.keeps_identification] == ["router44", "b4"]
 
 
 def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
@@ -46,6 +46,7 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
         ("router44", None, "IPv4 router"),
         ("siit46", None, "stateless translation, IPv4 left and IPv6 right"),
         ("map_t_br", None, "MAP-T border relay, IPv6 left and IPv4 right"),
+        ("b4", None, "DS-Lite B4, IPv4 left and IPv4 in IPv6 right"),
         ("map_e_br", None, "MAP-E border relay, IPv4 in IPv6 left and IPv4 right"),
         ("lwaftr", None, "lightweight 4over6 AFTR, IPv4 in IPv6 left and IPv4 right"),
         ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),

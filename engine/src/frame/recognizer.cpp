@@ -409,7 +409,7 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     if (stream_->marks_vary()) [[unlikely]] {
         wrong |= compare_marks(matched);
     }
-    if (arrival_.in_tunnel() && !stream_->has_rule()) [[unlikely]] {
+    if (arrival_.in_tunnel() && stream_->outer_header_varies()) [[unlikely]] {
         wrong |= compare_tunnels(matched);
     }
     if (!gap_.empty()) [[unlikely]] {

@@ -290,11 +290,12 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const Lin
     if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel)) {
         return Error{"a tunnel is at one end of packets that keep their family", name, "send null"};
     }
-    if (request.connections && ((request.connections->role == Role::initiator) != at_source)) {
-        return Error{"the tunnels of connections are at the Initiator's end", name, "send null"};
+    const bool at_responder = request.connections && (request.connections->role == Role::initiator) != at_source;
+    if (at_responder && !tunnel->is_single()) {
+        return Error{"subscribers of connections are at the Initiator's end", name, "give a single address, or send null"};
     }
-    if (request.connections && (at_source ? sent_link : received_link).host_macs) {
-        return Error{"subscribers of connections have the port's link-layer address", name, "send host_macs fixed for their side"};
+    if ((request.connections || tunnel->is_single()) && (at_source ? sent_link : received_link).host_macs) {
+        return Error{"ends of tunnels have the port's link-layer address", name, "send host_macs fixed for their side"};
     }
     if (tunnel->gateway.family == inner) {
         return Error{"the outer header is of the other family than the packet inside", name + ".gateway", "give an address of that family"};
@@ -310,13 +311,15 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const Lin
 std::optional<Error> Stream::take_subscribers(const StreamRequest& request, const std::string& name) {
     const HostSet& hosts = request.source_tunnel ? request.source : request.destination;
     const HostSet& subscribers = *tunnel_.subscribers;
-    if (subscribers.address.family == hosts.address.family || subscribers.many_networks() || hosts.many_networks() ||
-        (!request.connections && subscribers.part != hosts.part)) {
+    const bool are_counted = request.connections && (request.connections->role == Role::initiator) == request.source_tunnel.has_value();
+    const bool is_one_before_all = tunnel_.is_single() && !are_counted;
+    if (subscribers.address.family == hosts.address.family || subscribers.many_networks() ||
+        (hosts.many_networks() && !is_one_before_all) || (!request.connections && !is_one_before_all && subscribers.part != hosts.part)) {
         return Error{
             "the hosts of a tunnel and its subscribers do not go together", name + ".subscribers",
             request.connections ? "give outer addresses of the other family" : "give an outer address for each value of the hosts"};
     }
-    if (request.connections) {
+    if (are_counted) {
         subscriber_hosts_.emplace(hosts, subscribers);
     }
     return std::nullopt;

@@ -230,7 +230,7 @@ public:
     /// Whether a sent frame needs `write_special` beside `write_frame`.
     [[nodiscard]] bool is_special() const noexcept {
         return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies() ||
-               (sent_.layout.in_tunnel() && !edges_ && !subscriber_hosts_);
+               (sent_.layout.in_tunnel() && !subscriber_hosts_ && outer_header_varies());
     }
     /// Writes over a frame that `write_frame` has written: the subscriber of its tunnel, no
     /// checksum, and the link-layer addresses of its hosts. A step of its own, so that other
@@ -277,6 +277,11 @@ public:
     }
     /// Of a stream with a tunnel: whether its subscribers are at the end that frames come from.
     [[nodiscard]] bool comes_from_subscribers() const noexcept { return sent_.layout.in_tunnel(); }
+    /// Whether outer headers differ but for what edges write: in their addresses, or, of IPv4, in
+    /// what the checksum covers.
+    [[nodiscard]] bool outer_header_varies() const noexcept {
+        return tunnel_.subscribers && !(tunnel_.is_single() && tunnel_.gateway.family == net::Family::ipv6);
+    }
     /// Whether this is the outer address of a subscriber, of the set or not.
     [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
     /// The hop limit of the outer header as it must arrive; nothing if any will do.

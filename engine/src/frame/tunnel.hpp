@@ -10,14 +10,20 @@ namespace gatemark::frame {
 
 /// An end of a stream is reached through a tunnel: there each packet is inside another one, IPv4 in
 /// IPv6 (RFC 2473) or IPv6 in IPv4 (RFC 4213 section 3). The outer addresses are those of the
-/// subscriber that the packet belongs to, and of the gateway. They enter no checksum of the packet
-/// inside.
+/// subscriber that the packet belongs to, and of the gateway; of a gateway that is a subscriber
+/// itself, those of the one relay behind which the whole end is, and its own. They enter no
+/// checksum of the packet inside.
 struct TunnelRequest {
-    net::Address gateway{};                            ///< its end of every tunnel, of the outer family
-    std::optional<HostSet> subscribers{};              ///< numbered as the end's hosts, of connections each with all; absent: its edges
+    net::Address gateway{};  ///< its end of every tunnel, of the outer family
+    /// Numbered as the end's hosts, of connections each with all, or a single one before all hosts;
+    /// absent: the end's edges.
+    std::optional<HostSet> subscribers{};
     std::uint8_t hop_limit = 64;                       ///< in the outer header, as sent
     std::optional<std::uint8_t> expected_hop_limit{};  ///< as it must arrive; absent: any
     std::optional<std::uint8_t> traffic_class{};       ///< in the outer header; absent: that of the packet inside (RFC 2473 section 6.4)
+
+    /// Whether all packets have the same outer addresses.
+    [[nodiscard]] bool is_single() const noexcept { return subscribers && !subscribers->varies(); }
 };
 
 /// What the outer header says of a packet of this family inside.

@@ -139,22 +139,40 @@ void check_map(const TranslationConfig& config, Errors& errors) {
     }
 }
 
+void check_end(const net::Address& end, net::Family family, const char* where, Errors& errors) {
+    if (end.family != family || stays_on_link(end.bytes.data(), end.family)) {
+        errors.push_back({net::to_text(end) + " is no end of a tunnel", where,
+                          family == net::Family::ipv6 ? "a global IPv6 address" : "a global IPv4 address"});
+    }
+}
+
+void check_subscriber(const TranslationConfig& config, Errors& errors) {
+    const auto& [relay, subscriber] = std::pair{config.tunnel.relay, config.tunnel.subscriber};
+    if (subscriber.has_value() != is_subscriber(config.mode)) {
+        errors.push_back({subscriber ? "this mode is at the relay's end of its tunnels" : "is missing", "tunnel.subscriber",
+                          subscriber ? "leave it out, or set mode to b4" : "write the address of the gateway's own end"});
+    } else if (subscriber) {
+        check_end(*subscriber, tunnel_family(config.mode), "tunnel.subscriber", errors);
+        if (relay == subscriber) {
+            errors.push_back({net::to_text(*subscriber) + " is tunnel.relay, too", "tunnel.subscriber", "a tunnel has two ends"});
+        }
+    }
+}
+
 void check_tunnel(const TranslationConfig& config, Errors& errors) {
     const auto& relay = config.tunnel.relay;
     if (!has_tunnels(config.mode)) {
-        if (relay) {
-            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr, sixrd_br or aftr"});
+        if (relay || config.tunnel.subscriber) {
+            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr or b4"});
         }
         return;
     }
+    check_subscriber(config, errors);
     if (!relay) {
-        errors.push_back({"is missing", "tunnel.relay", "write the address of the gateway's end of all tunnels"});
+        errors.push_back({"is missing", "tunnel.relay", "write the address of the border relay's or AFTR's end of all tunnels"});
         return;
     }
-    if (relay->family != tunnel_family(config.mode) || stays_on_link(relay->bytes.data(), relay->family)) {
-        errors.push_back({net::to_text(*relay) + " is no end of a tunnel", "tunnel.relay",
-                          tunnel_family(config.mode) == net::Family::ipv6 ? "a global IPv6 address" : "a global IPv4 address"});
-    }
+    check_end(*relay, tunnel_family(config.mode), "tunnel.relay", errors);
     for (const MapRuleSpec& rule : config.domains) {
         if (rule.ipv6.contains(*relay)) {
             errors.push_back({net::to_text(*relay) + " is within the rule " + text(rule.ipv6), "tunnel.relay",

@@ -212,10 +212,13 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     }
     if (!has_tunnels(mode)) {
         file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
-                   "leave it out, or set mode to map_e_br, lwaftr, sixrd_br or aftr");
+                   "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr or b4");
     }
     TableReader reader{*table, "tunnel", errors};
     tunnel.relay = reader.address("relay", tunnel_family(mode));
+    if (is_subscriber(mode)) {
+        tunnel.subscriber = reader.address("subscriber", tunnel_family(mode));
+    }
     set_if(tunnel.hop_limit, reader.integer("hop_limit", 1, 255));
     if (const auto traffic_class = reader.integer("traffic_class", 0, 255)) {
         tunnel.traffic_class = static_cast<std::uint8_t>(*traffic_class);

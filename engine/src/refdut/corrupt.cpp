@@ -645,14 +645,17 @@ Fields with_length_of_tunnel(Packet& packet, const View& outer, const Notes& not
     return inserted;
 }
 
-/// Where the tunnel of another customer ends.
-std::optional<AddressBytes> end_of_another(const Notes& notes, const NatTable* table) noexcept {
+/// Where the tunnel of another customer ends, if there is any.
+std::optional<AddressBytes> end_of_another(net::Family outer, const Notes& notes, const NatTable* table) noexcept {
     if (notes.treatment == Treatment::inward) {
         return table->another_b4(notes.connection);
     }
     if (notes.map.rule != nullptr) {
         const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
         return neighbour ? std::optional{notes.map.rule->address_of(*neighbour)} : std::nullopt;
+    }
+    if (outer == net::Family::ipv6) {  // to the AFTR
+        return std::nullopt;
     }
     AddressBytes end = notes.outer.destination;  // 6rd: an address that differs in the last bits
     end[3] ^= std::byte{1};
@@ -686,7 +689,7 @@ Fields corrupt_tunnel(Field field, Packet& packet, const View& outer, const View
         case Field::tunnel_destination: header.destination = Editor{packet, outer}.nobody(header.destination); break;
         case Field::tunnel_traffic_class: header.traffic_class = header.traffic_class == 0 ? std::uint8_t{4} : std::uint8_t{0}; break;
         default: {  // other_subscriber
-            const auto end = end_of_another(notes, table);
+            const auto end = end_of_another(outer.family, notes, table);
             if (!end) {
                 return {};
             }

@@ -91,8 +91,10 @@ std::vector<net::Address> own_addresses(const TranslationConfig& config) {
     if (const auto edge = edge_in(config)) {  // what is sent to the MAP address is the customer's
         std::erase(addresses, net::Address{.family = net::Family::ipv6, .bytes = edge->address});
     }
-    if (config.tunnel.relay) {  // what comes in tunnels is the customers'
-        std::erase(addresses, *config.tunnel.relay);
+    for (const auto& end : {config.tunnel.relay, config.tunnel.subscriber}) {  // what comes in tunnels is the customers'
+        if (end) {
+            std::erase(addresses, *end);
+        }
     }
     return addresses;
 }
@@ -114,8 +116,8 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
     if (!to_pool && is_own(packet, view)) {
         return Drop::not_for_us;
     }
-    if (is_relay(packet, view)) {
-        return from_inside ? end_tunnel(packet, view, now_ns, notes) : Drop::not_for_us;
+    if (is_to_own_end(packet, view)) {
+        return from_inside != is_subscriber(config_.mode) ? end_tunnel(packet, view, now_ns, notes) : Drop::not_for_us;
     }
     if (hop_limit_of(packet, view) <= config_.hop_limit_decrement) {
         return Drop::hop_limit;

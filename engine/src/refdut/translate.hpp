@@ -22,21 +22,26 @@ namespace gatemark::refdut {
 /// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
 /// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6, and
 /// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4. `aftr` (DS-Lite) is a NAT44 whose inside
-/// endpoints are those of one B4 each, and in its tunnel.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br, aftr };
-constexpr std::array<std::string_view, 12> mode_names{"router",   "siit",     "nat44",    "nat64",  "nat66",    "nat46",
-                                                      "map_t_br", "map_t_ce", "map_e_br", "lwaftr", "sixrd_br", "aftr"};
+/// endpoints are those of one B4 each, and in its tunnel; `b4` is at the other end of that tunnel,
+/// with its customer inside.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br, aftr, b4 };
+constexpr std::array<std::string_view, 13> mode_names{"router",   "siit",     "nat44",  "nat64",    "nat66", "nat46", "map_t_br",
+                                                      "map_t_ce", "map_e_br", "lwaftr", "sixrd_br", "aftr",  "b4"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
-/// Whether what the inside sends and gets is in tunnels.
+/// Whether it is a subscriber, whose tunnel leads out to the relay.
+[[nodiscard]] constexpr bool is_subscriber(Mode mode) noexcept { return mode == Mode::b4; }
+/// Whether what one side sends and gets is in tunnels: the inside, or of a subscriber the outside.
 [[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept {
-    return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br || mode == Mode::aftr;
+    return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br || mode == Mode::aftr || is_subscriber(mode);
 }
 /// Of the headers that are before the packets in tunnels.
 [[nodiscard]] constexpr net::Family tunnel_family(Mode mode) noexcept {
     return mode == Mode::sixrd_br ? net::Family::ipv4 : net::Family::ipv6;
 }
-[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept { return is_map_t(mode) || (has_tunnels(mode) && mode != Mode::aftr); }
+[[nodiscard]] constexpr bool has_rules(Mode mode) noexcept {
+    return is_map_t(mode) || mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br;
+}
 [[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
     return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46 || mode == Mode::aftr;
 }
@@ -47,12 +52,13 @@ constexpr std::array<std::string_view, 12> mode_names{"router",   "siit",     "n
 }
 [[nodiscard]] constexpr bool changes_family(Mode mode) noexcept { return uses_address_map(mode) || is_map_t(mode); }
 
-/// The gateway's end of all tunnels, and what it writes before a packet that enters one.
+/// Where tunnels end, and what the gateway writes before a packet that enters one.
 struct TunnelConfig {
-    std::optional<net::Address> relay;
+    std::optional<net::Address> relay{};       ///< of the border relay or AFTR, which the gateway is or leads to
+    std::optional<net::Address> subscriber{};  ///< the gateway's own end, if it is a subscriber
     std::uint8_t hop_limit = 64;
-    std::optional<std::uint8_t> traffic_class;  ///< none: that of the packet (RFC 2473 section 6.4)
-    bool dont_fragment = false;                 ///< sixrd_br: without it each header has the next identification
+    std::optional<std::uint8_t> traffic_class{};  ///< none: that of the packet (RFC 2473 section 6.4)
+    bool dont_fragment = false;                   ///< sixrd_br: without it each header has the next identification
 };
 
 struct TranslationConfig {
@@ -175,7 +181,7 @@ private:
     [[nodiscard]] Drop enter_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     /// The IPv4 address that the source of a packet to the customer stands for.
     [[nodiscard]] Drop source_at_edge(const View& view, const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
-    /// What comes from inside to the gateway's end of its tunnels.
+    /// What comes in a tunnel to the gateway's end of it.
     [[nodiscard]] Drop end_tunnel(Packet& packet, const View& outer, std::uint64_t now_ns, Notes& notes) noexcept;
     /// All else through a gateway that has tunnels.
     [[nodiscard]] Drop pass_tunnels(Side from, Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
@@ -196,7 +202,8 @@ private:
     [[nodiscard]] Drop check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends,
                                       Notes& notes) const noexcept;
     [[nodiscard]] Drop find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
-    [[nodiscard]] bool is_relay(const Packet& packet, const View& view) const noexcept;
+    [[nodiscard]] const std::optional<net::Address>& own_end() const noexcept;
+    [[nodiscard]] bool is_to_own_end(const Packet& packet, const View& view) const noexcept;
     /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
     /// dropped, or stays untranslated.
     [[nodiscard]] Drop connect(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns, Notes& notes) noexcept;

@@ -23,7 +23,8 @@ bool is_private(const AddressBytes& ipv4) noexcept {
 
 bool Translator::can_carry(const View& inner) const noexcept {
     // By whom a packet is sent follows from its port only in UDP datagrams and echo messages.
-    return config_.mode == Mode::sixrd_br || ((inner.udp || inner.echo != EchoMessage::none) && !inner.source_route);
+    const bool whose_follows_from_port = config_.mode != Mode::sixrd_br && config_.mode != Mode::b4;
+    return !whose_follows_from_port || ((inner.udp || inner.echo != EchoMessage::none) && !inner.source_route);
 }
 
 bool Translator::is_customers(const AddressBytes& address) const noexcept {
@@ -31,6 +32,9 @@ bool Translator::is_customers(const AddressBytes& address) const noexcept {
 }
 
 Drop Translator::check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept {
+    if (is_subscriber(config_.mode)) {
+        return end == config_.tunnel.relay->bytes ? Drop::none : Drop::no_mapping;
+    }
     if (config_.mode != Mode::sixrd_br) {
         return check_softwire(end, inner, ends, notes);
     }
@@ -42,6 +46,10 @@ Drop Translator::check_end(const AddressBytes& end, const View& inner, const End
 }
 
 Drop Translator::find_end(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept {
+    if (is_subscriber(config_.mode)) {
+        end = config_.tunnel.relay->bytes;
+        return Drop::none;
+    }
     if (config_.mode != Mode::sixrd_br) {
         return find_softwire(inner, ends, end, notes);
     }
@@ -49,14 +57,18 @@ Drop Translator::find_end(const View& inner, const Endpoints& ends, AddressBytes
     return stays_on_link(end.data(), net::Family::ipv4) || end == config_.tunnel.relay->bytes ? Drop::not_for_us : Drop::none;
 }
 
-bool Translator::is_relay(const Packet& packet, const View& view) const noexcept {
-    const auto& relay = config_.tunnel.relay;
-    return relay && relay->family == view.family && address_at(packet, view.destination(), view.family) == relay->bytes;
+const std::optional<net::Address>& Translator::own_end() const noexcept {
+    return is_subscriber(config_.mode) ? config_.tunnel.subscriber : config_.tunnel.relay;
+}
+
+bool Translator::is_to_own_end(const Packet& packet, const View& view) const noexcept {
+    const auto& end = own_end();
+    return end && end->family == view.family && address_at(packet, view.destination(), view.family) == end->bytes;
 }
 
 OuterHeader Translator::outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept {
     const TunnelConfig& tunnel = config_.tunnel;
-    return {.source = tunnel.relay->bytes,
+    return {.source = own_end()->bytes,
             .destination = destination,
             .hop_limit = tunnel.hop_limit,
             .traffic_class = tunnel.traffic_class.value_or(traffic_class_of(packet, inner)),
@@ -114,6 +126,9 @@ Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, std::
     if (view.family == tunnel_family(config_.mode)) {  // background, but no tunnel to anybody else
         const bool in_tunnel = view.protocol == (view.family == net::Family::ipv6 ? protocol_ipv4 : protocol_ipv6);
         return in_tunnel ? Drop::no_mapping : route(packet, view);
+    }
+    if (config_.mode == Mode::b4) {
+        return from_inside ? enter_tunnel(packet, view, notes) : Drop::no_mapping;
     }
     if (config_.mode == Mode::aftr) {
         const bool to_pool = !from_inside && table_->in_pool(address_at(packet, view.destination(), view.family));

@@ -74,7 +74,8 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
         return mine.minimum == other.minimum && mine.maximum == other.maximum;
     };
     return a.source == b.destination && a.destination == b.source && same_ports(a.source_ports, b.destination_ports) &&
-           same_ports(a.destination_ports, b.source_ports) && subscribers_of(a.source_tunnel) == subscribers_of(b.destination_tunnel);
+           same_ports(a.destination_ports, b.source_ports) && subscribers_of(a.source_tunnel) == subscribers_of(b.destination_tunnel) &&
+           subscribers_of(a.destination_tunnel) == subscribers_of(b.source_tunnel);
 }
 
 /// What the Initiator's and the Responder's ends must be together.

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 /// Frames in tunnels against headers that are written octet by octet.
 namespace gatemark::frame {
 namespace {
@@ -36,6 +38,18 @@ StreamRequest six_rd(Direction direction) {
     return request;
 }
 
+/// A B4 (RFC 6333 section 5): all hosts outside are behind one AFTR.
+StreamRequest b4(Direction direction) {
+    const bool forward = direction == Direction::forward;
+    StreamRequest request = test::request_for(test::Gateway::router44, forward ? 64 : 104);
+    if (!forward) {
+        std::swap(request.source, request.destination);
+    }
+    (forward ? request.destination_tunnel : request.source_tunnel) = TunnelRequest{
+        .gateway = test::address_of("2001:db8:0:1::1"), .subscribers = test::fixed_host("2001:db8:0:2::1"), .expected_hop_limit = 64};
+    return request;
+}
+
 std::vector<std::pair<StreamRequest, Direction>> all_requests() {
     std::vector<std::pair<StreamRequest, Direction>> requests;
     for (const Direction direction : {Direction::forward, Direction::reverse}) {
@@ -44,6 +58,9 @@ std::vector<std::pair<StreamRequest, Direction>> all_requests() {
         requests.back().first.marking.traffic_classes = {0, 0xb8, 0x28};
         requests.emplace_back(map_e(direction, 1500), direction);
         requests.emplace_back(six_rd(direction), direction);
+        requests.emplace_back(b4(direction), direction);
+        requests.emplace_back(b4(direction), direction);
+        requests.back().first.marking.traffic_classes = {0, 0xb8, 0x28};
     }
     return requests;
 }
@@ -106,6 +123,23 @@ TEST(Tunnel, HasTheHeadersOfAnExampleOfMapE) {
         EXPECT_EQ(sent.substr(forward ? 108 : 28, 52), inner("0a", "eaa7"));
         EXPECT_EQ(expected.substr(forward ? 28 : 108, 52), inner("09", "eba7"));
     }
+}
+
+TEST(Tunnel, LeadsFromAB4ToItsAftrWhateverTheHosts) {
+    const std::string b4_end = "20010db8000000010000000000000001", aftr = "20010db8000000020000000000000001";
+    StreamRequest out = b4(Direction::forward);
+    out.destination = test::varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254);
+    out.destination.networks = 256;
+    const Stream upload = stream_of(out, Direction::forward), download = stream_of(b4(Direction::reverse), Direction::reverse);
+    std::set<std::string> inside;
+    for (std::uint64_t j = 0; j < 100; ++j) {
+        const std::string up = test::to_hex(test::frame_in(upload.expected(), upload, j, j)),
+                          down = test::to_hex(test::sent_frame(download, j, j));
+        EXPECT_EQ(up.substr(28, 80), "60000000002e0440" + b4_end + aftr);
+        EXPECT_EQ(down.substr(28, 80), "60000000002e0440" + aftr + b4_end);
+        inside.insert(up.substr(132, 16));
+    }
+    EXPECT_GT(inside.size(), 90U);
 }
 
 TEST(Tunnel, LeadsToTheSubscriberOf6rd) {
@@ -316,6 +350,10 @@ TEST(Tunnel, RequestsThatMakeNoSenseAreRefused) {
               "stream.source.edges");
     EXPECT_EQ(where_of(with(rd, [](auto& r) { r.source_tunnel->subscribers.reset(); })), "stream.source_tunnel.subscribers");
     EXPECT_EQ(where_of(with(rd, [](auto& r) { r.source_tunnel->subscribers->part.maximum = 3; })), "stream.source_tunnel.subscribers");
+    EXPECT_EQ(where_of(with(rd, [](auto& r) { r.destination.networks = 2; })), "");
+    EXPECT_EQ(where_of(with(b4(Direction::forward), [](auto& r) { r.destination.networks = 256; })), "");
+    EXPECT_EQ(where_of(with(b4(Direction::forward), [](auto& r) { r.destination_tunnel->subscribers->networks = 2; })),
+              "stream.destination_tunnel.subscribers");
 }
 
 }  // namespace

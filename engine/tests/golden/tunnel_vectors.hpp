@@ -46,6 +46,12 @@ inline constexpr TunnelVector aftr_down{aftr_up.subscriber,
                                         "4500002e0000000009117d8ac63364010a000001 00502710001a5bd3 000102030405060708090a0b0c0d0e0f1011",
                                         "4500002e000000000a11c489c6336401c0000201 00501388001ab75a 000102030405060708090a0b0c0d0e0f1011"};
 
+// The B4 (RFC 6333 section 5) of that AFTR's subscriber.
+inline constexpr TunnelVector b4_up{
+    aftr_up.subscriber, "4500002e000000000b117b8a0a000001c6336401 27100050001a5bd3 000102030405060708090a0b0c0d0e0f1011", aftr_up.inside};
+inline constexpr TunnelVector b4_down{
+    aftr_up.subscriber, "4500002e0000000008117e8ac63364010a000001 00502710001a5bd3 000102030405060708090a0b0c0d0e0f1011", aftr_down.inside};
+
 /// As a whole frame without FCS.
 [[nodiscard]] inline Bytes frame_of_packet(const char* packet) {
     Bytes frame = from_hex(packet[0] == '4' ? "020000000002 020000000001 0800" : "020000000002 020000000001 86dd");

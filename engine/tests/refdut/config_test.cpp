@@ -301,6 +301,18 @@ TEST(RefdutConfig, AnAftr) {
               (std::vector<std::string>{"translation.domains", "translation.pool[0]", "translation.prefix", "tunnel.relay"}));
 }
 
+TEST(RefdutConfig, AB4) {
+    const std::string mode = "mode = \"b4\"\n" + sides, aftr = "[tunnel]\nrelay = \"2001:db8:0:2::1\"\n";
+    const TunnelConfig tunnel = settings_of(mode + aftr + "subscriber = \"2001:db8:0:1::1\"\n").translation.tunnel;
+    EXPECT_TRUE(tunnel.relay == test::address_of("2001:db8:0:2::1") && tunnel.subscriber == test::address_of("2001:db8:0:1::1"));
+    EXPECT_EQ(places(mode), (std::vector<std::string>{"tunnel.relay", "tunnel.subscriber"}));
+    for (const char* const end : {"2001:db8:0:2::1", "fe80::1", "192.0.2.1"}) {
+        EXPECT_EQ(places(mode + aftr + "subscriber = \"" + end + "\"\n"), std::vector<std::string>{"tunnel.subscriber"}) << end;
+    }
+    EXPECT_EQ(places("mode = \"aftr\"\n" + sides + aftr + "subscriber = \"2001:db8:0:1::1\"\n[translation]\npool = [\"192.0.2.1/32\"]\n"),
+              std::vector<std::string>{"tunnel.subscriber"});
+}
+
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
     const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
     EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);

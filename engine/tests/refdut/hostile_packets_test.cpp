@@ -40,7 +40,9 @@ protected:
                 config.domains[0].dmr.reset();
             }
         }
-        if (has_tunnels(config.mode)) {
+        if (config.mode == Mode::b4) {
+            config.tunnel = {.relay = test::address_of(customer), .subscriber = test::address_of(relay)};
+        } else if (has_tunnels(config.mode)) {
             config.tunnel.relay = test::address_of(tunnel_family(config.mode) == net::Family::ipv6 ? relay : "198.19.0.1");
         }
         if (config.mode == Mode::map_t_ce) {
@@ -186,7 +188,7 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br, Mode::aftr));
+                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br, Mode::aftr, Mode::b4));
 
 }  // namespace
 }  // namespace gatemark::refdut

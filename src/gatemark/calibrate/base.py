@@ -90,11 +90,19 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
             pool_ports=POOL_PORTS if has_pool else None,
             mapping=check.mapping if stateful else None,
         ),
-        tunnel=Tunnel(relay=TUNNEL[left]) if technology.has_tunnels else None,
+        tunnel=_tunnel_of(technology) if technology.has_tunnels else None,
         table=check.table,
         forward=check.forward,
         reverse=check.reverse,
     )
+
+
+def _tunnel_of(technology: Technology) -> Tunnel:
+    gateway = TUNNEL[technology.outer_family]
+    if technology.is_subscriber:
+        tester, _ = ADDRESSES[technology.tunnel_side, technology.outer_family]
+        return Tunnel(relay=tester, subscriber=gateway)
+    return Tunnel(relay=gateway)
 
 
 def _rules_of(check: Check) -> tuple[MapRule, ...]:
@@ -168,7 +176,7 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
     }
     control: dict[str, Any] = {}
     if technology.has_tunnels:
-        gateway["tunnel"] = {"address": TUNNEL[technology.families[0]], "hop_limit": 64}
+        gateway["tunnel"] = {"address": TUNNEL[technology.outer_family], "hop_limit": 64}
     if technology.delegates_prefixes:
         gateway["tunnel"]["prefix"] = SIXRD["ipv6"]
     if technology.translates_by_prefix:
@@ -212,9 +220,14 @@ def _side(side: str, port: str, family: Family, technology: Technology, *, hosts
     offset = 2 if family == "ipv4" else 14
     several = {"offset": offset, "mode": "pseudorandom", "range": f"{FIRST_HOST}-{FIRST_HOST + hosts - 1}"}
     addresses = {"address": host, "gateway": gateway, **({} if hosts == 1 else {"hosts": several})}
-    return {"port": port, family: addresses, **({} if mtu is None else {"mtu": mtu})}
+    behind: dict[str, Any] = {}
+    if technology.is_subscriber and side == technology.tunnel_side:
+        inner = technology.packet_families[side == "right"]
+        behind = {inner: {"address": _addresses(side, inner, technology)[0]}}
+    return {"port": port, family: addresses, **behind, **({} if mtu is None else {"mtu": mtu})}
 
 
 def _mtu(side: str, technology: Technology) -> int | None:
     """Return the MTU of a side where it is not the default: packets in tunnels are longer."""
-    return MTU + HEADER_OCTETS[technology.families[0]] if side == "left" and technology.has_tunnels else None
+    has_tunnels = technology.has_tunnels and side == technology.tunnel_side
+    return MTU + HEADER_OCTETS[technology.outer_family] if has_tunnels else None

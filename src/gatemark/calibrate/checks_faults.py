@@ -70,6 +70,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
             "map_t_ce",
             "aftr",
             "sixrd_br",
+            "b4",
         )
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
@@ -86,11 +87,27 @@ def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]
     edges = EDGES if technology.has_edges else ()
     forward = (*_fields_of_family(right), *identification, *edges)
     if technology.inside_tunnels is not None:
-        inside = (field for field in _fields_of_family(technology.inside_tunnels) if field not in NOT_IN_TUNNELS)
-        tunnel = (field for field in TUNNEL if technology.families[0] == "ipv6" or field not in NOT_IN_IPV4)
-        return (*forward, "tunnel_left"), (*inside, *edges, *tunnel)
+        return _fields_of_tunnels(technology, identification, edges)
     reverse = (*_fields_of_family(left), *edges, *(EDGES_IPV6 if edges else ())) if technology.is_translation else ()
     return forward, reverse
+
+
+def _fields_of_tunnels(
+    technology: Technology, identification: tuple[str, ...], edges: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields of what leaves tunnels and of what enters them, or of a subscriber the other way round."""
+    assert technology.inside_tunnels is not None
+    usual = (*_fields_of_family(technology.inside_tunnels), *identification)
+    lacks = {
+        *(NOT_IN_IPV4 if technology.outer_family == "ipv4" else ()),
+        *(("other_subscriber",) if technology.is_subscriber else ()),
+    }
+    left = (*usual, *edges, "tunnel_left")
+    entered = (
+        *(field for field in (*usual, *edges) if field not in NOT_IN_TUNNELS),
+        *(field for field in TUNNEL if field not in lacks),
+    )
+    return (entered, left) if technology.is_subscriber else (left, entered)
 
 
 def _fields_of_family(family: Family) -> tuple[str, ...]:

@@ -208,13 +208,6 @@ def _check_hosts(campaign: CampaignFile, key: str, family: Family, hosts: HostsM
 def _check_router(
     campaign: CampaignFile, key: str, address_mode: str, model: Ipv4Model | Ipv6Model
 ) -> Iterator[Problem]:
-    if address_mode == "nexthop" and model.router is None:
-        yield problem(
-            campaign,
-            f"{key}.router",
-            "is missing",
-            "address_mode nexthop puts all hosts behind one router: write its address (RFC 2544 appendix C.2.2.2)",
-        )
     if address_mode == "onlink" and model.router is not None:
         yield problem(
             campaign, f"{key}.router", "is not allowed with address_mode = onlink", 'set address_mode = "nexthop"'

@@ -107,7 +107,8 @@ def _problems(
 
 
 def _has_hosts(campaign: Campaign) -> bool:
-    return all(campaign.side(name).family(campaign.roles.family(name)) is not None for name in SIDES)
+    families = ((name, kind(name)) for name in SIDES for kind in (campaign.roles.family, campaign.roles.host_family))
+    return all(campaign.side(name).family(family) is not None for name, family in families)
 
 
 def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | None:
@@ -143,6 +144,38 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
                     "is missing",
                     f"write the gateway's {FAMILY_WORDS[family]} address on the {name} side, or {name}.gateway_mac",
                 )
+        yield from _behind_relay(campaign, name)
+        yield from _routers(campaign, name)
+
+
+def _routers(campaign: Campaign, name: SideName) -> Iterator[Problem]:
+    """All hosts behind a router need one, but for those that are behind a relay."""
+    side = campaign.side(name)
+    for family in _FAMILIES if side.address_mode == "nexthop" else ():
+        model = side.family(family)
+        if model is not None and model.router is None and not campaign.roles.is_behind_relay(name, family):
+            what = "is missing"
+            fix = "address_mode nexthop puts all hosts behind one router: write its address (RFC 2544 appendix C.2.2.2)"
+            yield problem(campaign, f"{name}.{family}.router", what, fix)
+
+
+def _behind_relay(campaign: Campaign, name: SideName) -> Iterator[Problem]:
+    """Hosts behind a relay have no neighbour on the link."""
+    family = campaign.roles.host_family(name)
+    if not campaign.roles.is_behind_relay(name, family) or not campaign.traffic.has_foreground:
+        return
+    model, words = campaign.side(name).family(family), FAMILY_WORDS[family]
+    if model is None:
+        what = f"is missing: the {words} hosts whose packets the tunnel carries, behind {name}.ipv6.address"
+        yield problem(campaign, f"{name}.{family}", what, f"write {family} = {{address = ...}} under [{name}]")
+        return
+    if campaign.side(name).host_macs == "random":
+        what = f"is random, but all of a tunnel comes from one link-layer address, that of {name}.ipv6.address"
+        yield problem(campaign, f"{name}.host_macs", what, "leave the key out")
+    for key in ("gateway", "router"):
+        if getattr(model, key) is not None:
+            what = f"does not apply: these hosts are behind the tunnel to {name}.ipv6.address"
+            yield problem(campaign, f"{name}.{family}.{key}", what, "leave the key out")
 
 
 def _overlaps(campaign: Campaign) -> Iterator[Problem]:
@@ -243,7 +276,7 @@ def _reserved_hosts(
 def _networks(campaign: Campaign) -> Iterator[Problem]:
     """Several destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
     for name in SIDES:
-        for family in campaign.directions.families(name):
+        for family in dict.fromkeys((*campaign.directions.families(name), campaign.roles.host_family(name))):
             hosts = host_set(campaign, name, family)
             if hosts is not None and hosts.network_octet_taken:
                 octet = NETWORK_OCTET[family]

@@ -115,7 +115,7 @@ def _ports(ports: PortsModel) -> tuple[Variation, int]:
 
 
 def _hosts(campaign: Campaign, side: SideName) -> tuple[Variation, int]:
-    family = campaign.roles.family(side)
+    family = campaign.roles.host_family(side)
     model = campaign.side(side).family(family)
     assert model is not None, "the campaign is complete"
     hosts = HostSet.of(family, model)

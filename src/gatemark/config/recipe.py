@@ -17,6 +17,7 @@ from gatemark.config.only import WITH_B4S, WITH_RULES
 from gatemark.config.reserved import Network
 from gatemark.config.tables import B4Model, Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
+from gatemark.config.views import Roles
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 
 FACT_VARIABLES = ("prefix", "pool", "pool_ports")
@@ -28,6 +29,9 @@ also of tayga."""
 
 B4_VARIABLES = ("b4_nftables", "b4_routes")
 """The same where the recipe has a `b4_gateway`: what is made of the campaign's B4s."""
+
+RELAY_VARIABLE = "relay"
+"""The same where the gateway is a subscriber: the address of the Tester's end of its tunnel."""
 
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
@@ -128,6 +132,11 @@ class Recipe(BaseModel):
         """Side of the Initiator: left as written, right where the recipe is mirrored."""
         return self.gateway.inside or "left"
 
+    @property
+    def roles(self) -> Roles:
+        """Which side is which."""
+        return Roles(technology=self.technology, inside=self.inside)
+
     def side(self, name: SideName) -> SideModel:
         """Return one side with its MTU."""
         side = self.left if name == "left" else self.right
@@ -183,6 +192,11 @@ class Recipe(BaseModel):
         assert self.gateway.tunnel is not None, "the recipe of an AFTR has an end of its tunnels"
         files = made_aftr(inside, behind, self.b4_gateway, self.gateway.tunnel)
         return dict(zip(B4_VARIABLES, (files.nftables, "\n".join(files.routes)), strict=True))
+
+    def relay_variables(self, outside: SideModel) -> dict[str, str]:
+        """Return what RELAY_VARIABLE stands for with a complete side of the tunnel; nothing of other gateways."""
+        end = outside.ipv6 if self.technology.is_subscriber else None
+        return {} if end is None else {RELAY_VARIABLE: str(end.address)}
 
     def link(self, name: SideName, side: SideModel, family: Family) -> Network | None:
         """Return the network of the link between the gateway and one side of the Tester, None where it has none.

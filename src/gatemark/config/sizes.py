@@ -89,7 +89,7 @@ def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
     technology = campaign.technology
     if technology.inside_tunnels is None or not mix.has_foreground:
         return sizes
-    header = defaults.HEADER_OCTETS[technology.families[0]]
+    header = defaults.HEADER_OCTETS[technology.outer_family]
     return replace(sizes, tunnel=sizes.of(technology.inside_tunnels) + header)
 
 

@@ -76,7 +76,7 @@ def source_hosts(campaign: Campaign) -> HostSet:
 
 def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
     """Return the foreground hosts of one side; only once they are known."""
-    family = campaign.roles.family(side)
+    family = campaign.roles.host_family(side)
     model = campaign.side(side).family(family)
     assert model is not None, "the campaign is complete"
     return HostSet.of(family, model)

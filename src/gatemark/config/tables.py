@@ -298,7 +298,7 @@ class TunnelModel(Table):
 
     address: AnyIp
     """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's; of 6rd an
-    IPv4 address. No subscriber has it."""
+    IPv4 address; of a B4 its own. No host has it."""
     hop_limit: OuterHopLimit = "any"
     """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
     traffic_class: OuterTrafficClass = "copied"
@@ -481,9 +481,10 @@ class SideModel(Table):
     port: str | None = Field(None, min_length=1)
     """The port by its short name, such as `pci:0000:01:00.0`. Required for `ports`; `"ring"` for `loopback`."""
     ipv4: Annotated[Ipv4Model | None, KeyByKey] = None
-    """IPv4 hosts of this side."""
+    """IPv4 hosts of this side; of a B4 those on the right are behind the AFTR, and have no `gateway`."""
     ipv6: Annotated[Ipv6Model | None, KeyByKey] = None
-    """IPv6 hosts of this side; both sides need them for background traffic."""
+    """IPv6 hosts of this side; both sides need them for background traffic. On the right of a B4 `address` is its
+    AFTR."""
     address_mode: Literal["onlink", "nexthop"] = "onlink"
     """`onlink`: every host is a neighbour of the gateway. `nexthop`: all lie behind one router (RFC 2544 appendix
     C.2.2.2)."""

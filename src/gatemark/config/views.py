@@ -55,11 +55,20 @@ class Roles:
 
     def has_tunnels(self, side: SideName) -> bool:
         """Whether the packets of the foreground are inside others on one side."""
-        return self.technology.has_tunnels and self._is_first(side)
+        return self.technology.has_tunnels and self._is_first(side) == (self.technology.tunnel_side == "left")
 
     def packet_family(self, side: SideName) -> Family:
         """Return the family of the foreground's packets on one side, which are in tunnels or not."""
         return self.technology.packet_families[0 if self._is_first(side) else 1]
+
+    def host_family(self, side: SideName) -> Family:
+        """Return the family of the hosts on one side: of those before a relay that of the outer header."""
+        return self.packet_family(side) if self.technology.is_subscriber else self.family(side)
+
+    def is_behind_relay(self, side: SideName, family: Family) -> bool:
+        """Whether the hosts of a family on one side are reached through the tunnel to a relay, not on the link."""
+        is_inner = family == self.technology.inside_tunnels
+        return self.technology.is_subscriber and is_inner and self.has_tunnels(side)
 
     def frame_kind(self, side: SideName) -> FrameKind:
         """Return the size by which the foreground's frames go on one side."""

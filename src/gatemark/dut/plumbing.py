@@ -83,15 +83,15 @@ def gateway_end(
     On-link hosts are neighbours, so the gateway's address gets the prefix length of the side's network. With a next hop
     all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Customer edges, on the left,
     lie behind the router or host of that side unless they are neighbours; behind the one on the outside of a gateway
-    that is a customer edge lies all that its rule's default mapping rule stands for. Raises ConfigError if an address
-    does not fit the recipe's networks.
+    that is a customer edge lies all that its rule's default mapping rule stands for. What a tunnel leads to is the
+    recipe's. Raises ConfigError if an address does not fit the recipe's networks.
     """
     networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
     addresses: list[str] = []
     routes: list[tuple[str, str | None]] = []
     plays: tuple[tuple[Family, Ipv4Model | Ipv6Model | None], ...] = (("ipv4", side.ipv4), ("ipv6", side.ipv6))
     for family, hosts in plays:
-        if hosts is None:
+        if hosts is None or recipe.roles.is_behind_relay(side_name, family):
             continue
         where = f"{side_name}.{family}"
         gateway, router = hosts.gateway, hosts.router

@@ -18,13 +18,20 @@ from pydantic import ValidationError
 
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
-from gatemark.config.check import TABLE_KEYS
+from gatemark.config.check import SIDES, TABLE_KEYS
 from gatemark.config.complete import complete
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import STATEFUL, refusals
-from gatemark.config.recipe import B4_VARIABLES, FACT_VARIABLES, MAP_VARIABLES, Recipe, RecipeCommands
+from gatemark.config.recipe import (
+    B4_VARIABLES,
+    FACT_VARIABLES,
+    MAP_VARIABLES,
+    RELAY_VARIABLE,
+    Recipe,
+    RecipeCommands,
+)
 from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
@@ -180,21 +187,35 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
             fix = "for example `echo {value} > /proc/sys/...`"
             problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.apply", fix=fix))
     technology = recipe.technology
-    for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), technology.families, strict=True):
-        if side.family(family) is None:
-            what = f"{technology.name} needs {family} on the {name}"
-            problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
+    for name, outer, inner in zip(SIDES, technology.families, technology.packet_families, strict=True):
+        side, is_behind = recipe.side(name), recipe.roles.is_behind_relay(name, inner)
+        for family in (outer, inner) if is_behind else (outer,):
+            if side.family(family) is None:
+                what = f"{technology.name} needs {family} on the {name}"
+                problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
     if technology.translates_by_prefix and recipe.gateway.prefix is None and not recipe.gateway.eam:
         what = f"{technology.name} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
-    if technology.has_tunnels and recipe.gateway.tunnel is None:
-        what = f"{technology.name} needs an end of its tunnels"
-        fix = 'for example tunnel = {address = "2001:2:0:ff::1"}'
-        problems.append(Problem(what=what, where=f"{where}: tunnel", fix=fix))
+    problems += _tunnel_contradictions(recipe, where)
     problems += _unknown_facts(recipe, where)
     for contradictions in (_state_contradictions, _map_contradictions, _b4_contradictions):
         problems += contradictions(recipe, where)
     return problems
+
+
+def _tunnel_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
+    """Find ends of tunnels that are not known: the gateway's own, and the relay's as the campaign has it."""
+    technology = recipe.technology
+    if technology.has_tunnels and recipe.gateway.tunnel is None:
+        what = f"{technology.name} needs an end of its tunnels"
+        yield Problem(what=what, where=f"{where}: tunnel", fix='for example tunnel = {address = "2001:2:0:ff::1"}')
+    users = [key for key, text in recipe.texts if f"{{{RELAY_VARIABLE}}}" in text]
+    if technology.is_subscriber and not users:
+        what = f"is missing: its tunnel leads to the campaign's address, for which {{{RELAY_VARIABLE}}} stands"
+        yield Problem(what=what, where=f"{where}: commands.setup", fix=f"write {{{RELAY_VARIABLE}}} in a command")
+    elif users and not technology.is_subscriber:
+        what = f"{{{RELAY_VARIABLE}}} is undefined: {technology.name} leads to no relay"
+        yield Problem(what=what, where=f"{where}: {users[0]}", fix="leave it out")
 
 
 def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:

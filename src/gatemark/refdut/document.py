@@ -79,10 +79,12 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunnel:
-    """The gateway's end of all tunnels, and the header of what leaves in one (RFC 2473)."""
+    """Where tunnels end, and the header of what leaves in one (RFC 2473)."""
 
     relay: str
-    """Address of that end."""
+    """Address of the border relay or AFTR, which the gateway is or leads to."""
+    subscriber: str | None = None
+    """Address of the gateway's own end; of a subscriber only."""
     hop_limit: int | None = None
     traffic_class: int | None = None
     """None: that of the packet in the tunnel."""
@@ -255,7 +257,7 @@ def _side(port: Port) -> dict[str, Any]:
 
 def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
     return _without_none(
-        {name: getattr(tunnel, name) for name in ("relay", "hop_limit", "traffic_class", "dont_fragment")}
+        {name: getattr(tunnel, name) for name in ("relay", "subscriber", "hop_limit", "traffic_class", "dont_fragment")}
     )
 
 

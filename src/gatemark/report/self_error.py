@@ -30,7 +30,7 @@ class Sent:
 
 def error_columns(document: ResultDocument, unit: str, unit_ns: int) -> Iterator[Column[Sent]]:
     """Yield the columns shown next to every delay; self-latency only if it was measured."""
-    self_test, outer = document.self_test, TECHNOLOGIES[document.gateway.technology].families[0]
+    self_test, outer = document.self_test, TECHNOLOGIES[document.gateway.technology].outer_family
     if self_test is not None and self_test.self_latency:
         yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(self_test, sent, outer, unit_ns))
     yield Column("Tester late,\nmaximum", lambda sent: format_time(sent.lateness_ns))

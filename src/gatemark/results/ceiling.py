@@ -45,7 +45,7 @@ def ceiling_of(
     if not gateway.has_b4s:
         left_out.add(B4S_MODE)
     return self_test.ceiling(
-        run.frame_sizes.of_families(gateway.families[0]),
+        run.frame_sizes.of_families(gateway.outer_family),
         run.direction,
         "connections" if unit == "connections/s" else "frames",
         connections=run.connection_count,

@@ -185,7 +185,7 @@ def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -
     roles = campaign.roles
     b4_hosts = campaign.b4_model if campaign.technology.has_b4s else None
     inside = b4_hosts or campaign.side(roles.inside).family(roles.family(roles.inside))
-    outside = campaign.side(roles.outside).family(roles.family(roles.outside))
+    outside = campaign.side(roles.outside).family(roles.host_family(roles.outside))
     assert inside is not None and outside is not None, "the campaign is complete"
     hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
     ports = _ports(space.source_ports), _ports(space.destination_ports)

@@ -102,7 +102,7 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Hosts | Edges]:
     sets: list[Hosts | Edges] = []
     for family in _FAMILIES:
         model = side.family(family)
-        if model is None:
+        if model is None or campaign.roles.is_behind_relay(name, family):
             continue
         if side.address_mode == "nexthop":
             sets.append(_one_host(str(model.router)))
@@ -289,11 +289,12 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
 
 
 def _tunnel(campaign: Campaign, side: SideName, tunnel: TunnelModel) -> Tunnel:
-    """Return the tunnels of one side: those of customer edges with rules, or of its hosts, as B4s are."""
+    """Return the tunnels of one side: those of customer edges with rules, of its hosts, as B4s are, or to a relay."""
     ends = None if campaign.technology.has_edges else campaign.side(side).family(campaign.roles.family(side))
+    relay = None if ends is None or not campaign.technology.is_subscriber else _one_host(str(ends.address))
     return {
         "gateway": str(tunnel.address),
-        "subscribers": None if ends is None else hosts_json(ends, networks=1),
+        "subscribers": relay or (None if ends is None else hosts_json(ends, networks=1)),
         "hop_limit": defaults.TUNNEL_HOP_LIMIT,
         "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         "traffic_class": None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
@@ -354,7 +355,7 @@ def _hosts(
 
 def _inner_hosts(campaign: Campaign, side: SideName) -> Ipv4Model | Ipv6Model | None:
     """Return the hosts of packets on one side; in the tunnels of 6rd they follow from the outer addresses."""
-    model, tunnel = campaign.side(side).family(campaign.roles.family(side)), campaign.gateway.tunnel
+    model, tunnel = campaign.side(side).family(campaign.roles.host_family(side)), campaign.gateway.tunnel
     if tunnel is None or not (campaign.technology.delegates_prefixes and campaign.roles.has_tunnels(side)):
         return model
     assert isinstance(model, Ipv4Model), "the campaign is complete"
