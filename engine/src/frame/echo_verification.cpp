@@ -92,7 +92,7 @@ void check_addresses(std::span<const std::byte> frame, const Arrival& arrival, c
         const bool is_public = echo.pool()->number_of(source).has_value();
         faults.add_if(!is_public, Fault::source_address);
         if (const GatewayEdge* const edge = echo.gateway_edge(); edge != nullptr && !is_public) {
-            faults.add(edge->fault_of_address(source));
+            faults.add(edge->fault_of_address(source, arrival.family));
         }
     }
 }

@@ -111,7 +111,7 @@ private:
     [[gnu::noinline]] frame::Faults faults_of_edge(const std::byte* source, std::uint16_t port, bool has_address) const noexcept {
         frame::Faults faults;
         if (!has_address) {
-            faults.add(edge_->fault_of_address(source));
+            faults.add(edge_->fault_of_address(source, pool_.family()));
         }
         if (!edge_->has_port(port)) {
             faults.add(frame::Fault::source_port);

@@ -131,7 +131,8 @@ std::optional<frame::PublicSide> plan_outside(const EchoRequest& request, const 
     if (std::get<net::AddressPool>(pool).family() != outside) {
         errors.push_back({"the pool is not of the Responder's family", "echo.pool", "give the gateway's public addresses"});
     }
-    return frame::PublicSide{std::get<net::AddressPool>(std::move(pool)), plan_edge(request.edge, *request.pool, &stream, "echo", errors)};
+    return frame::PublicSide{std::get<net::AddressPool>(std::move(pool)),
+                             plan_edge(request.edge, *request.pool, &stream, false, "echo", errors)};
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     if (const Error* error = error_of(pool)) {
         errors.push_back(*error);
     }
-    std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, "connections", errors);
+    const bool in_tunnel = (initiator != nullptr && initiator->destination_tunnel) || (responder != nullptr && responder->source_tunnel);
+    std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, in_tunnel, "connections", errors);
     if (given == nullptr || errors.size() != before) {
         return std::nullopt;
     }
@@ -333,7 +334,8 @@ void check_edges(const frame::StreamRequest& request, std::uint64_t seed, Traffi
 }
 
 std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& request, const std::vector<net::Prefix>& pool,
-                                            const frame::StreamRequest* initiator, const std::string& where, Errors& errors) {
+                                            const frame::StreamRequest* initiator, bool in_tunnel, const std::string& where,
+                                            Errors& errors) {
     if (!request) {
         return std::nullopt;
     }
@@ -342,10 +344,11 @@ std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& re
         std::move(problems->begin(), problems->end(), std::back_inserter(errors));
         return std::nullopt;
     }
-    const net::Address address = net::ipv6_of(std::get<frame::GatewayEdge>(edge).address());
-    if (pool.size() != 1 || pool[0].address != address || pool[0].length != 128) {
-        errors.push_back({"the pool is not the MAP address of the edge, " + net::to_text(address), where + ".pool",
-                          "send this address alone, with 128 bits"});
+    const net::Address address = std::get<frame::GatewayEdge>(edge).address(in_tunnel ? net::Family::ipv4 : net::Family::ipv6);
+    const std::size_t bits = 8 * net::address_bytes(address.family);
+    if (pool.size() != 1 || pool[0].address != address || pool[0].length != bits) {
+        errors.push_back({"the pool is not the public address of the edge, " + net::to_text(address), where + ".pool",
+                          "send this address alone, with " + std::to_string(bits) + " bits"});
     }
     if (initiator != nullptr && (initiator->as_sent || initiator->source_family() != net::Family::ipv4)) {
         errors.push_back({"a customer edge has IPv4 clients, and a loop-back has no gateway", where + ".edge", "send null"});

@@ -515,9 +515,120 @@ TEST(GatewayEdge, WithAnAddressOfItsOwnHasEveryPortButZero) {
                             .ipv4 = net::parse_prefix("192.0.2.18/32").value(),
                             .dmr = net::parse_prefix("64:ff9b::/96").value()};
     const auto edge = std::get<frame::GatewayEdge>(frame::GatewayEdge::make(rule, 0, "edge"));
-    EXPECT_EQ(net::to_text(net::ipv6_of(edge.address())), "2001:db8:12:3400:0:c000:212:0");
+    EXPECT_EQ(net::to_text(edge.address(net::Family::ipv6)), "2001:db8:12:3400:0:c000:212:0");
     EXPECT_TRUE(edge.has_port(1) && edge.has_port(1023) && edge.has_port(65535));
     EXPECT_FALSE(edge.has_port(0));
+}
+
+/// A customer edge of MAP-E: it has the same ports of its IPv4 address, and a tunnel to its relay.
+class StatefulTunnelEdge : public StatefulPath {
+protected:
+    static constexpr std::uint64_t ea = 0x1234;  // as above
+    static constexpr const char *relay = "2001:db8:ffff::1", *map_address = "2001:db8:12:3400:0:c000:212:34";
+    const net::MapRule rule_{
+        .ipv6 = net::parse_prefix("2001:db8::/40").value(), .ipv4 = net::parse_prefix("192.0.2.0/24").value(), .ea_bits = 16};
+    const net::MapDomain map_{rule_};
+    const frame::GatewayEdge edge_ = std::get<frame::GatewayEdge>(frame::GatewayEdge::make(rule_, ea, "edge"));
+    const frame::Stream upload_ = tunnelled(Role::initiator), download_ = tunnelled(Role::responder);
+    const ConnectionKeeper keeper_{Phase::establish, table_, pool_, &edge_};
+
+    StatefulTunnelEdge() { pool_ = std::get<net::AddressPool>(net::AddressPool::make({{edge_.address(net::Family::ipv4), 32}}, "pool")); }
+    [[nodiscard]] static frame::Stream tunnelled(Role role) {
+        return test::make_stream(request_of(role), {}, TrafficClass::foreground,
+                                 role == Role::initiator ? Direction::forward : Direction::reverse);
+    }
+    /// That of an AFTR's connections, with the tunnel at the other end.
+    [[nodiscard]] static frame::StreamRequest request_of(Role role) {
+        const bool initiator = role == Role::initiator;
+        const frame::HostSet clients = test::varying_host("10.0.0.0", 2, frame::ValueMode::pseudorandom, 1, 8);
+        frame::StreamRequest request = test::aftr_request(role, test::fixed_host("2001:db8::1"), clients, connection_count,
+                                                          enumerate::ConnectionChoice::Mode::increasing);
+        request.source_tunnel.reset();
+        request.destination_tunnel.reset();
+        (initiator ? request.destination_tunnel : request.source_tunnel) = frame::TunnelRequest{
+            .gateway = test::address_of(map_address), .subscribers = test::fixed_host(relay), .expected_hop_limit = 64};
+        request.frame_octets = initiator ? 64 : 104;
+        return request;
+    }
+    /// Frame k as the edge forwards it with the k-th port of its set, but for its tunnel.
+    SlowPacket forwarded(std::uint64_t k) {
+        SlowPacket packet = test::routed(test::read_packet(test::sent_frame(upload_, k, k)), 1);
+        packet.source = test::address_of("192.0.2.18");
+        packet.source_port = map_.port(map_.psid_of(ea), static_cast<std::uint32_t>(k));
+        return packet;
+    }
+    static Bytes in_tunnel(const SlowPacket& packet, const char* source = map_address, const char* destination = relay) {
+        const test::SlowTunnel tunnel{.source = test::address_of(source), .destination = test::address_of(destination)};
+        return tunnel.around(test::write_packet(packet));
+    }
+};
+
+TEST_P(StatefulTunnelEdge, IsAnsweredThroughItsTunnelAtEveryPortOfItsSet) {
+    End right{upload_, Direction::forward, connection_count, &keeper_}, left{download_, Direction::reverse, connection_count, nullptr};
+    for (std::uint64_t k = 0; k < connection_count; ++k) {
+        right.receive(in_tunnel(forwarded(k)));
+        const Bytes answer = reply(download_, k);
+        EXPECT_EQ(test::to_hex(Bytes(answer.begin() + 14, answer.begin() + 54)),
+                  "60000000002e0440" + test::to_hex(test::address_of(relay).bytes) + test::to_hex(test::address_of(map_address).bytes));
+        SlowPacket back = test::routed(test::read_packet(test::taken_out(answer)), 1);
+        EXPECT_EQ(back.destination, test::address_of("192.0.2.18"));
+        EXPECT_EQ(back.destination_port, forwarded(k).source_port);
+        const SlowPacket sent = test::read_packet(test::sent_frame(upload_, k, k));
+        back.destination = sent.source;
+        back.destination_port = sent.source_port;
+        left.receive(back);
+    }
+    EXPECT_EQ(right.counts().received, connection_count);
+    EXPECT_EQ(left.counts().received, connection_count);
+}
+
+TEST_P(StatefulTunnelEdge, MayUseNoOtherPortAddressOrTunnel) {
+    End end{upload_, Direction::forward, connection_count, &keeper_};
+    std::uint64_t k = 0;
+    using Names = std::set<std::string_view>;
+    const auto faults = [&](const Bytes& frame) {
+        const record::ClassCounts before = end.counts();
+        end.receive(frame);
+        EXPECT_FALSE(table_.read(k));
+        ++k;
+        Names names;
+        for (std::size_t fault = 0; fault < frame::fault_names.size(); ++fault) {
+            if (end.counts().faults[fault] != before.faults[fault]) {
+                names.insert(frame::fault_names[fault]);
+            }
+        }
+        return names;
+    };
+    for (const unsigned port : {1U, 1023U, 1231U, 1236U, 65535U}) {
+        SlowPacket packet = forwarded(k);
+        packet.source_port = static_cast<std::uint16_t>(port);
+        EXPECT_EQ(faults(in_tunnel(packet)), (Names{"source_port", "outside_port_set"})) << port;
+    }
+    for (const auto& [address, fault] : {std::pair{"192.0.2.19", "other_edge_address"}, {"192.0.3.18", "outside_rule"}}) {
+        SlowPacket packet = forwarded(k);
+        packet.source = test::address_of(address);
+        EXPECT_EQ(faults(in_tunnel(packet)), (Names{"source_address", fault}));
+    }
+    EXPECT_EQ(faults(test::write_packet(forwarded(k))), Names{"tunnel_missing"});
+    EXPECT_EQ(faults(in_tunnel(forwarded(k), "2001:db8:12:3500:0:c000:212:35")), Names{"tunnel_source"});
+    EXPECT_EQ(faults(in_tunnel(forwarded(k), map_address, "2001:db8:ffff::2")), Names{"tunnel_destination"});
+}
+
+TEST_P(StatefulTunnelEdge, RequestsThatMakeNoSenseAreRefused) {
+    const auto where_of = [](auto&& change) -> std::string {
+        frame::StreamRequest request = request_of(Role::initiator);
+        change(*request.destination_tunnel);
+        const frame::LinkAddresses link{.source = test::sending_mac, .destination = test::receiving_mac, .vlan_id = {}};
+        const auto stream = frame::Stream::make(request, Direction::forward, TrafficClass::foreground, 1, 1, link, link, "stream");
+        const Error* const error = error_of(stream);
+        return error == nullptr ? "" : error->where;
+    };
+    using Tunnel = frame::TunnelRequest;
+    EXPECT_EQ(where_of([](Tunnel&) {}), "");
+    EXPECT_EQ(where_of([](Tunnel& tunnel) { tunnel.subscribers.reset(); }), "stream.destination_tunnel");
+    EXPECT_EQ(
+        where_of([](Tunnel& tunnel) { tunnel.subscribers = test::varying_host("2001:db8::", 14, frame::ValueMode::pseudorandom, 1, 2); }),
+        "stream.destination_tunnel");
 }
 
 /// An AFTR (RFC 6333 section 6.6) that is written apart from the engine: a public port for each
@@ -767,6 +878,7 @@ TEST_P(StatefulAftr, RequestsThatMakeNoSenseAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StatefulAftr, testing::Values(std::tuple{Mode::nat44, PortPolicy::counted_down}));
+INSTANTIATE_TEST_SUITE_P(All, StatefulTunnelEdge, testing::Values(std::tuple{Mode::nat44, PortPolicy::counted_down}));
 INSTANTIATE_TEST_SUITE_P(All, StatefulEdge, testing::Values(std::tuple{Mode::nat46, PortPolicy::preserved}));
 INSTANTIATE_TEST_SUITE_P(All, StatefulPath,
                          testing::Combine(testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46),

@@ -520,6 +520,19 @@ TEST(TrialPlan, TheGatewayMayBeACustomerEdgeThatBothSidesComputeAlike) {
     EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->edge->rule.ea_bits = 25; }).front(), "connections.edge.ea_bits");
     EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[0].foreground->source = test::fixed_host("2001:2::2"); }).front(),
               "connections.edge");
+    const auto in_tunnel = [](const char* pool) {
+        return [pool](TrialRequest& r) {
+            frame::StreamRequest& stream = *r.directions[0].foreground;
+            stream.destination = test::fixed_host("198.19.0.2");
+            stream.mapping.reset();
+            stream.destination_tunnel = frame::TunnelRequest{.gateway = test::address_of("2001:db8:12:3400:0:c000:212:34"),
+                                                             .subscribers = test::fixed_host("2001:db8:ffff::1")};
+            r.connections->pool = {net::parse_prefix(pool).value()};
+        };
+    };
+    EXPECT_EQ(problems_with(in_tunnel("192.0.2.18/32")), Places{});
+    EXPECT_EQ(problems_with(in_tunnel("192.0.2.19/32")), Places{"connections.pool"});
+    EXPECT_EQ(problems_with(in_tunnel("2001:db8:12:3400:0:c000:212:34/128")), Places{"connections.pool"});
     TrialRequest again = edge_trial();
     const auto plan = std::get<TrialPlan>(make_trial_plan(again, {}));
     again.connections->edge->rule.psid_offset = 4;  // the same address with other ports
