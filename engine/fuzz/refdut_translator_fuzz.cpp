@@ -30,7 +30,7 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 20> cases{{{Mode::router, Side::left, Overflow::refuse},
+constexpr std::array<Case, 23> cases{{{Mode::router, Side::left, Overflow::refuse},
                                       {Mode::siit, Side::left, Overflow::refuse},
                                       {Mode::nat44, Side::left, Overflow::evict_oldest},
                                       {Mode::nat44, Side::right, Overflow::refuse},
@@ -49,7 +49,10 @@ constexpr std::array<Case, 20> cases{{{Mode::router, Side::left, Overflow::refus
                                       {Mode::sixrd_br, Side::left, Overflow::refuse},
                                       {Mode::aftr, Side::left, Overflow::refuse},
                                       {Mode::b4, Side::left, Overflow::refuse},
-                                      {Mode::b4, Side::right, Overflow::refuse}}};
+                                      {Mode::b4, Side::right, Overflow::refuse},
+                                      {Mode::map_e_ce, Side::left, Overflow::evict_oldest},
+                                      {Mode::map_e_ce, Side::right, Overflow::forward_untranslated},
+                                      {Mode::lwb4, Side::left, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
@@ -82,7 +85,7 @@ public:
             config_.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5001);
         }
         if (has_rules(of.mode)) {  // of four ports each, and of a prefix for one customer, in another domain for the relay
-            const bool edge = of.mode == Mode::map_t_ce;
+            const bool edge = of.mode == Mode::map_t_ce, one_rule = is_edge(of.mode) && !edge;
             config_.domains = {rule_of("2001:2:100::/46", "198.19.0.0/24", 18, 4),
                                rule_of("2001:2:200::/56", "198.19.1.0/30", 0, 6, edge ? "64:ff9b::/96" : "64:ff9b:1::/48")};
             config_.domains[1].forwarding = edge;
@@ -91,7 +94,7 @@ public:
                 config_.domains[1].dmr.reset();
                 config_.tunnel.relay = test::address_of(relay);
             }
-            if (of.mode == Mode::lwaftr) {  // the addresses are those of the customers there
+            if (has_softwires(of.mode)) {  // the addresses are those of the customers there
                 config_.domains[0].ipv6 = prefix_of("2001:2:100:8e2::/64");
                 config_.domains[1].ipv6 = prefix_of("2001:2:200::/64");
                 config_.domains[0].in_identifier = config_.domains[1].in_identifier = true;
@@ -100,8 +103,12 @@ public:
                 config_.domains[0].dmr.reset();
                 config_.tunnel.relay = test::address_of(relay4);
             }
-            if (edge) {
-                config_.end_user_prefix = prefix_of("2001:2:100:8e2::/64");
+            if (is_edge(of.mode)) {
+                config_.end_user_prefix = prefix_of(has_softwires(of.mode) ? "2001:2:100:8e2:0:c613:2:e2/128" : "2001:2:100:8e2::/64");
+            }
+            if (one_rule) {
+                config_.domains.resize(1);
+                config_.tunnel.relay = test::address_of(relay);
             }
         }
         if (of.mode == Mode::aftr) {

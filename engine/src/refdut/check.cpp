@@ -106,11 +106,11 @@ void check_6rd(const MapRuleSpec& rule, Errors& errors) {
 }
 
 void check_map(const TranslationConfig& config, Errors& errors) {
-    const bool edge = config.mode == Mode::map_t_ce, translates = is_map_t(config.mode);
+    const bool edge = is_edge(config.mode), translates = is_map_t(config.mode);
     if (!has_rules(config.mode)) {
         if (!config.domains.empty()) {
             errors.push_back({"this mode has no MAP rules", "translation.domains",
-                              "leave it out, or set mode to map_t_br, map_t_ce, map_e_br, lwaftr or sixrd_br"});
+                              "leave it out, or set mode to map_t_br, map_t_ce, map_e_br, map_e_ce, lwaftr, lwb4 or sixrd_br"});
         }
     } else if (config.domains.empty()) {
         errors.push_back({"is missing", "translation.domains", "give at least one rule"});
@@ -121,7 +121,7 @@ void check_map(const TranslationConfig& config, Errors& errors) {
     }
     if (config.end_user_prefix.has_value() != edge) {
         errors.push_back({edge ? "is missing" : "only a customer edge has one", "translation.end_user_prefix",
-                          edge ? "write the customer's IPv6 prefix" : "leave it out, or set mode to map_t_ce"});
+                          edge ? "write the customer's IPv6 prefix" : "leave it out, or set mode to map_t_ce, map_e_ce or lwb4"});
     }
     for (const MapRuleSpec& rule : config.domains) {
         if (has_rules(config.mode) && rule.dmr.has_value() != translates) {
@@ -132,8 +132,8 @@ void check_map(const TranslationConfig& config, Errors& errors) {
         if (config.mode == Mode::sixrd_br) {
             check_6rd(rule, errors);
         }
-        if (rule.forwarding && !edge) {
-            errors.push_back({"only a customer edge chooses rules to forward by",
+        if (rule.forwarding && config.mode != Mode::map_t_ce) {
+            errors.push_back({"only a customer edge of MAP-T chooses rules to forward by",
                               "translation.domains[" + std::to_string(rule.number) + "].fmr", "leave it out, or set mode to map_t_ce"});
         }
     }
@@ -148,8 +148,8 @@ void check_end(const net::Address& end, net::Family family, const char* where, E
 
 void check_subscriber(const TranslationConfig& config, Errors& errors) {
     const auto& [relay, subscriber] = std::pair{config.tunnel.relay, config.tunnel.subscriber};
-    if (subscriber.has_value() != is_subscriber(config.mode)) {
-        errors.push_back({subscriber ? "this mode is at the relay's end of its tunnels" : "is missing", "tunnel.subscriber",
+    if (subscriber.has_value() != (config.mode == Mode::b4)) {
+        errors.push_back({subscriber ? "only a B4 is told its end of a tunnel" : "is missing", "tunnel.subscriber",
                           subscriber ? "leave it out, or set mode to b4" : "write the address of the gateway's own end"});
     } else if (subscriber) {
         check_end(*subscriber, tunnel_family(config.mode), "tunnel.subscriber", errors);
@@ -163,7 +163,8 @@ void check_tunnel(const TranslationConfig& config, Errors& errors) {
     const auto& relay = config.tunnel.relay;
     if (!has_tunnels(config.mode)) {
         if (relay || config.tunnel.subscriber) {
-            errors.push_back({"this mode has no tunnels", "tunnel", "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr or b4"});
+            errors.push_back({"this mode has no tunnels", "tunnel",
+                              "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr, b4, map_e_ce or lwb4"});
         }
         return;
     }

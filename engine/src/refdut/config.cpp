@@ -82,7 +82,7 @@ void read_ports(TableReader& reader, NatPool& pool) {
 /// One MAP rule, as far as it is complete.
 std::optional<MapRuleSpec> read_domain(TableReader& reader, Mode mode) {
     MapRuleSpec rule;
-    if (mode == Mode::lwaftr) {
+    if (has_softwires(mode)) {
         rule.in_identifier = true;
         rule.psid_offset = 0;
     }
@@ -188,7 +188,8 @@ bool read_translation(TableReader& file, TranslationConfig& translation, Errors&
     }
     set_if(translation.pool.mapping, reader.choice("mapping", mapping_kinds));
     if (!is_stateful(translation.mode) && reader.has("mapping")) {
-        reader.wrong("mapping", "this mode maps no endpoints", "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr or map_t_ce");
+        reader.wrong("mapping", "this mode maps no endpoints",
+                     "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr, map_t_ce, map_e_ce or lwb4");
     }
     set_if(translation.hop_limit_decrement, reader.integer("hop_limit_decrement", 1, 254));
     if (const auto rule = reader.choice("dont_fragment_rule", dont_fragment_rules)) {
@@ -212,11 +213,11 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     }
     if (!has_tunnels(mode)) {
         file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
-                   "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr or b4");
+                   "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr, b4, map_e_ce or lwb4");
     }
     TableReader reader{*table, "tunnel", errors};
     tunnel.relay = reader.address("relay", tunnel_family(mode));
-    if (is_subscriber(mode)) {
+    if (mode == Mode::b4) {
         tunnel.subscriber = reader.address("subscriber", tunnel_family(mode));
     }
     set_if(tunnel.hop_limit, reader.integer("hop_limit", 1, 255));
@@ -236,7 +237,7 @@ void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors)
     }
     if (!is_stateful(mode)) {
         file.wrong("table", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no table of connections",
-                   "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr or map_t_ce");
+                   "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr, map_t_ce, map_e_ce or lwb4");
     }
     TableReader reader{*table, "table", errors};
     set_if(limits.capacity, reader.integer("size", 1, NatTable::capacity_max));

@@ -650,11 +650,11 @@ std::optional<AddressBytes> end_of_another(net::Family outer, const Notes& notes
     if (notes.treatment == Treatment::inward) {
         return table->another_b4(notes.connection);
     }
-    if (notes.map.rule != nullptr) {
+    if (notes.map.rule != nullptr && !notes.map.is_source) {
         const auto neighbour = notes.map.rule->neighbour_of(notes.map.customer, false);
         return neighbour ? std::optional{notes.map.rule->address_of(*neighbour)} : std::nullopt;
     }
-    if (outer == net::Family::ipv6) {  // to the AFTR
+    if (outer == net::Family::ipv6) {  // to the relay
         return std::nullopt;
     }
     AddressBytes end = notes.outer.destination;  // 6rd: an address that differs in the last bits

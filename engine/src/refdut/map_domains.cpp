@@ -117,7 +117,15 @@ void check_edge(const std::vector<MapRuleSpec>& domains, const net::Prefix& end_
                           "write the prefix of a customer of one of translation.domains"});
         return;
     }
-    if (end_user_prefix.length != basic->end_user_bits()) {
+    if (basic->in_identifier) {
+        if (!errors.empty()) {
+            return;  // nothing follows from a rule that has a problem
+        }
+        if (end_user_prefix.length != 128 || edge_of(domains, end_user_prefix).address != end_user_prefix.address.bytes) {
+            errors.push_back({text(end_user_prefix) + " is no lwB4's address", "translation.end_user_prefix",
+                              "the prefix of 64 bits, 16 zero bits, the IPv4 address and the PSID, with /128"});
+        }
+    } else if (end_user_prefix.length != basic->end_user_bits()) {
         errors.push_back({text(end_user_prefix) + " is not the prefix of a customer", "translation.end_user_prefix",
                           "the rule's IPv6 prefix and the EA bits together have " + std::to_string(basic->end_user_bits()) + " bits"});
     }

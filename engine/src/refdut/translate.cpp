@@ -47,14 +47,21 @@ bool has_udp_checksum(const Packet& packet, const View& view) noexcept {
 /// Those by which a gateway finds customers.
 std::vector<MapRuleSpec> rules_of(const TranslationConfig& config) {
     std::vector<MapRuleSpec> rules = config.domains;
-    if (config.mode == Mode::map_t_ce) {
+    if (is_edge(config.mode)) {
         std::erase_if(rules, [](const MapRuleSpec& rule) { return !rule.forwarding; });
     }
     return rules;
 }
 
 std::optional<MapEdge> edge_in(const TranslationConfig& config) {
-    return config.mode == Mode::map_t_ce ? std::optional{edge_of(config.domains, *config.end_user_prefix)} : std::nullopt;
+    return is_edge(config.mode) ? std::optional{edge_of(config.domains, *config.end_user_prefix)} : std::nullopt;
+}
+
+std::optional<net::Address> own_end_of(const TranslationConfig& config, const std::optional<MapEdge>& edge) {
+    if (!is_subscriber(config.mode)) {
+        return config.tunnel.relay;
+    }
+    return edge ? std::optional{net::Address{.family = net::Family::ipv6, .bytes = edge->address}} : config.tunnel.subscriber;
 }
 
 }  // namespace
@@ -64,6 +71,7 @@ Translator::Translator(TranslationConfig config, NatTable* table)
       map_{config_.pref64, config_.eam},
       rules_{rules_of(config_)},
       edge_{edge_in(config_)},
+      own_end_{own_end_of(config_, edge_)},
       table_{is_stateful(config_.mode) ? table : nullptr},
       inside_family_{inside_family(config_.mode)},
       outside_family_{outside_family(config_.mode)} {

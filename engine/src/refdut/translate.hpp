@@ -22,15 +22,37 @@ namespace gatemark::refdut {
 /// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
 /// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6, and
 /// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4. `aftr` (DS-Lite) is a NAT44 whose inside
-/// endpoints are those of one B4 each, and in its tunnel; `b4` is at the other end of that tunnel,
-/// with its customer inside.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce, map_e_br, lwaftr, sixrd_br, aftr, b4 };
-constexpr std::array<std::string_view, 13> mode_names{"router",   "siit",     "nat44",  "nat64",    "nat66", "nat46", "map_t_br",
-                                                      "map_t_ce", "map_e_br", "lwaftr", "sixrd_br", "aftr",  "b4"};
+/// endpoints are those of one B4 each, and in its tunnel. At the other end of such a tunnel, with
+/// the customer inside, are `b4`, and with a NAT44 before it `map_e_ce` and `lwb4`.
+enum class Mode : std::uint8_t {
+    router,
+    siit,
+    nat44,
+    nat64,
+    nat66,
+    nat46,
+    map_t_br,
+    map_t_ce,
+    map_e_br,
+    lwaftr,
+    sixrd_br,
+    aftr,
+    b4,
+    map_e_ce,
+    lwb4
+};
+constexpr std::array<std::string_view, 15> mode_names{"router",   "siit",     "nat44",    "nat64",    "nat66",
+                                                      "nat46",    "map_t_br", "map_t_ce", "map_e_br", "lwaftr",
+                                                      "sixrd_br", "aftr",     "b4",       "map_e_ce", "lwb4"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
 /// Whether it is a subscriber, whose tunnel leads out to the relay.
-[[nodiscard]] constexpr bool is_subscriber(Mode mode) noexcept { return mode == Mode::b4; }
+[[nodiscard]] constexpr bool is_subscriber(Mode mode) noexcept { return mode == Mode::b4 || mode == Mode::map_e_ce || mode == Mode::lwb4; }
+/// Whether it is a customer edge: a NAT44 whose address and ports follow from a rule.
+[[nodiscard]] constexpr bool is_edge(Mode mode) noexcept { return mode == Mode::map_t_ce || mode == Mode::map_e_ce || mode == Mode::lwb4; }
+/// Whether rules are softwires, whose numbers are in the interface identifier (RFC 7596
+/// section 5.1).
+[[nodiscard]] constexpr bool has_softwires(Mode mode) noexcept { return mode == Mode::lwaftr || mode == Mode::lwb4; }
 /// Whether what one side sends and gets is in tunnels: the inside, or of a subscriber the outside.
 [[nodiscard]] constexpr bool has_tunnels(Mode mode) noexcept {
     return mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br || mode == Mode::aftr || is_subscriber(mode);
@@ -40,12 +62,12 @@ constexpr std::array<std::string_view, 13> mode_names{"router",   "siit",     "n
     return mode == Mode::sixrd_br ? net::Family::ipv4 : net::Family::ipv6;
 }
 [[nodiscard]] constexpr bool has_rules(Mode mode) noexcept {
-    return is_map_t(mode) || mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br;
+    return is_map_t(mode) || is_edge(mode) || mode == Mode::map_e_br || mode == Mode::lwaftr || mode == Mode::sixrd_br;
 }
 [[nodiscard]] constexpr bool has_pool(Mode mode) noexcept {
     return mode == Mode::nat44 || mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::nat46 || mode == Mode::aftr;
 }
-[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return has_pool(mode) || mode == Mode::map_t_ce; }
+[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return has_pool(mode) || is_edge(mode); }
 [[nodiscard]] constexpr bool has_inside(Mode mode) noexcept { return mode != Mode::router && mode != Mode::siit; }
 [[nodiscard]] constexpr bool uses_address_map(Mode mode) noexcept {
     return mode == Mode::siit || mode == Mode::nat64 || mode == Mode::nat46;
@@ -55,7 +77,7 @@ constexpr std::array<std::string_view, 13> mode_names{"router",   "siit",     "n
 /// Where tunnels end, and what the gateway writes before a packet that enters one.
 struct TunnelConfig {
     std::optional<net::Address> relay{};       ///< of the border relay or AFTR, which the gateway is or leads to
-    std::optional<net::Address> subscriber{};  ///< the gateway's own end, if it is a subscriber
+    std::optional<net::Address> subscriber{};  ///< the gateway's own end; b4, of others it follows from the rule
     std::uint8_t hop_limit = 64;
     std::optional<std::uint8_t> traffic_class{};  ///< none: that of the packet (RFC 2473 section 6.4)
     bool dont_fragment = false;                   ///< sixrd_br: without it each header has the next identification
@@ -67,9 +89,9 @@ struct TranslationConfig {
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::Prefix> pref64;           ///< RFC 6052: 32, 40, 48, 56, 64 or 96 bits; siit, nat64, nat46
     std::vector<EamEntry> eam;                   ///< RFC 7757; siit, nat64, nat46
-    NatPool pool;                                ///< of the outside's family; NAT modes but map_t_ce
+    NatPool pool;                                ///< of the outside's family; NAT modes but customer edges
     std::vector<MapRuleSpec> domains;            ///< MAP modes
-    std::optional<net::Prefix> end_user_prefix;  ///< of the customer; map_t_ce
+    std::optional<net::Prefix> end_user_prefix;  ///< of the customer; customer edges
     TunnelConfig tunnel;                         ///< modes that have tunnels
     bool dont_fragment_always = false;           ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
     /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC
@@ -188,6 +210,9 @@ private:
     /// Of an AFTR: what has come from a B4, and what is for one.
     [[nodiscard]] Drop leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    /// Of a customer edge: what goes to its relay, and what has come from there.
+    [[nodiscard]] Drop enter_by_nat(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop leave_by_nat(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_tunnel(Packet& packet, const View& view, Notes& notes) noexcept;
     [[nodiscard]] OuterHeader outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept;
     /// Whether this gateway can carry the packet in a tunnel.
@@ -202,7 +227,6 @@ private:
     [[nodiscard]] Drop check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends,
                                       Notes& notes) const noexcept;
     [[nodiscard]] Drop find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
-    [[nodiscard]] const std::optional<net::Address>& own_end() const noexcept;
     [[nodiscard]] bool is_to_own_end(const Packet& packet, const View& view) const noexcept;
     /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
     /// dropped, or stays untranslated.
@@ -218,6 +242,7 @@ private:
     AddressMap map_;
     MapDomains rules_;  ///< of a border relay; of a customer edge those by which it forwards
     std::optional<MapEdge> edge_;
+    std::optional<net::Address> own_end_;  ///< of its tunnels
     NatTable* table_;
     net::Family inside_family_, outside_family_;
     std::uint16_t identification_ = 0;  ///< of the next IPv4 header that is made

@@ -57,18 +57,13 @@ Drop Translator::find_end(const View& inner, const Endpoints& ends, AddressBytes
     return stays_on_link(end.data(), net::Family::ipv4) || end == config_.tunnel.relay->bytes ? Drop::not_for_us : Drop::none;
 }
 
-const std::optional<net::Address>& Translator::own_end() const noexcept {
-    return is_subscriber(config_.mode) ? config_.tunnel.subscriber : config_.tunnel.relay;
-}
-
 bool Translator::is_to_own_end(const Packet& packet, const View& view) const noexcept {
-    const auto& end = own_end();
-    return end && end->family == view.family && address_at(packet, view.destination(), view.family) == end->bytes;
+    return own_end_ && own_end_->family == view.family && address_at(packet, view.destination(), view.family) == own_end_->bytes;
 }
 
 OuterHeader Translator::outer_header(const Packet& packet, const View& inner, const AddressBytes& destination) noexcept {
     const TunnelConfig& tunnel = config_.tunnel;
-    return {.source = own_end()->bytes,
+    return {.source = own_end_->bytes,
             .destination = destination,
             .hop_limit = tunnel.hop_limit,
             .traffic_class = tunnel.traffic_class.value_or(traffic_class_of(packet, inner)),
@@ -103,6 +98,9 @@ Drop Translator::end_tunnel(Packet& packet, const View& outer, std::uint64_t now
     if (const Drop drop = check_end(notes.outer.source, inner, ends, notes); drop != Drop::none) {
         return drop;
     }
+    if (edge_) {
+        return leave_by_nat(packet, outer, inner, now_ns, notes);
+    }
     notes.tunnel = Tunnel::left;
     if (!is_customers(ends.destination)) {
         lower_hop_limit(packet, inner, config_.hop_limit_decrement);
@@ -127,8 +125,8 @@ Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, std::
         const bool in_tunnel = view.protocol == (view.family == net::Family::ipv6 ? protocol_ipv4 : protocol_ipv6);
         return in_tunnel ? Drop::no_mapping : route(packet, view);
     }
-    if (config_.mode == Mode::b4) {
-        return from_inside ? enter_tunnel(packet, view, notes) : Drop::no_mapping;
+    if (is_subscriber(config_.mode)) {
+        return !from_inside ? Drop::no_mapping : edge_ ? enter_by_nat(packet, view, now_ns, notes) : enter_tunnel(packet, view, notes);
     }
     if (config_.mode == Mode::aftr) {
         const bool to_pool = !from_inside && table_->in_pool(address_at(packet, view.destination(), view.family));
@@ -195,6 +193,54 @@ Drop Translator::enter_b4(Packet& packet, const View& view, std::uint64_t now_ns
         return Drop::unsupported;
     }
     notes.tunnel = Tunnel::entered;
+    return Drop::none;
+}
+
+Drop Translator::enter_by_nat(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
+    if (!can_carry(view) || view.echo == EchoMessage::reply) {
+        return Drop::unsupported;
+    }
+    Endpoints to = endpoints_of(packet, view);
+    if (const Drop drop = connect({.address = to.source, .port = to.source_port}, {.address = to.destination, .port = to.destination_port},
+                                  now_ns, notes);
+        drop != Drop::none) {
+        return drop;
+    }
+    if (notes.treatment != Treatment::untranslated) {
+        const NatEndpoint pool = table_->pool_of(notes.connection);
+        to.source = pool.address;
+        to.source_port = pool.port;
+        write_endpoints(packet, view, to);
+        notes.map = {.rule = &edge_->rule, .customer = edge_->customer, .is_source = true, .embedded = false};
+    }
+    return enter_tunnel(packet, view, notes);
+}
+
+Drop Translator::leave_by_nat(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept {
+    if (inner.echo == EchoMessage::request) {
+        return Drop::unsupported;
+    }
+    Endpoints to = endpoints_of(packet, inner);
+    if (to.destination != edge_->customer.ipv4) {
+        return Drop::no_mapping;
+    }
+    if (!edge_->rule.has_port(edge_->customer, to.destination_port)) {
+        return Drop::outside_port_set;
+    }
+    const NatTable::Connection connection = table_->from_outside({.address = to.source, .port = to.source_port},
+                                                                 {.address = to.destination, .port = to.destination_port}, now_ns);
+    if (connection == NatTable::none) {
+        return Drop::no_state;
+    }
+    notes.treatment = Treatment::inward;
+    notes.connection = connection;
+    const NatEndpoint inside = table_->inside_of(connection);
+    to.destination = inside.address;
+    to.destination_port = inside.port;
+    write_endpoints(packet, inner, to);
+    notes.tunnel = Tunnel::left;
+    lower_hop_limit(packet, inner, config_.hop_limit_decrement);
+    decapsulate(packet, outer, inner);
     return Drop::none;
 }
 

@@ -313,6 +313,29 @@ TEST(RefdutConfig, AB4) {
               std::vector<std::string>{"tunnel.subscriber"});
 }
 
+TEST(RefdutConfig, CustomerEdgesWithATunnel) {
+    const std::string relay = "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n", map_e = "mode = \"map_e_ce\"\n" + sides + relay,
+                      lwb4 = "mode = \"lwb4\"\n" + sides + relay;
+    const auto rules = [](const char* ipv6, const char* prefix, const char* more = "") {
+        return std::string{"[translation]\nend_user_prefix = \""} + prefix + "\"\ndomains = [{ipv6 = \"" + ipv6 +
+               "\", ipv4 = \"192.0.2.0/24\", ea_bits = 16" + more + "}]\n";
+    };
+    const Settings settings = settings_of(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56") + "[table]\nsize = 5\n");
+    EXPECT_EQ(settings.table.capacity, 5U);
+    EXPECT_EQ(public_endpoints(settings.translation).prefixes[0].address, test::address_of("192.0.2.18"));
+    const Settings softwire = settings_of(lwb4 + rules("2001:db8:1:2::/64", "2001:db8:1:2:0:c000:212:34/128"));
+    EXPECT_EQ(public_endpoints(softwire.translation).prefixes[0].address, test::address_of("192.0.2.18"));
+    EXPECT_EQ(softwire.translation.domains[0].psid_offset, 0U);
+    const auto wrong = [](const std::string& where) { return std::vector<std::string>{where}; };
+    EXPECT_EQ(places(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/57")), wrong("translation.end_user_prefix"));
+    EXPECT_EQ(places(lwb4 + rules("2001:db8:1:2::/64", "2001:db8:1:2::/64")), wrong("translation.end_user_prefix"));
+    EXPECT_EQ(places(lwb4 + rules("2001:db8:1:2::/64", "2001:db8:1:2:1:c000:212:34/128")), wrong("translation.end_user_prefix"));
+    EXPECT_EQ(places(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56", ", dmr = \"64:ff9b::/96\"")),
+              wrong("translation.domains[0].dmr"));
+    EXPECT_EQ(places(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56", ", fmr = true")), wrong("translation.domains[0].fmr"));
+    EXPECT_EQ(places(map_e), (std::vector<std::string>{"translation.domains", "translation.end_user_prefix"}));
+}
+
 TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
     const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
     EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);

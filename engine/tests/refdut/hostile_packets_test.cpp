@@ -32,7 +32,7 @@ protected:
             if (!is_map_t(config.mode)) {
                 config.domains[0].dmr.reset();
             }
-            if (config.mode == Mode::lwaftr) {
+            if (has_softwires(config.mode)) {
                 config.domains[0].ipv6 = prefix_of("2001:2:0:8023::/64");
                 config.domains[0].in_identifier = true;
             } else if (config.mode == Mode::sixrd_br) {
@@ -45,8 +45,8 @@ protected:
         } else if (has_tunnels(config.mode)) {
             config.tunnel.relay = test::address_of(tunnel_family(config.mode) == net::Family::ipv6 ? relay : "198.19.0.1");
         }
-        if (config.mode == Mode::map_t_ce) {
-            config.end_user_prefix = prefix_of("2001:2:0:8023::/64");
+        if (is_edge(config.mode)) {
+            config.end_user_prefix = prefix_of(has_softwires(config.mode) ? std::string{customer} + "/128" : "2001:2:0:8023::/64");
         }
         if (is_stateful(config.mode)) {
             table_ = std::make_unique<NatTable>(public_endpoints(config), NatLimits{.capacity = 100, .overflow = Overflow::evict_oldest});
@@ -188,7 +188,8 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
                          testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
-                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br, Mode::aftr, Mode::b4));
+                                         Mode::map_t_ce, Mode::map_e_br, Mode::lwaftr, Mode::sixrd_br, Mode::aftr, Mode::b4, Mode::map_e_ce,
+                                         Mode::lwb4));
 
 }  // namespace
 }  // namespace gatemark::refdut
