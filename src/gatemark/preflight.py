@@ -328,7 +328,8 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
     if "outside_port_set" in faults:
         return "the gateway uses ports outside its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
     if campaign.edges.gateway is not None and "source_address" in faults:
-        return f"the gateway's MAP address is not {campaign.edges.gateway.address}: compare its rule with [map]"
+        (public,) = campaign.forwarding.pool
+        return f"the gateway's public address is not {public.network_address}: compare its rule with [map]"
     if campaign.gateway.pool and "source_address" in faults:
         return "the gateway translates to addresses that gateway.pool does not name: correct one of the two"
     if "hop_limit" in faults:

@@ -30,6 +30,8 @@ TechnologyName = Literal[
     "aftr",
     "sixrd_br",
     "b4",
+    "map_e_ce",
+    "lwb4",
 ]
 ReferenceMode = Literal[
     "router",
@@ -45,6 +47,8 @@ ReferenceMode = Literal[
     "sixrd_br",
     "aftr",
     "b4",
+    "map_e_ce",
+    "lwb4",
 ]
 """What the reference gateway calls this: key `mode` of its file."""
 
@@ -69,11 +73,12 @@ class Technology:
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
     has_bindings: bool = False
-    """Whether these edges are lwB4s, whose addresses are in a table of softwires (RFC 7596 section 5.1)."""
+    """Whether these edges, or the one that it is, are lwB4s: their addresses are those of softwires (RFC 7596 section
+    5.1)."""
     delegates_prefixes: bool = False
     """Whether the hosts in the tunnels on the left are in prefixes that follow from the outer addresses (RFC 5969)."""
     is_edge: bool = False
-    """Whether it is a MAP customer edge itself: its public address and its ports follow from a rule (RFC 7597)."""
+    """Whether it is a customer edge itself: its public address and its ports follow from a rule (RFC 7597)."""
     is_stateful: bool = False
     """Whether it keeps state for each connection (RFC 9693)."""
     is_plain_forwarding: bool = False
@@ -131,7 +136,7 @@ class Technology:
     @property
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
-        return self.has_rules or self.hairpin_section is not None
+        return (self.has_rules and not self.is_subscriber) or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:
@@ -282,6 +287,27 @@ _ROWS = (
         is_subscriber=True,
         keeps_identification=True,
         reference_mode="b4",
+    ),
+    Technology(
+        name="map_e_ce",
+        words="MAP-E customer edge",
+        families=("ipv4", "ipv6"),
+        inside_tunnels="ipv4",
+        is_subscriber=True,
+        is_edge=True,
+        is_stateful=True,
+        reference_mode="map_e_ce",
+    ),
+    Technology(
+        name="lwb4",
+        words="lightweight 4over6 B4",
+        families=("ipv4", "ipv6"),
+        inside_tunnels="ipv4",
+        is_subscriber=True,
+        is_edge=True,
+        has_bindings=True,
+        is_stateful=True,
+        reference_mode="lwb4",
     ),
 )
 

@@ -9,23 +9,20 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from tests.journals import read_journal
-from tests.system.beds import PATIENT, faults
+from tests.system.beds import PATIENT
 from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_map_bed import framed
 from tests.system.test_netns import exchange
-from tests.system.test_stateful import assert_counts_agree, measured, variant
+from tests.system.test_stateful import assert_counts_agree, check_phase_one_faults, measured, variant
 
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
-from gatemark.errors import TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tracking_table_capacity.report import size_words
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.report.words import DASH
-from gatemark.results.store import ResultFolder
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", "conntrack", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -103,8 +100,8 @@ def test_the_capacity_is_the_size_of_the_port_set(kind: str, tmp_path: Path) -> 
 @pytest.mark.alone  # as above
 def test_an_edge_that_uses_one_range_of_its_port_set_only_is_named(tmp_path: Path) -> None:
     first = "snat ip to 198.18.128.18:1232-1235"
-    planted = f'    "nft add rule ip mapt postrouting oifname mapt meta l4proto udp {first}",\n'
-    flushed = '    "nft -f {dir}/edge.nft",\n    "nft flush chain ip mapt postrouting",\n' + planted
+    planted = f'    "nft add rule ip edge postrouting oifname mapt meta l4proto udp {first}",\n'
+    flushed = '    "nft -f {dir}/edge.nft",\n    "nft flush chain ip edge postrouting",\n' + planted
     tayga = '    "tayga --config {dir}/tayga.conf --mktun",\n'
     campaign = stateful_campaign(
         variant(tmp_path, RECIPE, ('    "nft -f {dir}/edge.nft",\n' + tayga, flushed + tayga)),
@@ -169,26 +166,7 @@ def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None
         (text, f"{text}\n{planted}"),
         (load, f'"nft -f {{dir}}/planted.nft",\n    {load}'),
     )  # fmt: skip
-    few = {"count": 100, "rate": "1k", "timeout": "200ms", "gap": "100ms", "retries": 0}
-    campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=UNHURRIED | {"retries": 2})
-    said = ""
-    try:
-        measured(campaign, tmp_path / "result")
-    except TestBedError as error:
-        said = str(error)
-    attempts = [
-        record.connections.phase_one[-1]
-        for record in read_journal(ResultFolder.open(tmp_path / "result").journal_file)
-        if record.connections is not None
-    ]
-    valid = [attempt for attempt in attempts if attempt.verdict is not None]
-    assert ("test phase 1 failed in every attempt" in said) == (attempts[-1] in valid)
-    if not valid:
-        nothing_compared("no valid trial")
-    for attempt in valid:
-        ((_, _, counts),) = attempt.report.counts()
-        assert (counts.offered, counts.received, counts.faulty) == (100, 0, 100)
-        assert faults(counts) == dict.fromkeys(PLANTED[rule], 100)
+    check_phase_one_faults(recipe, UNHURRIED | {"retries": 2}, PLANTED[rule], tmp_path / "result")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import pytest
 from tests.journals import read_journal
 from tests.judge import judged
-from tests.system.beds import PATIENT, QUICK, valid_of
+from tests.system.beds import PATIENT, QUICK, faults, valid_of
+from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
@@ -53,6 +54,30 @@ def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
     path = tmp_path / f"{name}-variant.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def check_phase_one_faults(recipe: Path, validity: dict[str, Any], reasons: set[str], folder: Path) -> None:
+    """Establish 100 connections through a gateway that does something wrong to each frame; all reasons are counted."""
+    few = {"count": 100, "rate": "1k", "timeout": "200ms", "gap": "100ms", "retries": 0}
+    campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=validity)
+    said = ""
+    try:
+        measured(campaign, folder)
+    except TestBedError as error:
+        said = str(error)
+    attempts = [
+        record.connections.phase_one[-1]
+        for record in read_journal(ResultFolder.open(folder).journal_file)
+        if record.connections is not None
+    ]
+    valid = [attempt for attempt in attempts if attempt.verdict is not None]
+    assert ("test phase 1 failed in every attempt" in said) == (attempts[-1] in valid)
+    if not valid:
+        nothing_compared("no valid trial")
+    for attempt in valid:
+        ((_, _, counts),) = attempt.report.counts()
+        assert (counts.offered, counts.received, counts.faulty) == (100, 0, 100)
+        assert faults(counts) == dict.fromkeys(reasons, 100)
 
 
 def assert_counts_agree(records: list[TrialRecord], count: int) -> None:

@@ -104,10 +104,10 @@ def test_what_no_b4_can_have_is_refused(tables: dict[str, Any], where: str, what
 def test_its_recipe_leads_to_the_address_of_the_campaign() -> None:
     recipe = load_recipe("linux-b4")
     right = recipe.side("right")
-    assert recipe.relay_variables(right) == {"relay": "2001:2:0:8000::2"}
+    assert recipe.end_variables(right, None) == {"relay": "2001:2:0:8000::2", "subscriber": "2001:2:0:ff::1"}
     end = gateway_end(recipe, "right", right, "gw-right")
     assert end.addresses == ("2001:2:0:8000::1/56",), "what is behind the AFTR is not on the link"
-    assert load_recipe("linux-router4").relay_variables(right) == {}
+    assert load_recipe("linux-router4").end_variables(right, None) == {}
 
 
 @pytest.mark.parametrize(

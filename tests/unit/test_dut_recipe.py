@@ -32,7 +32,17 @@ setup = ["true"]
 """
 
 
-STATEFUL = ["iptables-nat44", "linux-aftr", "nft-nat44", "nft-nat66", "tayga-mapt-ce", "tayga-nat46", "tayga-nat64"]
+STATEFUL = [
+    "iptables-nat44",
+    "linux-aftr",
+    "linux-lwb4",
+    "linux-mape-ce",
+    "nft-nat44",
+    "nft-nat66",
+    "tayga-mapt-ce",
+    "tayga-nat46",
+    "tayga-nat64",
+]
 
 
 def load_text(tmp_path: Path, text: str) -> Recipe:

@@ -123,7 +123,7 @@ def test_other_rules(changes: dict[str, Any], address: str, ports: int) -> None:
         ({"map.edges": 10}, "map.edges: does not apply to map_t_ce: the gateway is the only customer edge"),
         ({"map.order": "increasing"}, "map.order: does not apply to map_t_ce"),
         ({"map.domains.0.weight": 2}, "map.domains[0].weight: does not apply to map_t_ce"),
-        ({"gateway.pool": ["2001:2::1/128"]}, "gateway.pool: does not apply to map_t_ce, whose public address is"),
+        ({"gateway.pool": ["2001:2::1/128"]}, "gateway.pool: does not apply to map_t_ce, whose public address follows"),
         ({"gateway.prefix": "2001:db8:ffff::/96"}, "gateway.prefix: does not apply to map_t_ce"),
         (
             {"map.domains.0.ea_bits": 4, "map.end_user_prefix": "2001:db8:10::/44"},

@@ -268,7 +268,7 @@ def test_a_customer_edge_with_several_ranges() -> None:
     assert (
         files.nftables
         == """\
-table ip mapt {
+table ip edge {
     chain forward {
         type filter hook forward priority filter; policy accept;
         iifname "mapt" ct state new drop

@@ -46,6 +46,7 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
         ("router44", None, "IPv4 router"),
         ("siit46", None, "stateless translation, IPv4 left and IPv6 right"),
         ("map_t_br", None, "MAP-T border relay, IPv6 left and IPv4 right"),
+        ("map_e_ce", "left", "MAP-E customer edge, IPv4 inside (left), IPv4 in IPv6 outside (right)"),
         ("b4", None, "DS-Lite B4, IPv4 left and IPv4 in IPv6 right"),
         ("map_e_br", None, "MAP-E border relay, IPv4 in IPv6 left and IPv4 right"),
         ("lwaftr", None, "lightweight 4over6 AFTR, IPv4 in IPv6 left and IPv4 right"),
@@ -60,5 +61,8 @@ def test_a_row_says_what_it_is(name: TechnologyName, inside: SideName | None, wo
 
 
 def test_a_list_for_a_message_is_taken_from_the_table() -> None:
-    assert technologies_where(lambda row: row.is_stateful) == "nat44, nat64, nat66, nat46, map_t_ce or aftr"
+    assert (
+        technologies_where(lambda row: row.is_stateful)
+        == "nat44, nat64, nat66, nat46, map_t_ce, aftr, map_e_ce or lwb4"
+    )
     assert technologies_where(lambda row: row.name == "nat44") == "nat44"

@@ -34,6 +34,11 @@ EDGE: Mapping[str, Any] = {
     "end_user_prefix": "2001:2:0:4012:3400::/72",
 }
 """Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
+LWB4: Mapping[str, Any] = {
+    "softwires": [{"ipv6": "2001:2:0:4000::/64", "ipv4": "198.18.128.0/24", "psid_bits": 8}],
+    "end_user_prefix": "2001:2:0:4000:0:c612:8012:34/128",
+}
+"""The same as lwB4, with 256 ports from 13312 on."""
 TUNNEL: Mapping[Family, str] = {"ipv4": "198.18.0.1", "ipv6": "2001:2:0:ffff::1"}
 """The gateway's end of all tunnels, by the family of the outer header."""
 SIXRD: Mapping[str, Any] = {"ipv6": "2001:db8::/32", "ipv4": "0.0.0.0/0"}
@@ -101,7 +106,7 @@ def _tunnel_of(technology: Technology) -> Tunnel:
     gateway = TUNNEL[technology.outer_family]
     if technology.is_subscriber:
         tester, _ = ADDRESSES[technology.tunnel_side, technology.outer_family]
-        return Tunnel(relay=tester, subscriber=gateway)
+        return Tunnel(relay=tester, subscriber=None if technology.is_edge else gateway)
     return Tunnel(relay=gateway)
 
 
@@ -126,7 +131,10 @@ def _rules_of(check: Check) -> tuple[MapRule, ...]:
 def map_of(check: Check) -> dict[str, Any]:
     """Return the table `[map]` of a check's campaign."""
     technology = TECHNOLOGIES[check.technology]
-    usual = EDGE if technology.is_edge else SOFTWIRES if technology.has_bindings else MAP
+    if technology.is_edge:
+        usual = LWB4 if technology.has_bindings else EDGE
+    else:
+        usual = SOFTWIRES if technology.has_bindings else MAP
     table = {**usual, **check.tables.get("map", {})}
     if technology.has_tunnels and "domains" in table:
         table["domains"] = [{key: value for key, value in rule.items() if key != "dmr"} for rule in table["domains"]]
@@ -176,7 +184,8 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
     }
     control: dict[str, Any] = {}
     if technology.has_tunnels:
-        gateway["tunnel"] = {"address": TUNNEL[technology.outer_family], "hop_limit": 64}
+        end = {} if technology.is_edge else {"address": TUNNEL[technology.outer_family]}
+        gateway["tunnel"] = {**end, "hop_limit": 64}
     if technology.delegates_prefixes:
         gateway["tunnel"]["prefix"] = SIXRD["ipv6"]
     if technology.translates_by_prefix:

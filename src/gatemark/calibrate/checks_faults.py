@@ -35,6 +35,8 @@ TUNNEL = (
 """Damages of what leaves in a tunnel."""
 NOT_IN_TUNNELS = ("family",)
 """Damages that no packet in a tunnel can have."""
+NOT_OF_TUNNELLED_EDGES = ("interface_identifier", "other_subscriber")
+"""Damages that no customer edge can do whose public address is IPv4, and whose tunnel leads to one relay."""
 NOT_IN_IPV4 = ("tunnel_option",)
 """Damages that no outer IPv4 header can have."""
 OUTWARD = ("untranslated_source", "mapping_changed")
@@ -71,6 +73,8 @@ def fault_checks(*, quick: bool) -> list[Check]:
             "aftr",
             "sixrd_br",
             "b4",
+            "map_e_ce",
+            "lwb4",
         )
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
@@ -80,6 +84,9 @@ def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]
     """Return the fields to be damaged in each direction, forward and reverse."""
     if technology.has_b4s:
         return (*OUTWARD, "tunnel_left"), (*INWARD, *TUNNEL)
+    if technology.is_edge and technology.has_tunnels:
+        outward = (field for field in (*OUTWARD, *EDGE, *TUNNEL) if field not in NOT_OF_TUNNELLED_EDGES)
+        return tuple(outward), (*INWARD, "tunnel_left")
     if technology.is_stateful:
         return (*OUTWARD, *(EDGE if technology.is_edge else ())), INWARD
     left, right = technology.families

@@ -10,12 +10,12 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any, get_args
 
-from gatemark.calibrate.base import EDGE, MAP
+from gatemark.calibrate.base import EDGE, LWB4, MAP
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
 from gatemark.calibrate.checks_stateful import equal_capacity
 from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
-from gatemark.technology import TechnologyName
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 LOAD = 20_000
 EVERY = 97
@@ -56,28 +56,42 @@ def map_checks(*, quick: bool) -> list[Check]:
         for number in SIXRD_NUMBERS
     ]
     checks += [_shape(words, keys) for words, keys in SHAPES.items()]
-    return checks + [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
+    checks += [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
+    return [*checks, _port_set(252, "endpoint_dependent", technology="map_e_ce"), _softwire_ports()]
 
 
-def _port_set(ports: int, mapping: MappingKind) -> Check:
+def _port_set(ports: int, mapping: MappingKind, *, technology: TechnologyName = "map_t_ce") -> Check:
     """Return a check of the capacity: to one destination it is the size of the port set, however the gateway maps."""
     (rule,) = EDGE["domains"]
     rule = {**rule, **PORT_SETS[ports]}
     length = ip_network(rule["ipv6"]).prefixlen + rule["ea_bits"]
     prefix = ip_network(EDGE["end_user_prefix"]).supernet(new_prefix=length)
+    words = mapping.replace("_", "-")
+    name = f"{words}-in-tunnel" if TECHNOLOGIES[technology].has_tunnels else words
+    table = {"domains": [rule], "end_user_prefix": str(prefix)}
+    return _capacity_of_ports(ports, f"port-set-{ports}-{name}", f"{words} mapping", table, technology, mapping)
 
+
+def _softwire_ports() -> Check:
+    """Return the same check of a lwB4."""
+    return _capacity_of_ports(256, "port-set-256-lwb4", "one range", dict(LWB4), "lwb4", "endpoint_dependent")
+
+
+def _capacity_of_ports(
+    ports: int, name: str, words: str, table: dict[str, Any], technology: TechnologyName, mapping: MappingKind
+) -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         return equal_capacity(evidence, ports, overflow="refused")
 
     return Check(
         procedure="map",
-        name=f"port-set-{ports}-{mapping.replace('_', '-')}",
-        truth=f"a customer edge with {ports} ports, {mapping.replace('_', '-')} mapping",
-        technology="map_t_ce",
+        name=name,
+        truth=f"a customer edge with {ports} ports, {words}",
+        technology=technology,
         table=Table(size=100_000, udp_timeout_ns=TIMEOUT_NS),
         mapping=mapping,
         tables={
-            "map": {"domains": [rule], "end_user_prefix": str(prefix)},
+            "map": table,
             "connection_tracking_table_capacity": {
                 "start": 100,
                 "maximum": 4000,

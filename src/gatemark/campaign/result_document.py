@@ -238,7 +238,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         technology=campaign.technology.name,
         hop_limit_decrement=campaign.forwarding.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
-        tunnel=_tunnel(stated.tunnel),
+        tunnel=_tunnel(campaign),
         b4s=_b4s(campaign),
         map=None if campaign.edges.emulated is None else _map(campaign.edges.emulated),
         edge=_edge(campaign),
@@ -263,7 +263,7 @@ def _edge(campaign: Campaign) -> EdgePart | None:
         return None
     return EdgePart(
         **_rule(edge.domain),
-        end_user_prefix=str(edge.end_user_prefix),
+        end_user_prefix=str(edge.delegated),
         address=str(edge.address),
         ipv4_address=str(edge.ipv4),
         psid=edge.psid,
@@ -271,11 +271,12 @@ def _edge(campaign: Campaign) -> EdgePart | None:
     )
 
 
-def _tunnel(tunnel: TunnelModel | None) -> TunnelPart | None:
+def _tunnel(campaign: Campaign) -> TunnelPart | None:
+    tunnel = campaign.gateway.tunnel or (TunnelModel() if campaign.technology.has_tunnels else None)
     if tunnel is None:
         return None
     return TunnelPart(
-        address=str(tunnel.address),
+        address=str(campaign.forwarding.tunnel_end),
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
         prefix=None if tunnel.prefix is None else str(tunnel.prefix),

@@ -79,6 +79,9 @@ def frame(
         tuple(decode(item[which], without_checksum=item["direction"] in bare) for which in ("sent", "expected"))
         for item in frames
     ]
+    for _, expected in decoded:
+        if "inside" in expected and expected["hop_limit"] == 0:
+            expected["hop_limit"] = None  # any: the campaign states no policy
     if as_json:
         shown = [
             {**item, "sent_decoded": sent, "expected_decoded": expected}
@@ -224,9 +227,10 @@ def in_words(fields: dict[str, Any]) -> str:
 def _header_words(fields: Mapping[str, Any]) -> list[str]:
     """Return what an IP header says."""
     name = "IPv4" if fields["family"] == "ipv4" else "IPv6"
+    hop_limit = "TTL" if name == "IPv4" else "hop limit"
     parts = [
         f"{name} {fields['source']} > {fields['destination']}",
-        f"{'TTL' if name == 'IPv4' else 'hop limit'} {fields['hop_limit']}",
+        f"any {hop_limit}" if fields["hop_limit"] is None else f"{hop_limit} {fields['hop_limit']}",
         f"{'TOS' if name == 'IPv4' else 'traffic class'} {fields['traffic_class']}",
     ]
     return [*parts, "DF"] if fields.get("dont_fragment") else parts

@@ -89,7 +89,9 @@ def _problems(
     yield from _overlaps(campaign)
     yield from _reserved(campaign, recipe)
     yield from _networks(campaign)
-    if campaign.technology.translates_by_prefix or campaign.edges.gateway is not None:
+    if campaign.technology.is_translation and (
+        campaign.technology.translates_by_prefix or campaign.edges.gateway is not None
+    ):
         yield from _mappings(campaign)
     yield from _tunnel(campaign)
     if "map" not in skip:
@@ -340,7 +342,12 @@ def _tunnel(campaign: Campaign) -> Iterator[Problem]:
     if not campaign.technology.has_tunnels:
         return
     tunnel, key = campaign.gateway.tunnel, "gateway.tunnel.address"
-    if tunnel is None:
+    if campaign.technology.is_edge:
+        if tunnel is not None and tunnel.address is not None:
+            what = f"does not apply to {campaign.technology.name}, whose tunnel begins at its MAP address"
+            yield problem(campaign, key, what, "leave the key out")
+        return
+    if tunnel is None or tunnel.address is None:
         what = f"is missing: the tunnels of {campaign.technology.name} end at an address of the gateway"
         yield problem(campaign, key, what, 'write for example tunnel = {address = "2001:2:0:ffff::1"} under [gateway]')
         return
@@ -357,8 +364,8 @@ def _tunnel(campaign: Campaign) -> Iterator[Problem]:
 
 def _end_of_ipv6(campaign: Campaign, tunnel: TunnelModel) -> Iterator[Problem]:
     """Tunnels of IPv4 in IPv6 end at an IPv6 address, and have no prefix."""
-    if tunnel.address.version != 6:
-        what = f"is {tunnel.address}, but the tunnels of {campaign.technology.name} are in IPv6"
+    if tunnel.end.version != 6:
+        what = f"is {tunnel.end}, but the tunnels of {campaign.technology.name} are in IPv6"
         yield problem(campaign, "gateway.tunnel.address", what, "write the IPv6 address of the gateway's end")
     for key in ("prefix", "ipv4_mask_length"):
         if getattr(tunnel, key) is not None:

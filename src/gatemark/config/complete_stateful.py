@@ -263,7 +263,8 @@ def _too_few_ports(campaign: Campaign, public: int, ports: int, count: int, need
     if campaign.gateway.mapping == "endpoint_independent":
         reason = f"{count} connections have up to {needed} source endpoints, each with a port of its own (RFC 4787)"
     if campaign.edges.gateway is not None:
-        what = f"{campaign.edges.gateway.address} has a set of {public} ports, but {reason}"
+        (address,) = campaign.forwarding.pool
+        what = f"{address.network_address} has a set of {public} ports, but {reason}"
         return problem(campaign, "map", what, f"lower connections.count, or {fix}")
     span = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
     what = f"has {public} endpoints ({public // ports} addresses with ports {span}), but {reason}"

@@ -57,7 +57,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
         return
     yield from _meaningless(campaign, table)
     tunnel = campaign.gateway.tunnel
-    if tunnel is not None:
+    if tunnel is not None and tunnel.address is not None:
         yield from _held_addresses(campaign, table, "gateway.tunnel.address", HostSet.single(tunnel.address))
     for side, model, hosts in _host_sets(campaign):
         family = hosts.family
@@ -109,7 +109,9 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     rules = table.whole_rules
     if len(rules) != 1:
         what = f"has {len(rules)} rules, but the gateway has one, that of its own domain"
-        yield problem(campaign, "map.domains", what, "write its basic mapping rule only (RFC 7597 section 5)")
+        yield problem(
+            campaign, table.key if rules else "map", what, "write its basic mapping rule only (RFC 7597 section 5)"
+        )
         return
     if any(domain_problems(rules)):
         return
@@ -118,7 +120,7 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
         return
     if rules[0].kind == "IPv4 prefix":
         what = f"gives the gateway {campaign.edges.gateway.ipv4_network}, but a MAP address has only the first of these"
-        yield problem(campaign, "map.domains[0]", what, "write a rule for a whole or a shared address")
+        yield problem(campaign, f"{table.key}[0]", what, "write a rule for a whole or a shared address")
     yield from _addresses_of_gateway(campaign, table)
 
 
@@ -131,25 +133,34 @@ def _stated(table: BaseModel) -> set[str]:
 def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
     name = campaign.technology.name
-    for key in sorted(_stated(table) - {"domains", "end_user_prefix"}):
+    for key in sorted(_stated(table) - {"domains", "softwires", "end_user_prefix"}):
         what = f"does not apply to {name}: the gateway is the only customer edge"
         yield problem(campaign, f"map.{key}", what, "leave the key out")
-    for index, domain in enumerate(table.domains):
-        for key in sorted({"weight", "exclude"} & _stated(domain)):
+    for index, part in enumerate(table.parts):
+        for key in sorted({"weight", "exclude"} & _stated(part)):
             what = f"does not apply to {name}: the gateway is the only customer edge"
-            yield problem(campaign, f"map.domains[{index}].{key}", what, "leave the key out")
+            yield problem(campaign, f"{table.key}[{index}].{key}", what, "leave the key out")
     if campaign.gateway.pool:
-        what = f"does not apply to {name}, whose public address is its MAP address"
+        what = f"does not apply to {name}, whose public address follows from its rule"
         yield problem(campaign, "gateway.pool", what, "leave the key out")
 
 
 def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     rule, prefix, key = table.whole_rules[0], table.end_user_prefix, "map.end_user_prefix"
-    length = rule.end_user_prefix_length
+    length = rule.delegated_length
     if prefix is None:
-        if rule.ea_bits:
+        if rule.ea_bits or rule.in_identifier:
+            example = (
+                IPv6Network((rule.edge(0).address, length)) if rule.in_identifier else rule.edge(0).end_user_prefix
+            )
             what = f"is missing: the rule has {rule.edge_count} customer edges, and the gateway is one of them"
-            yield problem(campaign, key, what, f"write its IPv6 prefix, for example {rule.edge(0).end_user_prefix}")
+            yield problem(campaign, key, what, f"write its IPv6 prefix, for example {example}")
+    elif rule.in_identifier and campaign.edges.gateway is None:
+        what = f"{prefix} is no lwB4's address"
+        fix = (
+            f"{rule.rule_ipv6}, 16 zero bits, the IPv4 address and the PSID make one (RFC 7596 section 5.1), with /128"
+        )
+        yield problem(campaign, key, what, fix)
     elif prefix.prefixlen != length:
         what = f"{prefix} has length {prefix.prefixlen}, but rule and EA bits have {length} bits"
         yield problem(campaign, key, what, "write the prefix that was delegated to the gateway (RFC 7597 section 5.2)")
@@ -160,20 +171,23 @@ def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
 
 def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """Neither a host nor a link has the gateway's addresses, and no server is a customer edge of the rule."""
-    edge, domain = campaign.edges.gateway, table.domains[0]
+    edge, rule = campaign.edges.gateway, table.whole_rules[0]
     assert edge is not None, "the rule has a problem"
-    held = (("rule IPv4 prefix", domain.ipv4), ("subnet of the MAP address", _map_subnet(edge)))
+    subnet = ("MAP address", IPv6Network(edge.address)) if rule.in_identifier else _map_subnet(edge)
+    held = (("rule IPv4 prefix", rule.rule_ipv4), subnet)
     for side, _, hosts in _host_sets(campaign):
-        for name, prefix in (*held, *(_embedded(domain.rule) if side == campaign.roles.outside else ())):
+        is_embedded = rule.dmr is not None and side == campaign.roles.outside
+        for name, prefix in (*held, *(_embedded(rule) if is_embedded else ())):
             if hosts.meets_prefix(prefix):
-                what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
+                what = f"{hosts} meets {prefix}, the {name} of {table.key}[0]"
                 fix = "choose an address outside it: addresses inside belong to customer edges"
                 yield problem(campaign, f"{side}.{hosts.family}", what, fix)
 
 
-def _map_subnet(edge: Edge) -> IPv6Network:
-    """Return the subnet of a MAP address, the first of the end-user prefix (RFC 7597 section 6)."""
-    return IPv6Network((edge.address, max(64, edge.domain.end_user_prefix_length)), strict=False)
+def _map_subnet(edge: Edge) -> tuple[str, IPv6Network]:
+    """Return the subnet of a MAP address, the first of the end-user prefix (RFC 7597 section 6), with its name."""
+    length = max(64, edge.domain.end_user_prefix_length)
+    return "subnet of the MAP address", IPv6Network((edge.address, length), strict=False)
 
 
 def _embedded(domain: MapDomain) -> Iterator[tuple[str, IPv6Network]]:

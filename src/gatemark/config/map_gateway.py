@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.tables import TunnelModel
 from gatemark.errors import ConfigError, Problem
-from gatemark.map_domains.linux import tunnel_relay
+from gatemark.map_domains.linux import tunnel_edge, tunnel_relay
 from gatemark.map_domains.relay import GatewayFiles, known_edges, private_problems
 from gatemark.map_domains.tayga import border_relay, border_relay_problems, customer_edge, customer_edge_problems
 from gatemark.technology import Technology
@@ -21,6 +21,9 @@ def made_gateway(
     With `echo` a border relay of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway
     can be made of them.
     """
+    if technology.is_edge and technology.has_tunnels:
+        assert table.gateway_edge is not None, "the campaign is complete"
+        return tunnel_edge(table.gateway_edge)
     if tunnel is not None:
         if problems := list(unmade_gateway(technology, table, gateway, private_at="private network")):
             raise ConfigError(problems=problems)
@@ -45,7 +48,7 @@ def unmade_gateway(
     if not technology.is_edge:
         problems = private_problems if technology.has_tunnels else border_relay_problems
         yield from problems(table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at)
-    elif table.gateway_edge is not None:
+    elif table.gateway_edge is not None and not technology.has_tunnels:
         yield from customer_edge_problems(
             table.gateway_edge, gateway.private.network_address + 1, private_at=private_at
         )

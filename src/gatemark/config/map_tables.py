@@ -125,7 +125,7 @@ class MapModel(Table):
     """The binding table, in 1 to 1024 parts."""
     end_user_prefix: Ipv6Prefix | None = None
     """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
-    5.2). Default: of a rule without EA bits its `ipv6`."""
+    5.2); of a lwB4 its whole address, with `/128`. Default: of a rule without EA bits its `ipv6`."""
     edges: Count | None = None
     """How many customer edges are emulated. Default: all that the rules have."""
     order: Order = "pseudorandom"
@@ -177,13 +177,15 @@ class MapModel(Table):
     def gateway_edge(self) -> Edge | None:
         """Return the customer edge that the gateway is; None if the rule or its end-user prefix has a problem."""
         rules = self.whole_rules
-        if len(rules) != 1 or not self.translates:
+        if len(rules) != 1 or not self.is_consistent:
             return None
         prefix = self.end_user_prefix or (None if rules[0].ea_bits else rules[0].rule_ipv6)
-        if prefix is None or prefix.prefixlen != rules[0].end_user_prefix_length:
+        if prefix is None or prefix.prefixlen != rules[0].delegated_length:
             return None
         ea = rules[0].ea_in(prefix.network_address)
-        return None if ea is None else Edge(rules[0], ea)
+        edge = None if ea is None else Edge(rules[0], ea)
+        is_other = rules[0].in_identifier and edge is not None and edge.address != prefix.network_address
+        return None if is_other else edge
 
     @property
     def spread(self) -> Spread:

@@ -49,12 +49,12 @@ WITH_IPV4_OUT = Only(
 )
 STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
 WITH_RULES = Only(
-    technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP gateways and lwAFTRs"
+    technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP and lw4o6 gateways"
 )
 WITH_MAP_RULES = Only(
     technology=lambda row: row.has_rules and not row.has_bindings, lack="which has no MAP rules", words="MAP gateways"
 )
-WITH_BINDINGS = Only(technology=lambda row: row.has_bindings, lack="which has no softwires", words="lwAFTRs")
+WITH_BINDINGS = Only(technology=lambda row: row.has_bindings, lack="which has no softwires", words="lw4o6 gateways")
 WITH_TUNNELS = Only(technology=lambda row: row.has_tunnels, lack="which has no tunnels", words="gateways with tunnels")
 WITH_B4S = Only(technology=lambda row: row.has_b4s, lack="which has no B4s", words="DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")

@@ -30,8 +30,8 @@ also of tayga."""
 B4_VARIABLES = ("b4_nftables", "b4_routes")
 """The same where the recipe has a `b4_gateway`: what is made of the campaign's B4s."""
 
-RELAY_VARIABLE = "relay"
-"""The same where the gateway is a subscriber: the address of the Tester's end of its tunnel."""
+RELAY_VARIABLE, SUBSCRIBER_VARIABLE = "relay", "subscriber"
+"""The same where the gateway is a subscriber: the Tester's end of its tunnel, and the gateway's own."""
 
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
@@ -193,10 +193,15 @@ class Recipe(BaseModel):
         files = made_aftr(inside, behind, self.b4_gateway, self.gateway.tunnel)
         return dict(zip(B4_VARIABLES, (files.nftables, "\n".join(files.routes)), strict=True))
 
-    def relay_variables(self, outside: SideModel) -> dict[str, str]:
-        """Return what RELAY_VARIABLE stands for with a complete side of the tunnel; nothing of other gateways."""
-        end = outside.ipv6 if self.technology.is_subscriber else None
-        return {} if end is None else {RELAY_VARIABLE: str(end.address)}
+    def end_variables(self, outside: SideModel, table: MapModel | None) -> dict[str, str]:
+        """Return what RELAY_VARIABLE and SUBSCRIBER_VARIABLE stand for with a complete side of the tunnel and rules;
+        nothing of other gateways."""
+        if not self.technology.is_subscriber or outside.ipv6 is None:
+            return {}
+        edge = table.gateway_edge if self.technology.is_edge and table is not None else None
+        stated = None if self.gateway.tunnel is None else self.gateway.tunnel.address
+        subscriber = stated if edge is None else edge.address
+        return {RELAY_VARIABLE: str(outside.ipv6.address), SUBSCRIBER_VARIABLE: str(subscriber)}
 
     def link(self, name: SideName, side: SideModel, family: Family) -> Network | None:
         """Return the network of the link between the gateway and one side of the Tester, None where it has none.

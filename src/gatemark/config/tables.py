@@ -296,9 +296,10 @@ _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
 class TunnelModel(Table):
     """The tunnels of a gateway: packets inside others (RFC 2473)."""
 
-    address: AnyIp
+    address: AnyIp | None = None
     """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's; of 6rd an
-    IPv4 address; of a B4 its own. No host has it."""
+    IPv4 address; of a B4 its own. No host has it. Required, but of a customer edge with a rule, where it is the MAP
+    address."""
     hop_limit: OuterHopLimit = "any"
     """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
     traffic_class: OuterTrafficClass = "copied"
@@ -309,6 +310,12 @@ class TunnelModel(Table):
     ipv4_mask_length: Annotated[StrictInt, Field(ge=0, le=24)] | None = None
     """6rd only: bits at the begin of an edge's IPv4 address that are not in its prefix, as all edges have the same
     (RFC 5969 section 4). Default: 0."""
+
+    @property
+    def end(self) -> IPv4Address | IPv6Address:
+        """Return the gateway's end; only once it is known to be there."""
+        assert self.address is not None, "the campaign is complete"
+        return self.address
 
     @property
     def ipv6_end(self) -> IPv6Address:

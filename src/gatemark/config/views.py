@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import get_args
 
 from gatemark.bed_kinds import BedKind, BootOccasion
@@ -153,7 +153,10 @@ class Edges:
     @property
     def gateway(self) -> Edge | None:
         """Return the customer edge that the gateway is; None for other gateways, and where its rule has a problem."""
-        return self.map.gateway_edge if self.map is not None and self.technology.is_edge else None
+        table = self.map
+        if table is None or not self.technology.is_edge:
+            return None
+        return table.gateway_edge if self.technology.has_tunnels or table.translates else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +191,18 @@ class Forwarding:
 
     @property
     def pool(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Return the public addresses of a stateful gateway: those of the file, or a customer edge's MAP address."""
-        return self.model.pool if self.edge is None else (IPv6Network(self.edge.address),)
+        """Return the public addresses of a stateful gateway: those of the file, or of a customer edge its MAP address,
+        which in a tunnel is its IPv4 address."""
+        if self.edge is None:
+            return self.model.pool
+        return (IPv4Network(self.edge.ipv4) if self.technology.has_tunnels else IPv6Network(self.edge.address),)
+
+    @property
+    def tunnel_end(self) -> IPv4Address | IPv6Address | None:
+        """Return the gateway's end of its tunnels: of a customer edge its MAP address; None where it is not known."""
+        if self.edge is not None:
+            return self.edge.address
+        return None if self.model.tunnel is None else self.model.tunnel.address
 
     @property
     def prefix(self) -> IPv6Network | None:

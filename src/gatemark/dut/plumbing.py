@@ -111,7 +111,7 @@ def gateway_end(
     neighbour = side.link_address("ipv6")
     technology, inside = recipe.technology, recipe.inside
     if edges is not None and technology.is_edge and side_name != inside and side.address_mode == "nexthop":
-        routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains]
+        routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains if domain.dmr is not None]
     elif edges is not None and technology.has_edges and side_name == "left" and neighbour is not None:
         through = None if edges.onlink else str(neighbour)
         routes += [(str(part.ipv6), through) for part in edges.parts]

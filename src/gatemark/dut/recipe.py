@@ -29,6 +29,7 @@ from gatemark.config.recipe import (
     FACT_VARIABLES,
     MAP_VARIABLES,
     RELAY_VARIABLE,
+    SUBSCRIBER_VARIABLE,
     Recipe,
     RecipeCommands,
 )
@@ -206,16 +207,18 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
 def _tunnel_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     """Find ends of tunnels that are not known: the gateway's own, and the relay's as the campaign has it."""
     technology = recipe.technology
-    if technology.has_tunnels and recipe.gateway.tunnel is None:
+    tunnel = recipe.gateway.tunnel
+    if technology.has_tunnels and not technology.is_edge and (tunnel is None or tunnel.address is None):
         what = f"{technology.name} needs an end of its tunnels"
         yield Problem(what=what, where=f"{where}: tunnel", fix='for example tunnel = {address = "2001:2:0:ff::1"}')
-    users = [key for key, text in recipe.texts if f"{{{RELAY_VARIABLE}}}" in text]
-    if technology.is_subscriber and not users:
-        what = f"is missing: its tunnel leads to the campaign's address, for which {{{RELAY_VARIABLE}}} stands"
-        yield Problem(what=what, where=f"{where}: commands.setup", fix=f"write {{{RELAY_VARIABLE}}} in a command")
-    elif users and not technology.is_subscriber:
-        what = f"{{{RELAY_VARIABLE}}} is undefined: {technology.name} leads to no relay"
-        yield Problem(what=what, where=f"{where}: {users[0]}", fix="leave it out")
+    for name, end in ((RELAY_VARIABLE, "leads to"), (SUBSCRIBER_VARIABLE, "begins at")):
+        users = [key for key, text in recipe.texts if f"{{{name}}}" in text]
+        if technology.is_subscriber and not users:
+            what = f"is missing: its tunnel {end} an address for which {{{name}}} stands"
+            yield Problem(what=what, where=f"{where}: commands.setup", fix=f"write {{{name}}} in a command")
+        elif users and not technology.is_subscriber:
+            what = f"{{{name}}} is undefined: {technology.name} leads to no relay"
+            yield Problem(what=what, where=f"{where}: {users[0]}", fix="leave it out")
 
 
 def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:
@@ -231,7 +234,8 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     technology, table, gateway = recipe.technology, recipe.map, recipe.map_gateway
     if not technology.has_rules:
         return
-    needed = [name for name in MAP_VARIABLES if not (technology.has_tunnels and name == "map_tayga")]
+    missing = ("map_tayga", *(("map_routes",) if technology.is_subscriber else ())) if technology.has_tunnels else ()
+    needed = [name for name in MAP_VARIABLES if name not in missing]
     yield from _variable_problems(recipe, where, "map_gateway", MAP_VARIABLES, needed)
     if gateway is not None:
         yield from _private_problems(recipe, gateway.private, PRIVATE, f"{where}: map_gateway.private")

@@ -204,5 +204,5 @@ class RecipeGateway(GatewayControl):
         return {
             **self._recipe.map_variables(self._edges, echo=self._echo),
             **self._recipe.b4_variables(inside, self._b4),
-            **self._recipe.relay_variables(self._sides[self._recipe.roles.outside]),
+            **self._recipe.end_variables(self._sides[self._recipe.roles.outside], self._edges),
         }

@@ -135,7 +135,7 @@ def describe_gateway(edge: Edge, port_count: int) -> GatewayEdgeDescription:
     domain = edge.domain
     return GatewayEdgeDescription(
         **_described_rule(domain),
-        end_user_prefix=str(edge.end_user_prefix),
+        end_user_prefix=str(edge.delegated),
         edge=_described_edge(edge),
         port_count=port_count,
     )

@@ -105,6 +105,11 @@ class MapDomain:
         return self.rule_ipv6.prefixlen + (0 if self.in_identifier else self.ea_bits)
 
     @property
+    def delegated_length(self) -> int:
+        """Return the length of the prefix that names one customer edge: of a lwB4 it is a whole address."""
+        return 128 if self.in_identifier else self.end_user_prefix_length
+
+    @property
     def excluded_psids(self) -> int:
         """Return how many PSIDs are left out: the lowest, whose ports are system ports."""
         if not self.except_system_ports or self.psid_offset or not self.ea_psid_bits:
@@ -187,6 +192,11 @@ class Edge:
             return domain.rule_ipv6
         bits = int(domain.rule_ipv6.network_address) | self.ea << (128 - domain.end_user_prefix_length)
         return IPv6Network((bits, domain.end_user_prefix_length))
+
+    @property
+    def delegated(self) -> IPv6Network:
+        """Return the prefix that names it: its end-user prefix, or of a lwB4 its whole address."""
+        return IPv6Network(self.address) if self.domain.in_identifier else self.end_user_prefix
 
     @property
     def address(self) -> IPv6Address:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.map_domains.domain import Edge, MapDomain
+from gatemark.map_domains.edge_nat import edge_rules
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.relay import GatewayFiles, elements
 
@@ -71,6 +72,11 @@ def tunnel_relay(
             for to, edge in (*by_private, *whole)
         ),
     )
+
+
+def tunnel_edge(edge: Edge, *, tunnel: str = TUNNEL) -> GatewayFiles:
+    """Return a customer edge with one tunnel of the kernel, which is the recipe's own: its NAT44."""
+    return GatewayFiles(nftables=edge_rules(edge, tunnel), routes=())
 
 
 def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNNEL) -> str:

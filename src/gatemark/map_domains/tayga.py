@@ -13,13 +13,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import Edge, MapDomain
+from gatemark.map_domains.edge_nat import edge_rules
 from gatemark.map_domains.edges import Order
 from gatemark.map_domains.relay import PRIVATE, GatewayFiles, elements, known_edges, private_problems
 
 TUNNEL = "mapt"
 """Interface of tayga."""
-SEARCHED_PORTS = 128
-"""In so many ports of a range Linux finds every one that is free (NF_NAT_MAX_ATTEMPTS of nf_nat_core.c)."""
 
 
 def border_relay(
@@ -67,10 +66,8 @@ def customer_edge(
 ) -> GatewayFiles:
     """Return a customer edge: a NAT44 whose ports are its port set, and tayga behind it.
 
-    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. Each connection
-    takes its port from the next range, so that a destination gets connections from every port of the set before the
-    first is dropped; mapping is endpoint-dependent. What comes back and is no answer of a connection is dropped. Raises
-    ConfigError if such a gateway cannot be made.
+    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. Raises ConfigError
+    if such a gateway cannot be made.
     """
     problems = list(customer_edge_problems(edge, ipv4))
     if problems:
@@ -78,7 +75,7 @@ def customer_edge(
     maps = [(edge.ipv4, edge)]
     return GatewayFiles(
         tayga=_tayga_text(ipv4, ipv6, edge.domain.default_rule, maps, tunnel),
-        nftables=_edge_rules(edge, tunnel),
+        nftables=edge_rules(edge, tunnel),
         routes=(f"ip route add default dev {tunnel}", f"ip -6 route add {edge.address}/128 dev {tunnel}"),
     )
 
@@ -199,40 +196,6 @@ def _echo_rules(
         f'        iifname "{tunnel}" ip saddr {private} {messages} ip saddr . icmp id != @echo_ids drop\n',
         f"        {messages} ip daddr set ip daddr . icmp id map @private_by_id\n",
     )
-
-
-def _edge_rules(edge: Edge, tunnel: str) -> str:
-    protocols = "meta l4proto { icmp, tcp, udp }"
-    if edge.domain.psid_length == 0:
-        translate = f'oifname "{tunnel}" snat to {edge.ipv4}'
-    else:
-        spans = [f"{edge.ipv4} . {low}-{high}" for low, high in _searched_ranges(edge)]
-        elements = ",\n".join(f"            {number} : {span}" for number, span in enumerate(spans))
-        choice = f"numgen inc mod {len(spans)} map {{\n{elements}\n        }}"
-        translate = f'oifname "{tunnel}" {protocols} snat ip addr . port to {choice}'
-    return f"""\
-table ip mapt {{
-    chain forward {{
-        type filter hook forward priority filter; policy accept;
-        iifname "{tunnel}" ct state new drop
-        oifname "{tunnel}" meta l4proto != {{ icmp, tcp, udp }} drop
-    }}
-    chain postrouting {{
-        type nat hook postrouting priority srcnat; policy accept;
-        {translate}
-    }}
-}}
-"""
-
-
-def _searched_ranges(edge: Edge) -> Iterator[tuple[int, int]]:
-    """Yield ranges of equal size that together are the port set; Linux finds every free port of each.
-
-    In more than 128 ports it looks at some places only, and drops packets before all are taken. There is no port 0.
-    """
-    for first, last in edge.ports.ranges():
-        for low in range(first, last + 1, SEARCHED_PORTS):
-            yield max(low, 1), min(low + SEARCHED_PORTS - 1, last)
 
 
 def _span(first: int, last: int) -> str:

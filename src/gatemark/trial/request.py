@@ -275,10 +275,9 @@ def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFram
     roles, ends = campaign.roles, sides_of(way)
     octets = cell.frame_sizes.of(roles.frame_kind(ends[0]))
     frames = _frames(campaign, octets, way, _packet_families(campaign, way), campaign.forwarding.hop_limit_decrement)
-    tunnel = campaign.gateway.tunnel
-    if tunnel is None:
+    if not campaign.technology.has_tunnels:
         return frames
-    source, destination = (_tunnel(campaign, end, tunnel) if roles.has_tunnels(end) else None for end in ends)
+    source, destination = (_tunnel(campaign, end) if roles.has_tunnels(end) else None for end in ends)
     return {**frames, "source_tunnel": source, "destination_tunnel": destination}
 
 
@@ -288,12 +287,13 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
     return campaign.roles.packet_family(sender), campaign.roles.packet_family(receiver)
 
 
-def _tunnel(campaign: Campaign, side: SideName, tunnel: TunnelModel) -> Tunnel:
+def _tunnel(campaign: Campaign, side: SideName) -> Tunnel:
     """Return the tunnels of one side: those of customer edges with rules, of its hosts, as B4s are, or to a relay."""
+    tunnel = campaign.gateway.tunnel or TunnelModel()
     ends = None if campaign.technology.has_edges else campaign.side(side).family(campaign.roles.family(side))
     relay = None if ends is None or not campaign.technology.is_subscriber else _one_host(str(ends.address))
     return {
-        "gateway": str(tunnel.address),
+        "gateway": str(campaign.forwarding.tunnel_end),
         "subscribers": relay or (None if ends is None else hosts_json(ends, networks=1)),
         "hop_limit": defaults.TUNNEL_HOP_LIMIT,
         "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,

@@ -285,7 +285,7 @@ class SixrdScene:
         return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
 
     def _tunnel_to(self, edge: IPv4Address) -> Tunnel:
-        return Tunnel(source=self.tunnel.address, destination=edge)
+        return Tunnel(source=self.tunnel.end, destination=edge)
 
     def _delivery(self, flow: Flow, edge: IPv4Address, *, crossings: int = 1) -> Delivery:
         """Return what arrives of a packet in the tunnel to an edge."""
@@ -740,7 +740,7 @@ def _clients(campaign: Campaign) -> tuple[tuple[Endpoint, Tunnel | None], ...]:
         hosts = _hosts(campaign, inside)
         return tuple((Endpoint(address=address, port=CLIENT_PORT + i), None) for i, address in enumerate(hosts))
     end, model = campaign.gateway.tunnel, campaign.side(inside).ipv6
-    if end is None or model is None or end.address.version != 6:
+    if end is None or model is None or not isinstance(end.address, IPv6Address):
         return ()
     b4s, behind = HostSet.of("ipv6", model), HostSet.of("ipv4", campaign.b4_model)
     tunnels = [Tunnel(source=IPv6Address(b4), destination=end.address) for b4 in (b4s.lowest, b4s.highest)]
