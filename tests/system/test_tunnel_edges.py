@@ -58,7 +58,7 @@ def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -
     gateway = result.document.gateway
     assert gateway.edge is not None and gateway.tunnel is not None
     assert gateway.pool == ("192.0.2.18/32",)
-    assert gateway.tunnel.address == gateway.edge.address
+    assert (gateway.tunnel.address, gateway.tunnel.relay) == (gateway.edge.address, "2001:2:0:8000::2")
 
 
 @pytest.mark.parametrize(

@@ -277,11 +277,17 @@ def _tunnel(campaign: Campaign) -> TunnelPart | None:
         return None
     return TunnelPart(
         address=str(campaign.forwarding.tunnel_end),
+        relay=_relay(campaign),
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
         prefix=None if tunnel.prefix is None else str(tunnel.prefix),
         ipv4_mask_length=None if tunnel.prefix is None else tunnel.ipv4_mask_length or 0,
     )
+
+
+def _relay(campaign: Campaign) -> str | None:
+    outer = campaign.side(campaign.roles.outside).ipv6
+    return str(outer.address) if campaign.technology.is_subscriber and outer is not None else None
 
 
 def _b4s(campaign: Campaign) -> B4Part | None:
@@ -300,6 +306,7 @@ def _rule(rule: MapDomain) -> dict[str, Any]:
         "psid_offset": rule.psid_offset,
         "psid_bits": rule.psid_length,
         "dmr": None if rule.dmr is None else str(rule.dmr),
+        "in_identifier": rule.in_identifier,
     }
 
 
@@ -314,7 +321,6 @@ def _map(table: MapModel) -> MapPart:
             MapDomainPart(
                 **_rule(rule),
                 edges=count,
-                in_identifier=rule.in_identifier,
             )
             for rule, count in zip(table.rules, counts, strict=True)
         ),

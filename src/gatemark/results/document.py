@@ -93,6 +93,8 @@ class TunnelPart(Part):
 
     address: str
     """The gateway's end of all tunnels."""
+    relay: str | None = Field(default=None, exclude_if=lambda relay: relay is None)
+    """The Tester's end, to which the one tunnel of a B4 or a customer edge leads. Left out of others."""
     hop_limit: int | None
     """Hop limit that an outer header must have when it arrives at the Tester. Null: it is not compared."""
     traffic_class: int | None
@@ -118,6 +120,9 @@ class MapRulePart(Part):
     """Bits of the PSID; 0 where no address is shared."""
     dmr: str | None
     """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1). Null: MAP-E has none."""
+    in_identifier: bool = Field(default=False, exclude_if=lambda in_identifier: not in_identifier)
+    """Whether they are lwB4s: the prefix is that of all of them, and the EA bits, the number of a softwire, are in the
+    interface identifier only (RFC 7596 section 5.1)."""
 
 
 class MapDomainPart(MapRulePart):
@@ -125,9 +130,6 @@ class MapDomainPart(MapRulePart):
 
     edges: int
     """Customer edges that were emulated in this domain."""
-    in_identifier: bool = Field(default=False, exclude_if=lambda in_identifier: not in_identifier)
-    """Whether they are lwB4s: the prefix is that of all of them, and the EA bits, the number of a softwire, are in the
-    interface identifier only (RFC 7596 section 5.1)."""
 
 
 class MapPart(Part):
@@ -146,10 +148,10 @@ class MapPart(Part):
 
 
 class EdgePart(MapRulePart):
-    """The customer edge that a MAP-T gateway is, and its rule (RFC 7597 sections 5 and 6)."""
+    """The customer edge that a gateway is, and its rule (RFC 7597 sections 5 and 6)."""
 
     end_user_prefix: str
-    """Its IPv6 prefix: rule IPv6 prefix and EA bits."""
+    """Its IPv6 prefix: rule IPv6 prefix and EA bits; of a lwB4 its whole address."""
     address: str
     """Its MAP address (RFC 7597 section 6)."""
     ipv4_address: str
