@@ -14,7 +14,13 @@ from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_map_bed import framed
 from tests.system.test_netns import exchange
-from tests.system.test_stateful import assert_counts_agree, check_phase_one_faults, measured, variant
+from tests.system.test_stateful import (
+    assert_counts_agree,
+    check_capacity_of_ports,
+    check_phase_one_faults,
+    measured,
+    variant,
+)
 
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
@@ -83,18 +89,7 @@ def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -
 )
 def test_the_capacity_is_the_size_of_the_port_set(kind: str, tmp_path: Path) -> None:
     table, count, _, _ = EDGES[kind]
-    campaign = stateful_campaign(
-        RECIPE, map=table, **SIDES, repetitions=1, frame_loss=None,
-        connections={"rate": "2k", "timeout": "100ms", "gap": "50ms"},
-        connection_tracking_table_capacity={"start": 100, "maximum_rate": "2k", "rate_resolution": "1900"},
-    )  # fmt: skip
-    result, _ = measured(campaign, tmp_path / "result")
-    (run,) = result.runs
-    assert isinstance(run, CapacityResult)
-    (search,) = run.repetitions
-    assert (search.kind, search.lower_bound, search.upper_bound) == ("found", count, count + 1)
-    assert search.overflow == "refused"
-    assert size_words(result.document.gateway, run) == "", "the port set is the limit, and not the table"
+    check_capacity_of_ports(RECIPE, {"map": table, **SIDES}, count, tmp_path / "result")
 
 
 @pytest.mark.alone  # as above

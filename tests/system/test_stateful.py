@@ -24,7 +24,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
-from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS
+from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS, size_words
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure
@@ -78,6 +78,22 @@ def check_phase_one_faults(recipe: Path, validity: dict[str, Any], reasons: set[
         ((_, _, counts),) = attempt.report.counts()
         assert (counts.offered, counts.received, counts.faulty) == (100, 0, 100)
         assert faults(counts) == dict.fromkeys(reasons, 100)
+
+
+def check_capacity_of_ports(recipe: str, tables: dict[str, Any], ports: int, folder: Path) -> None:
+    """Find how many connections to one destination a customer edge holds: as many as it has ports."""
+    campaign = stateful_campaign(
+        recipe, repetitions=1, frame_loss=None, **tables,
+        connections={"rate": "2k", "timeout": "100ms", "gap": "50ms"},
+        connection_tracking_table_capacity={"start": 100, "maximum_rate": "2k", "rate_resolution": "1900"},
+    )  # fmt: skip
+    result, _ = measured(campaign, folder)
+    (run,) = result.runs
+    assert isinstance(run, CapacityResult)
+    (search,) = run.repetitions
+    assert (search.kind, search.lower_bound, search.upper_bound) == ("found", ports, ports + 1)
+    assert search.overflow == "refused"
+    assert size_words(result.document.gateway, run) == "", "the port set is the limit, and not the table"
 
 
 def assert_counts_agree(records: list[TrialRecord], count: int) -> None:

@@ -9,9 +9,13 @@ import pytest
 from tests.system.beds import PATIENT
 from tests.system.machine import missing_for_guest
 from tests.system.stateful_beds import stateful_campaign
-from tests.system.test_stateful import assert_counts_agree, check_phase_one_faults, measured, variant
-
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from tests.system.test_stateful import (
+    assert_counts_agree,
+    check_capacity_of_ports,
+    check_phase_one_faults,
+    measured,
+    variant,
+)
 
 MISSING = missing_for_guest("conntrack")
 pytestmark = [
@@ -67,17 +71,7 @@ def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -
 )
 def test_the_capacity_is_the_size_of_the_port_set(kind: str, tmp_path: Path) -> None:
     recipe, table, count, _, _ = EDGES[kind]
-    campaign = stateful_campaign(
-        recipe, map=table, repetitions=1, frame_loss=None,
-        connections={"rate": "2k", "timeout": "100ms", "gap": "50ms"},
-        connection_tracking_table_capacity={"start": 100, "maximum_rate": "2k", "rate_resolution": "1900"},
-    )  # fmt: skip
-    result, _ = measured(campaign, tmp_path / "result")
-    (run,) = result.runs
-    assert isinstance(run, CapacityResult)
-    (search,) = run.repetitions
-    assert (search.kind, search.lower_bound, search.upper_bound) == ("found", count, count + 1)
-    assert search.overflow == "refused"
+    check_capacity_of_ports(recipe, {"map": table}, count, tmp_path / "result")
 
 
 INSIDE, OUTSIDE = 'oifname "softwires" meta l4proto udp', "meta l4proto 4"

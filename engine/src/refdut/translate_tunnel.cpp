@@ -171,10 +171,7 @@ Drop Translator::leave_b4(Packet& packet, const View& outer, const View& inner, 
     return Drop::none;
 }
 
-Drop Translator::enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
-    if (!can_carry(view) || view.echo == EchoMessage::request) {
-        return Drop::unsupported;
-    }
+Drop Translator::answer(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) const noexcept {
     Endpoints to = endpoints_of(packet, view);
     const NatTable::Connection connection = table_->from_outside({.address = to.source, .port = to.source_port},
                                                                  {.address = to.destination, .port = to.destination_port}, now_ns);
@@ -187,8 +184,18 @@ Drop Translator::enter_b4(Packet& packet, const View& view, std::uint64_t now_ns
     to.destination = inside.address;
     to.destination_port = inside.port;
     write_endpoints(packet, view, to);
+    return Drop::none;
+}
+
+Drop Translator::enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
+    if (!can_carry(view) || view.echo == EchoMessage::request) {
+        return Drop::unsupported;
+    }
+    if (const Drop drop = answer(packet, view, now_ns, notes); drop != Drop::none) {
+        return drop;
+    }
     lower_hop_limit(packet, view, config_.hop_limit_decrement);
-    notes.outer = outer_header(packet, view, table_->b4_of(connection));
+    notes.outer = outer_header(packet, view, table_->b4_of(notes.connection));
     if (!encapsulate(packet, view, notes.outer)) {
         return Drop::unsupported;
     }
@@ -220,24 +227,16 @@ Drop Translator::leave_by_nat(Packet& packet, const View& outer, const View& inn
     if (inner.echo == EchoMessage::request) {
         return Drop::unsupported;
     }
-    Endpoints to = endpoints_of(packet, inner);
-    if (to.destination != edge_->customer.ipv4) {
+    const Endpoints ends = endpoints_of(packet, inner);
+    if (ends.destination != edge_->customer.ipv4) {
         return Drop::no_mapping;
     }
-    if (!edge_->rule.has_port(edge_->customer, to.destination_port)) {
+    if (!edge_->rule.has_port(edge_->customer, ends.destination_port)) {
         return Drop::outside_port_set;
     }
-    const NatTable::Connection connection = table_->from_outside({.address = to.source, .port = to.source_port},
-                                                                 {.address = to.destination, .port = to.destination_port}, now_ns);
-    if (connection == NatTable::none) {
-        return Drop::no_state;
+    if (const Drop drop = answer(packet, inner, now_ns, notes); drop != Drop::none) {
+        return drop;
     }
-    notes.treatment = Treatment::inward;
-    notes.connection = connection;
-    const NatEndpoint inside = table_->inside_of(connection);
-    to.destination = inside.address;
-    to.destination_port = inside.port;
-    write_endpoints(packet, inner, to);
     notes.tunnel = Tunnel::left;
     lower_hop_limit(packet, inner, config_.hop_limit_decrement);
     decapsulate(packet, outer, inner);
