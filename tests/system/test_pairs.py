@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from bench.judgement import write_campaign
-from tests.system.machine import missing, nothing_compared
+from tests.system.machine import missing, missing_for_guest, nothing_compared
 
 MISSING = [
     *missing("ip", "ethtool", "nft", "conntrack", root=True),
@@ -96,6 +96,18 @@ def test_alternating_searches_find_where_a_router_begins_to_drop(tmp_path: Path)
 
 def _counts(row: dict[str, Any]) -> bool:
     return all(row[side]["outcome"] == "measured" for side in "ab")
+
+
+@pytest.mark.skipif(bool(missing_for_guest()), reason=f"needs {', '.join(missing_for_guest())}")
+def test_a_kernel_of_its_own_may_be_what_differs(tmp_path: Path) -> None:
+    campaign = write_campaign(tmp_path, 1)
+    guest = campaign.with_name("guest.toml")
+    text = campaign.read_text("utf-8")
+    assert text.count("[testbed]\n") == 1
+    guest.write_text(text.replace("[testbed]\n", '[testbed]\nkernel = "uml"\n'), "utf-8")
+    _, document = pair(tmp_path / "out", campaign, guest, "--time", "5s")
+    assert {"testbed.kernel", "version"} <= {difference["key"] for difference in document["differences"]}
+    assert all(side["idle_cpu_share"] < 0.5 for side in document["sides"])
 
 
 @pytest.mark.nightly("up to a minute; the same decision as for rules before forwarding")

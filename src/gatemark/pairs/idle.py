@@ -1,4 +1,4 @@
-"""What a test bed costs while the other one is measured: CPU time of all processes in its network namespaces."""
+"""What a test bed costs while the other one is measured: CPU time of its engine and its gateway."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic_ns
 
 from gatemark.dut.base import TestBed
+from gatemark.dut.gateway_host import threads_of
 from gatemark.dut.naming import NETNS_FOLDER
 from gatemark.dut.netns import NetnsTestBed
 
@@ -18,10 +19,14 @@ class IdleCost:
     """Adds up the CPU time of the processes of one test bed over the times in which it is idle."""
 
     def __init__(self, testbed: TestBed) -> None:
-        """Find its processes: the engine, and what the recipe has started."""
-        names = [testbed.namespace, testbed.gateway_namespace if isinstance(testbed, NetnsTestBed) else None]
-        inodes = {(NETNS_FOLDER / name).stat().st_ino for name in names if name is not None}
-        self._tasks = [process / "task" for process in PROC.glob("[0-9]*") if _namespace(process) in inodes]
+        """Find its processes: the engine, what the recipe has started, and the gateway's kernel if it has its own."""
+        bed = testbed if isinstance(testbed, NetnsTestBed) else None
+        names = [testbed.namespace, None if bed is None else bed.gateway_namespace]
+        namespaces = [NETNS_FOLDER / name for name in names if name is not None]
+        inodes = {namespace.stat().st_ino for namespace in namespaces if namespace.exists()}
+        within = [process / "task" for process in PROC.glob("[0-9]*") if _namespace(process) in inodes]
+        gateway = () if bed is None else threads_of(bed.gateway.pids())
+        self._tasks = {*within, *(thread.parent for thread in gateway)}
         self._cpu_ns = self._elapsed_ns = 0
 
     @contextlib.contextmanager
