@@ -210,6 +210,8 @@ private:
     /// Of an AFTR: what has come from a B4, and what is for one.
     [[nodiscard]] Drop leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_b4(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    /// Finds or establishes the connection of a packet from inside, and writes its public end.
+    [[nodiscard]] Drop ask(Packet& packet, const View& view, const NatEndpoint& inside, std::uint64_t now_ns, Notes& notes) noexcept;
     /// Finds the connection of a packet from outside, for the notes, and writes its inside end.
     [[nodiscard]] Drop answer(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) const noexcept;
     /// Of a customer edge: what goes to its relay, and what has come from there.

@@ -23,8 +23,8 @@ bool is_private(const AddressBytes& ipv4) noexcept {
 
 bool Translator::can_carry(const View& inner) const noexcept {
     // By whom a packet is sent follows from its port only in UDP datagrams and echo messages.
-    const bool whose_follows_from_port = config_.mode != Mode::sixrd_br && config_.mode != Mode::b4;
-    return !whose_follows_from_port || ((inner.udp || inner.echo != EchoMessage::none) && !inner.source_route);
+    const bool carries_all = config_.mode == Mode::sixrd_br || config_.mode == Mode::b4;
+    return carries_all || ((inner.udp || inner.echo != EchoMessage::none) && !inner.source_route);
 }
 
 bool Translator::is_customers(const AddressBytes& address) const noexcept {
@@ -144,26 +144,34 @@ Drop Translator::pass_tunnels(Side from, Packet& packet, const View& view, std::
     return is_customers(destination) ? enter_tunnel(packet, view, notes) : Drop::no_rule;
 }
 
-Drop Translator::leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept {
-    Endpoints to = endpoints_of(packet, inner);
-    if (inner.echo == EchoMessage::reply) {
-        return Drop::unsupported;
-    }
-    if (!is_private(to.source)) {
-        return Drop::no_mapping;
-    }
-    const auto inside = table_->behind_b4({.address = to.source, .port = to.source_port}, notes.outer.source);
-    if (!inside) {
-        return Drop::table_full;
-    }
-    if (const Drop drop = connect(*inside, {.address = to.destination, .port = to.destination_port}, now_ns, notes); drop != Drop::none) {
+Drop Translator::ask(Packet& packet, const View& view, const NatEndpoint& inside, std::uint64_t now_ns, Notes& notes) noexcept {
+    Endpoints to = endpoints_of(packet, view);
+    if (const Drop drop = connect(inside, {.address = to.destination, .port = to.destination_port}, now_ns, notes); drop != Drop::none) {
         return drop;
     }
     if (notes.treatment != Treatment::untranslated) {
         const NatEndpoint pool = table_->pool_of(notes.connection);
         to.source = pool.address;
         to.source_port = pool.port;
-        write_endpoints(packet, inner, to);
+        write_endpoints(packet, view, to);
+    }
+    return Drop::none;
+}
+
+Drop Translator::leave_b4(Packet& packet, const View& outer, const View& inner, std::uint64_t now_ns, Notes& notes) noexcept {
+    const Endpoints ends = endpoints_of(packet, inner);
+    if (inner.echo == EchoMessage::reply) {
+        return Drop::unsupported;
+    }
+    if (!is_private(ends.source)) {
+        return Drop::no_mapping;
+    }
+    const auto inside = table_->behind_b4({.address = ends.source, .port = ends.source_port}, notes.outer.source);
+    if (!inside) {
+        return Drop::table_full;
+    }
+    if (const Drop drop = ask(packet, inner, *inside, now_ns, notes); drop != Drop::none) {
+        return drop;
     }
     notes.tunnel = Tunnel::left;
     lower_hop_limit(packet, inner, config_.hop_limit_decrement);
@@ -207,17 +215,11 @@ Drop Translator::enter_by_nat(Packet& packet, const View& view, std::uint64_t no
     if (!can_carry(view) || view.echo == EchoMessage::reply) {
         return Drop::unsupported;
     }
-    Endpoints to = endpoints_of(packet, view);
-    if (const Drop drop = connect({.address = to.source, .port = to.source_port}, {.address = to.destination, .port = to.destination_port},
-                                  now_ns, notes);
-        drop != Drop::none) {
+    const Endpoints ends = endpoints_of(packet, view);
+    if (const Drop drop = ask(packet, view, {.address = ends.source, .port = ends.source_port}, now_ns, notes); drop != Drop::none) {
         return drop;
     }
     if (notes.treatment != Treatment::untranslated) {
-        const NatEndpoint pool = table_->pool_of(notes.connection);
-        to.source = pool.address;
-        to.source_port = pool.port;
-        write_endpoints(packet, view, to);
         notes.map = {.rule = &edge_->rule, .customer = edge_->customer, .is_source = true, .embedded = false};
     }
     return enter_tunnel(packet, view, notes);
