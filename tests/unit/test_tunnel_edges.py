@@ -73,6 +73,17 @@ def test_its_tunnel_begins_at_the_address_and_its_pool_is_of_the_rule(
     assert connections["edge"]["dmr"] is None and connections["edge"]["ea"] == 0x1234
 
 
+@pytest.mark.parametrize("technology", TABLES)
+def test_a_loop_back_has_no_port_set(technology: str) -> None:
+    whole = document(technology, testbed={"kind": "loopback"})
+    whole["gateway"] = {"technology": technology}
+    whole["left"], whole["right"] = {"mtu": 1540}, {"mtu": 1540}
+    with pytest.raises(ConfigError, match=f"is {technology}, but a loop-back translates nothing") as caught:
+        complete_campaign(campaign_from_dict(whole))
+    (only,) = caught.value.problems
+    assert only.fix == "write nat44, nat66 or aftr"
+
+
 def domain(**keys: Any) -> dict[str, Any]:
     """Return the table [map] of the MAP-E customer edge with other keys in its rule."""
     return {"domains": [{**TABLES["map_e_ce"]["domains"][0], **keys}]}

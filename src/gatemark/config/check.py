@@ -25,7 +25,7 @@ from gatemark.config.tables import (
 )
 from gatemark.config.views import ONE_WAYS, Directions, Roles
 from gatemark.errors import Problem
-from gatemark.technology import TECHNOLOGIES, Family, SideName, technologies_where
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
@@ -93,13 +93,18 @@ def check_state(campaign: CampaignFile) -> Iterator[Problem]:
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
     technology = campaign.technology
-    if technology is not None and technology.is_stateful and technology.is_translation and not kind.has_gateway:
+    if technology is not None and _has_no_loopback(technology) and not kind.has_gateway:
         yield problem(
             campaign,
             "gateway.technology",
             f"is {technology.name}, but a loop-back translates nothing",
-            f"write {technologies_where(lambda row: row.is_stateful and not row.is_translation)}",
+            f"write {technologies_where(lambda row: row.is_stateful and not _has_no_loopback(row))}",
         )
+
+
+def _has_no_loopback(technology: Technology) -> bool:
+    """Whether connections cannot be used as they are sent: another family answers, or only ports of a set are right."""
+    return technology.is_stateful and (technology.is_translation or technology.is_edge)
 
 
 def check_connections(campaign: CampaignFile) -> Iterator[Problem]:
