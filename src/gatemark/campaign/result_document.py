@@ -12,7 +12,6 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import b4_hosts, host_count, pool_port_count
-from gatemark.config.tables import TunnelModel
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.map_domains.domain import MapDomain
@@ -272,7 +271,7 @@ def _edge(campaign: Campaign) -> EdgePart | None:
 
 
 def _tunnel(campaign: Campaign) -> TunnelPart | None:
-    tunnel = campaign.gateway.tunnel or (TunnelModel() if campaign.technology.has_tunnels else None)
+    tunnel = campaign.forwarding.tunnel
     if tunnel is None:
         return None
     return TunnelPart(

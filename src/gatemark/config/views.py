@@ -19,6 +19,7 @@ from gatemark.config.tables import (
     TelemetryModel,
     TestbedModel,
     TrafficModel,
+    TunnelModel,
 )
 from gatemark.map_domains.domain import Edge
 from gatemark.technology import Family, FrameKind, SideName, Technology
@@ -196,6 +197,11 @@ class Forwarding:
         if self.edge is None:
             return self.model.pool
         return (IPv4Network(self.edge.ipv4) if self.technology.has_tunnels else IPv6Network(self.edge.address),)
+
+    @property
+    def tunnel(self) -> TunnelModel | None:
+        """Return its tunnels, with the default policies where a customer edge states none; None without any."""
+        return self.model.tunnel or (TunnelModel() if self.technology.has_tunnels else None)
 
     @property
     def tunnel_end(self) -> IPv4Address | IPv6Address | None:

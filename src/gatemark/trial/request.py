@@ -13,7 +13,7 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel, TunnelModel
+from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
 from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
@@ -289,7 +289,8 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
 
 def _tunnel(campaign: Campaign, side: SideName) -> Tunnel:
     """Return the tunnels of one side: those of customer edges with rules, of its hosts, as B4s are, or to a relay."""
-    tunnel = campaign.gateway.tunnel or TunnelModel()
+    tunnel = campaign.forwarding.tunnel
+    assert tunnel is not None, "its technology has tunnels"
     ends = None if campaign.technology.has_edges else campaign.side(side).family(campaign.roles.family(side))
     relay = None if ends is None or not campaign.technology.is_subscriber else _one_host(str(ends.address))
     return {
