@@ -32,6 +32,11 @@ TechnologyName = Literal[
     "b4",
     "map_e_ce",
     "lwb4",
+    "464xlat",
+    "ds_lite",
+    "lw4o6",
+    "map_e",
+    "map_t",
 ]
 ReferenceMode = Literal[
     "router",
@@ -83,14 +88,17 @@ class Technology:
     """Whether it keeps state for each connection (RFC 9693)."""
     is_plain_forwarding: bool = False
     """Whether it changes no address: the reference that the others are given as shares of."""
+    in_a_row: tuple[TechnologyName, TechnologyName] | None = None
+    """The two gateways that it is made of, the customer's first, as one from the Tester's view (RFC 8219 section 4.2).
+    """
     keeps_identification: bool = False
     """Whether the IPv4 identification comes out as it was sent, and is compared (RFC 6864 section 5.3)."""
     hairpin_section: str | None = None
     """Where an RFC says what becomes of packets between hosts on the same side; None where none does."""
     ping_section: str | None = None
     """Where an RFC says what becomes of echo requests of the inside."""
-    reference_mode: ReferenceMode
-    """The same for the reference gateway."""
+    reference_mode: ReferenceMode | None
+    """The same for the reference gateway; None for two gateways in a row, which it is not."""
 
     @property
     def is_translation(self) -> bool:
@@ -102,6 +110,24 @@ class Technology:
         """Return the families of the packets of the foreground, which are in tunnels or not."""
         inside, (first, second) = self.inside_tunnels, self.families
         return (first, inside or second) if self.is_subscriber else (inside or first, second)
+
+    @property
+    def translates_within(self) -> bool:
+        """Whether packets are translated between IPv4 and IPv6, be it twice, so that they come out in their family."""
+        return self.is_translation or (self.in_a_row is not None and self.tunnel_within is None)
+
+    @property
+    def tunnel_within(self) -> Family | None:
+        """Return the family of the outer headers between two gateways in a row; None where there are none."""
+        if self.in_a_row is None:
+            return None
+        first = TECHNOLOGIES[self.in_a_row[0]]
+        return first.outer_family if first.has_tunnels else None
+
+    @property
+    def has_default_rules(self) -> bool:
+        """Whether a rule stands for all IPv4 addresses outside, as of gateways of MAP-T (RFC 7599 section 5.1)."""
+        return self.has_rules and self.translates_within
 
     @property
     def has_tunnels(self) -> bool:
@@ -136,7 +162,8 @@ class Technology:
     @property
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
-        return (self.has_rules and not self.is_subscriber) or self.hairpin_section is not None
+        is_relay_or_edge = self.has_rules and not self.is_subscriber and self.in_a_row is None
+        return is_relay_or_edge or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:
@@ -308,6 +335,50 @@ _ROWS = (
         has_bindings=True,
         is_stateful=True,
         reference_mode="lwb4",
+    ),
+    Technology(
+        name="464xlat",
+        words="464XLAT (CLAT and PLAT)",
+        families=("ipv4", "ipv4"),
+        is_stateful=True,
+        in_a_row=("siit46", "nat64"),
+        reference_mode=None,
+    ),
+    Technology(
+        name="ds_lite",
+        words="DS-Lite (B4 and AFTR)",
+        families=("ipv4", "ipv4"),
+        is_stateful=True,
+        in_a_row=("b4", "aftr"),
+        reference_mode=None,
+    ),
+    Technology(
+        name="lw4o6",
+        words="lightweight 4over6 (lwB4 and lwAFTR)",
+        families=("ipv4", "ipv4"),
+        is_edge=True,
+        has_bindings=True,
+        is_stateful=True,
+        in_a_row=("lwb4", "lwaftr"),
+        reference_mode=None,
+    ),
+    Technology(
+        name="map_e",
+        words="MAP-E (customer edge and border relay)",
+        families=("ipv4", "ipv4"),
+        is_edge=True,
+        is_stateful=True,
+        in_a_row=("map_e_ce", "map_e_br"),
+        reference_mode=None,
+    ),
+    Technology(
+        name="map_t",
+        words="MAP-T (customer edge and border relay)",
+        families=("ipv4", "ipv4"),
+        is_edge=True,
+        is_stateful=True,
+        in_a_row=("map_t_ce", "map_t_br"),
+        reference_mode=None,
     ),
 )
 

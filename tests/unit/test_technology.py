@@ -15,11 +15,13 @@ def test_every_name_has_one_row_under_its_name() -> None:
 
 
 def test_every_mode_of_the_reference_gateway_is_used() -> None:
-    assert {row.reference_mode for row in TECHNOLOGIES.values()} == set(get_args(ReferenceMode))
+    assert {row.reference_mode for row in TECHNOLOGIES.values() if not row.in_a_row} == set(get_args(ReferenceMode))
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels)], ids=lambda row: row.name
+    "row",
+    [row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels or row.in_a_row)],
+    ids=lambda row: row.name,
 )
 def test_a_name_ends_with_the_families(row: Technology) -> None:
     """The names are for people: "siit64" is IPv6, then IPv4."""
@@ -40,6 +42,18 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
     assert [row.name for row in TECHNOLOGIES.values() if row.translates_background] == ["nat66"]
 
 
+@pytest.mark.parametrize("row", [row for row in TECHNOLOGIES.values() if row.in_a_row], ids=lambda row: row.name)
+def test_two_gateways_in_a_row_are_one_that_follows_from_both(row: Technology) -> None:
+    assert row.in_a_row is not None
+    first, second = (TECHNOLOGIES[name] for name in row.in_a_row)
+    assert (first.packet_families[0], second.packet_families[1]) == row.families
+    assert first.families[1] == second.families[0] == "ipv6"
+    assert (row.is_stateful, row.is_edge) == (first.is_stateful or second.is_stateful, first.is_edge)
+    assert (row.has_bindings, row.has_default_rules) == (first.has_bindings, first.has_default_rules)
+    assert row.tunnel_within == (first.outer_family if first.has_tunnels else None)
+    assert row.translates_within == (first.is_translation and second.is_translation)
+
+
 @pytest.mark.parametrize(
     ("name", "inside", "words"),
     [
@@ -53,6 +67,7 @@ def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
         ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
         ("map_t_ce", "left", "MAP-T customer edge, IPv4 inside (left), IPv6 outside (right)"),
         ("aftr", "left", "DS-Lite AFTR, IPv4 in IPv6 inside (left), IPv4 outside (right)"),
+        ("ds_lite", "left", "DS-Lite (B4 and AFTR), IPv4 inside (left), IPv4 outside (right)"),
         ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),
     ],
 )
@@ -63,6 +78,6 @@ def test_a_row_says_what_it_is(name: TechnologyName, inside: SideName | None, wo
 def test_a_list_for_a_message_is_taken_from_the_table() -> None:
     assert (
         technologies_where(lambda row: row.is_stateful)
-        == "nat44, nat64, nat66, nat46, map_t_ce, aftr, map_e_ce or lwb4"
+        == "nat44, nat64, nat66, nat46, map_t_ce, aftr, map_e_ce, lwb4, 464xlat, ds_lite, lw4o6, map_e or map_t"
     )
     assert technologies_where(lambda row: row.name == "nat44") == "nat44"

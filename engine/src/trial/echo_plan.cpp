@@ -132,7 +132,7 @@ std::optional<frame::PublicSide> plan_outside(const EchoRequest& request, const 
         errors.push_back({"the pool is not of the Responder's family", "echo.pool", "give the gateway's public addresses"});
     }
     return frame::PublicSide{std::get<net::AddressPool>(std::move(pool)),
-                             plan_edge(request.edge, *request.pool, &stream, false, "echo", errors)};
+                             plan_edge(request.edge, *request.pool, &stream, outside, "echo", errors)};
 }
 
 }  // namespace

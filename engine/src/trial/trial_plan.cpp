@@ -132,13 +132,16 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     if (const Error* error = error_of(pool)) {
         errors.push_back(*error);
     }
-    const bool in_tunnel = (initiator != nullptr && initiator->destination_tunnel) || (responder != nullptr && responder->source_tunnel);
-    std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, in_tunnel, "connections", errors);
-    if (given == nullptr || errors.size() != before) {
+    if (given == nullptr) {
         return std::nullopt;
     }
     const frame::StreamRequest& stream = *given;
     const bool mirrored = initiator == nullptr;
+    const net::Family outside = mirrored ? stream.source_family() : stream.destination_family();
+    std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, outside, "connections", errors);
+    if (errors.size() != before) {
+        return std::nullopt;
+    }
     const frame::HostSet& sources = mirrored ? stream.destination : stream.source;
     const auto subscribers = subscribers_of(mirrored ? stream.destination_tunnel : stream.source_tunnel);
     const auto source_hosts = source_range(sources, subscribers, errors);
@@ -334,7 +337,7 @@ void check_edges(const frame::StreamRequest& request, std::uint64_t seed, Traffi
 }
 
 std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& request, const std::vector<net::Prefix>& pool,
-                                            const frame::StreamRequest* initiator, bool in_tunnel, const std::string& where,
+                                            const frame::StreamRequest* initiator, net::Family outside, const std::string& where,
                                             Errors& errors) {
     if (!request) {
         return std::nullopt;
@@ -344,7 +347,7 @@ std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& re
         std::move(problems->begin(), problems->end(), std::back_inserter(errors));
         return std::nullopt;
     }
-    const net::Address address = std::get<frame::GatewayEdge>(edge).address(in_tunnel ? net::Family::ipv4 : net::Family::ipv6);
+    const net::Address address = std::get<frame::GatewayEdge>(edge).address(outside);
     const std::size_t bits = 8 * net::address_bytes(address.family);
     if (pool.size() != 1 || pool[0].address != address || pool[0].length != bits) {
         errors.push_back({"the pool is not the public address of the edge, " + net::to_text(address), where + ".pool",

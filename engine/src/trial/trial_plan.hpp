@@ -96,11 +96,11 @@ void check_edges(const frame::StreamRequest& request, std::uint64_t seed, frame:
                  const std::string& where, Errors& errors);
 
 /// The customer edge that the gateway is, if it is one. Its only public address is its MAP address,
-/// or that in its tunnel, which the pool must hold as well: who asks has computed it too. `where`
-/// has the keys of both.
+/// or that of the family outside, which the pool must hold as well: who asks has computed it too.
+/// `where` has the keys of both.
 [[nodiscard]] std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& request, const std::vector<net::Prefix>& pool,
-                                                          const frame::StreamRequest* initiator, bool in_tunnel, const std::string& where,
-                                                          Errors& errors);
+                                                          const frame::StreamRequest* initiator, net::Family outside,
+                                                          const std::string& where, Errors& errors);
 
 /// Adds what is wrong with a set of hosts.
 void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors);

@@ -533,6 +533,14 @@ TEST(TrialPlan, TheGatewayMayBeACustomerEdgeThatBothSidesComputeAlike) {
     EXPECT_EQ(problems_with(in_tunnel("192.0.2.18/32")), Places{});
     EXPECT_EQ(problems_with(in_tunnel("192.0.2.19/32")), Places{"connections.pool"});
     EXPECT_EQ(problems_with(in_tunnel("2001:db8:12:3400:0:c000:212:34/128")), Places{"connections.pool"});
+    const auto in_a_row = [](const char* pool) {
+        return [pool](TrialRequest& r) {
+            r.directions[0].foreground->destination = test::fixed_host("198.19.0.2");
+            r.connections->pool = {net::parse_prefix(pool).value()};
+        };
+    };
+    EXPECT_EQ(problems_with(in_a_row("192.0.2.18/32")), Places{});
+    EXPECT_EQ(problems_with(in_a_row("2001:db8:12:3400:0:c000:212:34/128")), Places{"connections.pool"});
     TrialRequest again = edge_trial();
     const auto plan = std::get<TrialPlan>(make_trial_plan(again, {}));
     again.connections->edge->rule.psid_offset = 4;  // the same address with other ports

@@ -77,6 +77,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
     technology = TECHNOLOGIES[check.technology]
     stateful, left, right = technology.is_stateful, *technology.families
     has_pool = stateful and not technology.is_edge
+    assert technology.reference_mode is not None, "it is one gateway, not two in a row"
     return Configuration(
         mode=technology.reference_mode,
         control=control,

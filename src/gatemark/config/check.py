@@ -103,8 +103,9 @@ def check_state(campaign: CampaignFile) -> Iterator[Problem]:
 
 
 def _has_no_loopback(technology: Technology) -> bool:
-    """Whether connections cannot be used as they are sent: another family answers, or only ports of a set are right."""
-    return technology.is_stateful and (technology.is_translation or technology.is_edge)
+    """Whether connections cannot be used as they are sent: another family answers, or only ports of a set are right; or
+    there is no link between two gateways."""
+    return technology.is_stateful and (technology.is_translation or technology.is_edge or bool(technology.in_a_row))
 
 
 def check_connections(campaign: CampaignFile) -> Iterator[Problem]:

@@ -73,7 +73,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
 def _example(technology: Technology) -> str:
     if technology.has_bindings:
         return "add [[map.softwires]] with ipv6, ipv4 and psid_bits"
-    return f"add [[map.domains]] with ipv6, ipv4, ea_bits{'' if technology.has_tunnels else ' and dmr'}"
+    return f"add [[map.domains]] with ipv6, ipv4, ea_bits{' and dmr' if technology.has_default_rules else ''}"
 
 
 def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
@@ -81,13 +81,15 @@ def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
     for key in ("prefix", "eam"):
         if getattr(campaign.gateway, key):
             what = f"does not apply to {campaign.technology.name}, which follows the rules of [map]"
-            fix = "leave the key out" + ("" if campaign.technology.has_tunnels else ", and write map.domains[].dmr")
+            fix = "leave the key out" + (
+                ", and write map.domains[].dmr" if campaign.technology.has_default_rules else ""
+            )
             yield problem(campaign, f"gateway.{key}", what, fix)
 
 
 def _has_default_rule(campaign: Campaign, domain: MapDomainModel) -> bool:
     """Whether a domain has a default mapping rule as its technology does: MAP-T, and not MAP-E."""
-    return (domain.dmr is None) == campaign.technology.has_tunnels
+    return (domain.dmr is not None) == campaign.technology.has_default_rules
 
 
 def _default_rules(campaign: Campaign, table: MapModel) -> Iterator[Problem]:

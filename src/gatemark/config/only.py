@@ -37,6 +37,11 @@ def _on_beds(bed: Callable[[BedKind], bool], lack: str) -> Only:
     return Only(bed=bed, lack=lack, words=f"kind {bed_kinds_where(bed)}")
 
 
+WITH_TRANSLATION = Only(
+    technology=lambda row: row.translates_within,
+    lack="which does not translate between IPv4 and IPv6",
+    words="translators, and two of them in a row",
+)
 TRANSLATORS = Only(
     technology=lambda row: row.is_translation,
     lack="which does not translate between IPv4 and IPv6",
@@ -49,13 +54,22 @@ WITH_IPV4_OUT = Only(
 )
 STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
 WITH_RULES = Only(
-    technology=lambda row: row.has_rules, lack="which has no customer edges", words="MAP and lw4o6 gateways"
+    technology=lambda row: row.has_rules,
+    lack="which has no customer edges",
+    words="gateways of MAP and lightweight 4over6",
 )
 WITH_MAP_RULES = Only(
     technology=lambda row: row.has_rules and not row.has_bindings, lack="which has no MAP rules", words="MAP gateways"
 )
-WITH_BINDINGS = Only(technology=lambda row: row.has_bindings, lack="which has no softwires", words="lw4o6 gateways")
+WITH_BINDINGS = Only(
+    technology=lambda row: row.has_bindings, lack="which has no softwires", words="gateways of lightweight 4over6"
+)
 WITH_TUNNELS = Only(technology=lambda row: row.has_tunnels, lack="which has no tunnels", words="gateways with tunnels")
+IN_A_ROW = Only(
+    technology=lambda row: row.in_a_row is not None,
+    lack="which is one gateway",
+    words="two gateways in a row",
+)
 WITH_B4S = Only(technology=lambda row: row.has_b4s, lack="which has no B4s", words="DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
 WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")

@@ -173,7 +173,7 @@ def _technology(writer: Writer) -> tuple[Technology, Side | None]:
     inside: Side | None = None if not stateful else "left" if stateful == 1 else "right"
     first = inside or "left"
     families = tuple(f"ipv{writer.value(f'IP-{LETTER[side]}-Vers')}" for side in (first, OTHER[first]))
-    plain = (row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels))
+    plain = (row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels or row.in_a_row))
     (row,) = (row for row in plain if row.families == families and row.is_stateful == (inside is not None))
     return row, inside
 

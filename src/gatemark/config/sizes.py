@@ -9,7 +9,7 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.tables import Direction, OneWay
 from gatemark.config.types import Mix
-from gatemark.technology import Family, FrameKind, SideName
+from gatemark.technology import Family, FrameKind, SideName, Technology
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class SizeProblem:
     fix: str
 
 
+_ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
+"""Sender and receiver of each direction."""
 _KIND_WORDS: Mapping[FrameKind, str] = {
     "ipv4": "an IPv4 frame",
     "ipv6": "an IPv6 frame",
@@ -93,6 +95,13 @@ def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
     return replace(sizes, tunnel=sizes.of(technology.inside_tunnels) + header)
 
 
+def middle_octets(technology: Technology, sizes: FrameSizes) -> int:
+    """Return the size of foreground frames on the link between two gateways in a row: translated or in a tunnel."""
+    outer = technology.tunnel_within
+    overhead = defaults.TRANSLATION_OVERHEAD if outer is None else defaults.HEADER_OCTETS[outer]
+    return sizes.of(technology.families[0]) + overhead
+
+
 def measured_octets(campaign: Campaign) -> tuple[int, ...]:
     """Return the sizes to be measured, in the naming family: those of the file, else the standard ones that fit."""
     if campaign.traffic.frame_sizes is not None:
@@ -120,7 +129,7 @@ def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
         sizes = sizes_for(campaign, octets, mix)
         too_large = tuple(_mtu_problems(campaign, sizes, mix))
         yield from too_large
-        if not too_large and mix.has_foreground and campaign.technology.is_translation and campaign.bed.has_gateway:
+        if not too_large and mix.has_foreground and campaign.technology.translates_within and campaign.bed.has_gateway:
             yield from _fragmentation_problems(campaign, sizes)
 
 
@@ -146,15 +155,17 @@ def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, 
 
     Frames are received without what was sent behind the packet (RFC 5180 appendix A.1).
     """
-    ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
-    used = [ends for ends, way in zip(ways, ("forward", "reverse"), strict=True) if direction in (way, "bidirectional")]
+    used = [ends for way, ends in _ENDS.items() if direction in (way, "bidirectional")]
     background: set[FrameKind] = {"ipv6"} if mix.has_background else set()
     sent, received = set(background), set(background)
     if mix.has_foreground:
         sent |= {campaign.roles.frame_kind(sender) for sender, _ in used}
         received |= {campaign.roles.frame_kind(receiver) for _, receiver in used}
     trailer = campaign.traffic.trailer_octets
-    return max(*(sizes.of(kind) for kind in sent), *(sizes.of(kind) - trailer for kind in received))
+    after = [sizes.of(kind) for kind in received]
+    if mix.has_foreground and campaign.technology.in_a_row:
+        after.append(middle_octets(campaign.technology, sizes))
+    return max(*(sizes.of(kind) for kind in sent), *(octets - trailer for octets in after))
 
 
 def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:
@@ -175,12 +186,23 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
                     fix=f"set {side}.mtu to {data} or more if gateway and port are configured for it,"
                     " or leave the size out",
                 )
+    if campaign.technology.in_a_row and mix.has_foreground:
+        octets = middle_octets(campaign.technology, sizes) - campaign.traffic.trailer_octets
+        data, mtu = octets - defaults.LINK_OVERHEAD, campaign.gateway.middle_mtu or defaults.MTU
+        if data > mtu:
+            yield SizeProblem(
+                where="traffic.frame_sizes.octets",
+                what=f"a frame of {octets} octets between both gateways holds a packet of {data}, more than the MTU of"
+                f" {mtu} there",
+                fix=f"set gateway.middle_mtu to {data} or more if their link is configured for it, or leave the size"
+                " out",
+            )
 
 
 def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[SizeProblem]:
     """RFC 7915 section 4: without DF a translator fragments what becomes longer than its lowest-ipv6-mtu."""
-    to_ipv6: OneWay = "forward" if campaign.roles.family("left") == "ipv4" else "reverse"
-    if to_ipv6 not in campaign.directions.in_use or campaign.directions.traffic_of(to_ipv6).dont_fragment:
+    from_ipv4 = (way for way in campaign.directions.in_use if campaign.roles.family(_ENDS[way][0]) == "ipv4")
+    if all(campaign.directions.traffic_of(way).dont_fragment for way in from_ipv4):
         return
     lowest = campaign.gateway.lowest_ipv6_mtu or defaults.LOWEST_IPV6_MTU
     total = sizes.of("ipv4") - defaults.LINK_OVERHEAD - campaign.traffic.trailer_octets

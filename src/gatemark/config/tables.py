@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
+    IN_A_ROW,
     LOCAL,
     SEEN,
     STATEFUL,
@@ -25,6 +26,7 @@ from gatemark.config.only import (
     WITH_IPV4_OUT,
     WITH_KERNELS,
     WITH_RECIPE,
+    WITH_TRANSLATION,
     WITH_TUNNELS,
 )
 from gatemark.config.types import (
@@ -335,10 +337,11 @@ class GatewayModel(Table):
     technology: Annotated[TechnologyName | None, OfRecipe()] = None
     """What it does, and the families on its left and on its right. Default: the recipe's; else required."""
     hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe()] = None
-    """By how much hop limit or time to live comes out lower; not in a loop-back. Default: the recipe's, else 1."""
+    """By how much hop limit or time to live comes out lower; not in a loop-back. Default: the recipe's, else 1
+    for each gateway."""
     background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = None
-    """The same for native IPv6 background, which is only forwarded. Default: 1 for translators, else that of the
-    foreground."""
+    """The same for native IPv6 background, which is only forwarded. Default: 1 for each translator
+    and end of a tunnel, else that of the foreground."""
     prefix: Annotated[TranslationPrefix | None, OfRecipe(), TRANSLATORS] = None
     """Translation prefix (RFC 6052). Its length is 32, 40, 48, 56, 64 or 96, and its bits 64 to 71 are zero."""
     eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = ()
@@ -346,8 +349,10 @@ class GatewayModel(Table):
     dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), WITH_IPV4_OUT] = None
     """DF in the IPv4 packets that a translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
     `rfc6145`: always 1 (RFC 6145 section 5.1). Default: `"rfc7915"` for a translator. From IPv4 to IPv4 DF stays as it
-    is, unless two translators in a row make it (RFC 6877): then name the rule of the second."""
-    lowest_ipv6_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, TRANSLATORS, WITH_GATEWAY] = None
+    is, unless two translators in a row make it (RFC 6877), whose default is that of one."""
+    lowest_ipv6_mtu: Annotated[
+        Annotated[StrictInt, Field(ge=1280, le=65535)] | None, WITH_TRANSLATION, WITH_GATEWAY
+    ] = None
     """The translator's setting of that name: it fragments larger packets without DF (RFC 7915 section 4). Default:
     1280."""
     well_known_prefix_allowed: Annotated[StrictBool, TRANSLATORS, WITH_GATEWAY] = False
@@ -365,11 +370,13 @@ class GatewayModel(Table):
     )
     """How the gateway maps (RFC 4787 section 4.1), for the check of the port space: each source endpoint needs a public
     port, or each of one destination does. What the gateway does is observed. Default: the recipe's."""
-    zero_udp_checksum: Annotated[StrictBool | None, OPEN, TRANSLATORS] = None
+    zero_udp_checksum: Annotated[StrictBool | None, OPEN, WITH_TRANSLATION] = None
     """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768). Exactly these frames count as
     correct; they are counted apart, and the report says so. Any 0x0000 counts as correct where 0xffff may be due in a
     packet inside the gateway: in the Initiator's direction of a stateful gateway, in the Responder's of a customer
     edge, and from customer edges through a border relay. Default: the recipe's, else `false`."""
+    middle_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, OfRecipe(), IN_A_ROW] = None
+    """Largest IP packet of the link between two gateways in a row, octets. Default: the recipe's, else 1500."""
     tunnel: Annotated[TunnelModel | None, OfRecipe(), WITH_TUNNELS] = None
     """Its tunnels; required of gateways that have any."""
     table: Annotated[GatewayTableModel, KeyByKey] = GatewayTableModel()

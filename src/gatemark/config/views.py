@@ -157,7 +157,7 @@ class Edges:
         table = self.map
         if table is None or not self.technology.is_edge:
             return None
-        return table.gateway_edge if self.technology.has_tunnels or table.translates else None
+        return table.gateway_edge if table.translates or not self.technology.has_default_rules else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +171,17 @@ class Forwarding:
     """The customer edge that the gateway is."""
 
     @property
+    def _gateways(self) -> int:
+        """Return how many gateways in a row there are."""
+        return 2 if self.technology.in_a_row else 1
+
+    @property
     def hop_limit_decrement(self) -> int:
         """Return how much the gateway takes off hop limits; 0 in a loop-back."""
         if self.bed.forwards_unchanged:
             return 0
         decrement = self.model.hop_limit_decrement
-        return defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
+        return self._gateways * defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
 
     @property
     def background_hop_limit_decrement(self) -> int:
@@ -186,17 +191,18 @@ class Forwarding:
         decrement = self.model.background_hop_limit_decrement
         if decrement is not None:
             return decrement
-        if self.technology.is_translation or self.technology.has_tunnels:
-            return defaults.HOP_LIMIT_DECREMENT
+        if self.technology.is_translation or self.technology.has_tunnels or self.technology.in_a_row:
+            return self._gateways * defaults.HOP_LIMIT_DECREMENT
         return self.hop_limit_decrement
 
     @property
     def pool(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Return the public addresses of a stateful gateway: those of the file, or of a customer edge its MAP address,
-        which in a tunnel is its IPv4 address."""
+        """Return the public addresses of a stateful gateway: those of the file, or of a customer edge its own in the
+        family of the packets outside."""
         if self.edge is None:
             return self.model.pool
-        return (IPv4Network(self.edge.ipv4) if self.technology.has_tunnels else IPv6Network(self.edge.address),)
+        is_ipv4 = self.technology.packet_families[1] == "ipv4"
+        return (IPv4Network(self.edge.ipv4) if is_ipv4 else IPv6Network(self.edge.address),)
 
     @property
     def tunnel(self) -> TunnelModel | None:

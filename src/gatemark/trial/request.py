@@ -319,7 +319,7 @@ def _frames(
         "udp_checksum": traffic.udp_checksum if families[0] == "ipv4" else "computed",
         "expect": "as_sent" if campaign.bed.forwards_unchanged else "gateway",
         "hop_limit_decrement": decrement,
-        "translation": None if families[0] == families[1] else _translation(campaign),
+        "translation": _translation(campaign) if _is_translated(campaign, families) else None,
     }
 
 
@@ -329,11 +329,16 @@ def _flow_label(campaign: Campaign, family: Family) -> int | None:
     return None if label == "by_flow" else label
 
 
+def _is_translated(campaign: Campaign, families: tuple[Family, Family]) -> bool:
+    """Whether frames are translated between IPv4 and IPv6: all of another family, and IPv4 by two gateways in a row."""
+    return families[0] != families[1] or (families[0] == "ipv4" and campaign.technology.translates_within)
+
+
 def _dont_fragment_rule(campaign: Campaign, families: tuple[Family, Family]) -> DontFragmentRule:
     """Return what the gateway makes of DF; a stream of IPv6 has none."""
     if families == ("ipv6", "ipv6"):
         return "kept"
-    return campaign.gateway.dont_fragment_rule or ("kept" if families[0] == families[1] else "rfc7915")
+    return campaign.gateway.dont_fragment_rule or ("rfc7915" if _is_translated(campaign, families) else "kept")
 
 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
