@@ -137,7 +137,7 @@ def test_a_namespace_that_is_not_there_counts_what_is_the_machines(tmp_path: Pat
     for place, text in files.items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
-    counters = KernelCounters("gatemark-none", [0], {}, proc=tmp_path)
+    counters = KernelCounters(["gatemark-none"], [0], {}, proc=tmp_path)
     assert counters.read().counters == {"neighbours.ipv4.table_fulls": 2, "softnet.dropped": 7}
     (tmp_path / "thread-self/net/softnet_stat").write_text(SOFTNET + "0" * kernel_counters.OCTETS_MAX)
     assert counters.read().counters == {"neighbours.ipv4.table_fulls": 2}, "a file that takes too long is left out"

@@ -70,7 +70,7 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             f"The translator is configured with a lowest IPv6 MTU of {campaign.gateway.lowest_ipv6_mtu} octets,"
             f" the default is {defaults.LOWEST_IPV6_MTU} (RFC 7915 section 4)."
         )
-    if campaign.gateway.dont_fragment_rule == "rfc6145":
+    if "rfc6145" in (campaign.gateway.dont_fragment_rule, campaign.gateway.reverse_dont_fragment_rule):
         yield (
             "The translator sets DF in every IPv4 packet that it makes, by RFC 6145; RFC 7915 section 5.1 clears it"
             " up to 1260 octets. The Tester expects what this translator does."

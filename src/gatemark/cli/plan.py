@@ -21,6 +21,7 @@ from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import Recipe
 from gatemark.config.stateful import pool_port_count
+from gatemark.config.tables import Commands
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import complete_campaign, load_recipe
@@ -217,17 +218,11 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     """
     recipe = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe)
     control = campaign.gateway.control
-    source = control if recipe is None else recipe.commands
-    given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
-    for key in ("host", "sudo", "shell", "limits", "boot"):
-        given.pop(key, None)
-    given = {"setup": given.pop("setup", []), **given}  # it is run first
-    for name, setting in given.pop("set", {}).items():
-        given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
-    for name in [name for name, lines in given.items() if isinstance(lines, dict)]:
-        given |= {f"{name}.{reading}": line for reading, line in given.pop(name).items()}
-    given = {**dict(_before_commands(recipe)), **given}
-    by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
+    by_occasion = dict(_by_occasion(control))
+    for part in () if recipe is None else recipe.parts:
+        at = "" if recipe is part else f"{part.name}: "
+        by_occasion |= {f"{at}{name}": lines for name, lines in _before_commands(part) if lines}
+        by_occasion |= {f"{at}{name}": lines for name, lines in _by_occasion(part.commands)}
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
@@ -243,13 +238,25 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     return {"ports": ports, "run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
-def _before_commands(recipe: Recipe | None) -> Iterator[tuple[str, list[str]]]:
+def _by_occasion(source: Commands | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield the commands of a recipe or a campaign file, those that are run first before the others."""
+    given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    for key in ("host", "sudo", "shell", "limits", "boot"):
+        given.pop(key, None)
+    given = {"setup": given.pop("setup", []), **given}
+    for name, setting in given.pop("set", {}).items():
+        given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
+    for name in [name for name, lines in given.items() if isinstance(lines, dict)]:
+        given |= {f"{name}.{reading}": line for reading, line in given.pop(name).items()}
+    yield from ((name, [lines] if isinstance(lines, str) else lines) for name, lines in given.items() if lines)
+
+
+def _before_commands(recipe: Recipe) -> Iterator[tuple[str, list[str]]]:
     """Yield what is loaded, set and written before the first command runs."""
-    if recipe is not None:
-        yield "modules", [*recipe.modules]
-        yield "sysctl", [f"{name} = {value}" for name, value in recipe.sysctl.items()]
-        yield "host_sysctl", [f"{name} = {value}" for name, value in recipe.host_sysctl.items()]
-        yield from ((f"files.{name}", text.splitlines()) for name, text in recipe.files.items())
+    yield "modules", [*recipe.modules]
+    yield "sysctl", [f"{name} = {value}" for name, value in recipe.sysctl.items()]
+    yield "host_sysctl", [f"{name} = {value}" for name, value in recipe.host_sysctl.items()]
+    yield from ((f"files.{name}", text.splitlines()) for name, text in recipe.files.items())
 
 
 def telemetry_of(campaign: Campaign) -> dict[str, Any] | None:

@@ -38,7 +38,8 @@ def merge_recipe(file: C, recipe: Recipe) -> C:
         for at, (ours, theirs) in pairs.items()
         for told in _contradictions(at, ours, theirs, recipe)
     )
-    raise_if_any([*contradictions, *_unmade_gateway(file, recipe)])
+    unmade = (told for part in recipe.parts for told in _unmade_gateway(file, part))
+    raise_if_any([*contradictions, *unmade])
     tables = {at: _merged(ours, theirs) for at, (ours, theirs) in pairs.items()}
     merged = file.model_copy(update={**tables, "map": file.map or recipe.map})
     raise_if_any(_unmade_aftr(merged, recipe))

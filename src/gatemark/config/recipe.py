@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -87,6 +88,19 @@ class RecipeSide(SideModel):
     """Networks that lie on this side; the gateway's address gets the prefix length of the one that holds it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One gateway of a test bed: what it is, and what it sees on both sides."""
+
+    recipe: Recipe
+    sides: Mapping[str, SideModel]
+    """What is there: the Tester, or another gateway."""
+    edges: MapModel | None
+    """The rules of customer edges and relays."""
+    b4: B4Model
+    """The hosts behind each B4."""
+
+
 class Recipe(BaseModel):
     """A checked recipe."""
 
@@ -141,6 +155,20 @@ class Recipe(BaseModel):
         """Return one side with its MTU."""
         side = self.left if name == "left" else self.right
         return side.model_copy(update={"mtu": side.mtu or self.mtu})
+
+    @property
+    def parts(self) -> tuple[Recipe, ...]:
+        """Return the recipe of each gateway in a row, from the left: this one alone."""
+        return (self,)
+
+    def standings(
+        self, sides: Mapping[str, SideModel], edges: MapModel | None = None, b4: B4Model | None = None
+    ) -> tuple[Standing, ...]:
+        """Return each gateway in a row, from the left: this one alone between the Tester's sides.
+
+        `edges`: rules in place of those of the recipe; `b4`: hosts behind each B4.
+        """
+        return (Standing(recipe=self, sides=sides, edges=edges or self.map, b4=b4 or B4Model()),)
 
     @property
     def actions(self) -> frozenset[GatewayAction]:

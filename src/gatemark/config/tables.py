@@ -64,6 +64,7 @@ from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
+DontFragmentRule = Literal["rfc7915", "rfc6145"]
 Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 
 GatewayAction = Literal[
@@ -346,10 +347,13 @@ class GatewayModel(Table):
     """Translation prefix (RFC 6052). Its length is 32, 40, 48, 56, 64 or 96, and its bits 64 to 71 are zero."""
     eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = ()
     """Explicit address mappings (RFC 7757)."""
-    dont_fragment_rule: Annotated[Literal["rfc7915", "rfc6145"] | None, OfRecipe(), WITH_IPV4_OUT] = None
+    dont_fragment_rule: Annotated[DontFragmentRule | None, OfRecipe(), WITH_IPV4_OUT] = None
     """DF in the IPv4 packets that a translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
     `rfc6145`: always 1 (RFC 6145 section 5.1). Default: `"rfc7915"` for a translator. From IPv4 to IPv4 DF stays as it
     is, unless two translators in a row make it (RFC 6877), whose default is that of one."""
+    reverse_dont_fragment_rule: Annotated[DontFragmentRule | None, OfRecipe(), IN_A_ROW] = None
+    """The same of two translators in a row for packets towards the customer, which the customer's own makes. Default:
+    `dont_fragment_rule`."""
     lowest_ipv6_mtu: Annotated[
         Annotated[StrictInt, Field(ge=1280, le=65535)] | None, WITH_TRANSLATION, WITH_GATEWAY
     ] = None

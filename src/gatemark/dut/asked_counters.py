@@ -29,12 +29,15 @@ LINE = re.compile(r"/proc/([a-z0-9_/]+):(.*)")
 
 
 class AskedCounters:
-    """Counters of one kernel. `run` brings commands there; `names` as of `KernelCounters`."""
+    """Counters of one kernel; without `of_machine` those of one namespace alone.
 
-    def __init__(self, run: Run, names: Mapping[str, str], *, proc: Path = PROC) -> None:
+    `run` brings commands there; `names` as of `KernelCounters`.
+    """
+
+    def __init__(self, run: Run, names: Mapping[str, str], *, of_machine: bool = True, proc: Path = PROC) -> None:
         self._run = run
         self._names = names
-        self._parsers = {**files_of_namespace(names), **files_of_machine(None)}
+        self._parsers = {**files_of_namespace(names), **(files_of_machine(None) if of_machine else {})}
         self._proc = proc
         self._failures = 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from gatemark.dut.base import KernelCounts
@@ -19,8 +20,24 @@ MAC_ADDRESSES = {
     ("gm", "right"): "02:00:00:00:01:02",
     ("gw", "left"): "02:00:00:00:02:01",
     ("gw", "right"): "02:00:00:00:02:02",
+    ("gx", "left"): "02:00:00:00:03:01",
+    ("gx", "right"): "02:00:00:00:03:02",
 }
 """Locally administered addresses, the same in each run, so that a run can be repeated bit for bit."""
+MIDDLE = "middle-"
+"""What the names of both ends of the link between two gateways begin with, in counters; a side follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where one gateway of a test bed is."""
+
+    namespace: str
+    """Name of its network namespace; of the only one in a kernel of its own, what the log calls it."""
+    folder: Path
+    """Folder of its files and logs."""
+    ends: Mapping[SideName, str]
+    """Its interface on each side, towards the Tester or another gateway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +48,19 @@ class Links:
     mtus: Mapping[SideName, int]
     """Largest IP packet of each side."""
     cores: CorePlan
+    middle_mtu: int | None = None
+    """Largest IP packet of the link between two gateways in a row; None: there is one gateway."""
     log: list[str] = field(default_factory=list)
     """Every command that was run to make them."""
+
+    @property
+    def gateway_namespaces(self) -> tuple[str, ...]:
+        """Names of what each gateway is in, from the left."""
+        return (self.name.gateway_namespace, *(() if self.middle_mtu is None else (self.name.second_namespace,)))
+
+    def namespace_of(self, side: SideName) -> str:
+        """Name what the gateway on one side is in."""
+        return self.gateway_namespaces[0 if side == "left" else -1]
 
     def tester_end(self, side: SideName) -> str:
         """Name of the Tester's interface."""
@@ -46,10 +74,30 @@ class Links:
         """Name of the interface above it that is in a VLAN."""
         return self.name.interface("gv", side)
 
+    def middle_end(self, side: SideName) -> str:
+        """Name of the interface towards the other gateway that the gateway on one side has."""
+        return self.name.interface("gx", side)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return where each gateway is, from the left."""
+        if self.middle_mtu is None:
+            ends = {side: self.gateway_end(side) for side in SIDES}
+            return (Stage(namespace=self.name.gateway_namespace, folder=self.name.folder, ends=ends),)
+        towards: dict[SideName, SideName] = {"left": "right", "right": "left"}
+        return tuple(
+            Stage(
+                namespace=self.namespace_of(side),
+                folder=self.name.folder / name,
+                ends={side: self.gateway_end(side), other: self.middle_end(side)},
+            )
+            for (side, other), name in zip(towards.items(), ("first", "second"), strict=True)
+        )
+
     def neutral_names(self) -> dict[str, str]:
         """Return for each interface of the gateway a name that does not differ from run to run."""
         ends = {self.gateway_end(side): f"gateway-{side}" for side in SIDES}
-        return ends | {self.gateway_vlan(side): f"gateway-{side}-vlan" for side in SIDES}
+        middle = {self.middle_end(side): f"{MIDDLE}{side}" for side in SIDES}
+        return ends | middle | {self.gateway_vlan(side): f"gateway-{side}-vlan" for side in SIDES}
 
     def run(self, command: list[str]) -> None:
         """Run a command on this machine and note it."""
@@ -83,8 +131,8 @@ class GatewayKernel(Protocol):
     """A kernel for the gateway, with a link to the Tester on each side."""
 
     @property
-    def place(self) -> CommandPlace:
-        """Where the gateway's commands and daemons run."""
+    def places(self) -> tuple[CommandPlace, ...]:
+        """Where commands and daemons of each gateway run, from the left."""
         ...
 
     @property

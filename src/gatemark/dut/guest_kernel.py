@@ -11,6 +11,8 @@ The guest has one CPU, whatever the gateway's cores are: the driver of its inter
 the enclosure of the gateway: its kernel and all that it starts end with gatemark. Its root is that of this
 machine, read-only; `/run` and `/dev` are its own, and the test bed's folder is shared.
 
+The second of two gateways in a row is in a network namespace of the guest, at the other end of a veth pair.
+
 Which drop is whose fault. A tap counts as `tx_dropped` a frame for which its queue towards the guest had no room, so
 the guest was too slow: the gateway's loss. In the other direction the guest's own system call puts a frame into the
 Tester's socket, whose drops the engine reads; there is no queue between.
@@ -24,6 +26,8 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -31,8 +35,9 @@ from gatemark.dut.asked_counters import AskedCounters
 from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure, first_child
-from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, CommandPlace, Links, Stage
 from gatemark.dut.interface_counters import InterfaceCounters
+from gatemark.dut.kernel_counters import added
 from gatemark.dut.naming import cannot_keep
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.shell import Shell
@@ -77,6 +82,26 @@ class Guest:
         return self.command("sh", "-euc", script)
 
 
+class GuestNamespace:
+    """Where the commands of a second gateway run: in a network namespace of the guest, and a folder of its own."""
+
+    def __init__(self, guest: Guest, stage: Stage) -> None:
+        self._guest = guest
+        self._inside = ("ip", "netns", "exec", stage.namespace, "env", f"--chdir={stage.folder}")
+
+    @property
+    def is_open(self) -> bool:
+        return self._guest.is_open
+
+    def command(self, *command: str) -> list[str]:
+        """Return `command` as it runs inside, in its gateway's folder."""
+        return self._guest.command(*self._inside, *command)
+
+    def shell(self, script: str) -> list[str]:
+        """Return a shell script as it runs inside; it ends at the first command that fails."""
+        return self.command("sh", "-euc", script)
+
+
 class GuestKernel:
     """A User-Mode Linux kernel with a tap on each side."""
 
@@ -91,10 +116,12 @@ class GuestKernel:
         self._folder = links.name.folder
         self._socket = self._folder / "guest" / "socket"  # where the relay listens
         self._enclosure = Enclosure(self._namespace, self._folder, self._first_process())
-        self.place = Guest(self._enclosure, self._folder)
-        self._shell = Shell(lambda: self.place.command("sh", "-s"))
+        guest = Guest(self._enclosure, self._folder)
+        self.places: tuple[CommandPlace, ...] = (guest, *(GuestNamespace(guest, stage) for stage in links.stages()[1:]))
+        self._shells = [Shell(partial(place.command, "sh", "-s")) for place in self.places]
         self._counters: InterfaceCounters | None = None
-        self._counts = AskedCounters(self._shell, links.neutral_names())
+        names = links.neutral_names()
+        self._counts = [AskedCounters(shell, names, of_machine=shell is self._shells[0]) for shell in self._shells]
 
     @property
     def words(self) -> str | None:
@@ -158,13 +185,34 @@ class GuestKernel:
         lines = [f"ip link set {device} name {end}" for device, end in ends.items()]
         offloads = " ".join(OFFLOADS_OFF)
         lines += [f"ethtool -K {end} {offloads} gro off > /dev/null 2>&1 || true" for end in ends.values()]
-        lines += [sysctl_script(_for_interfaces(settings, ends.values()))]
+        lines += self._second_namespace(settings)
+        first, *second = (tuple(stage.ends.values()) for stage in links.stages())
+        lines += [sysctl_script(_for_interfaces(settings, first))]
         lines += self._module_commands()
-        lines += ["ip link set lo up"]
-        lines += [f"ip link set {links.gateway_end(side)} up" for side in SIDES]
+        lines += [f"ip link set {end} up" for end in ("lo", *first)]
+        lines += [f"ip -n {links.name.second_namespace} link set {end} up" for ends in second for end in ("lo", *ends)]
         for line in "\n".join(lines).splitlines():
             links.log.append(f"[{links.name.gateway_namespace}] {line}")
-        self._shell("\n".join(lines), where="gateway's kernel")
+        self._shells[0]("\n".join(lines), where="gateway's kernel")
+
+    def _second_namespace(self, settings: Mapping[str, str | int]) -> list[str]:
+        """Return commands that make the namespace of a second gateway and the link to it; none for one gateway."""
+        links, namespace = self._links, self._links.name.second_namespace
+        if links.middle_mtu is None:
+            return []
+        for stage in links.stages():
+            stage.folder.mkdir(mode=0o700, exist_ok=True)
+        near, far = (links.middle_end(side) for side in SIDES)
+        macs = [MAC_ADDRESSES["gx", side] for side in SIDES]
+        pair = f"{near} address {macs[0]} mtu {links.middle_mtu} type veth peer name {far} address {macs[1]}"
+        return [
+            f"ip netns add {namespace}",
+            f"ip netns exec {namespace} sh -euc {shlex.quote(sysctl_script(settings))}",
+            f"ip link add {pair} mtu {links.middle_mtu} netns {namespace}",
+            f"ip link set {links.gateway_end('right')} netns {namespace}",
+            f"ethtool -K {near} {' '.join(OFFLOADS_OFF)} gro off > /dev/null 2>&1 || true",
+            f"ip netns exec {namespace} ethtool -K {far} {' '.join(OFFLOADS_OFF)} gro off > /dev/null 2>&1 || true",
+        ]
 
     def check(self) -> None:
         """Raise TestBedError if the kernel has ended, TesterPortError if a tap is gone."""
@@ -176,7 +224,7 @@ class GuestKernel:
     def set_machine(self, settings: Mapping[str, str]) -> None:
         """Change settings of the guest, which nobody else has."""
         if settings:
-            run_command(self.place.shell(sysctl_script(settings)), where="gateway's kernel")
+            run_command(self.places[0].shell(sysctl_script(settings)), where="gateway's kernel")
 
     def own_drops(self) -> dict[str, int]:
         """None that the engine does not see."""
@@ -188,8 +236,9 @@ class GuestKernel:
         return {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
 
     def counts(self) -> KernelCounts:
-        """What the guest's kernel has counted, which takes a command in it."""
-        return self._counts.read()
+        """What the guest's kernel has counted, which takes a command in it for each gateway."""
+        first, *second = (counts.read() for counts in self._counts)
+        return replace(first, counters=added(first.counters, *(counted.counters for counted in second)))
 
     def smallest_queue(self) -> int:
         """Return the frames that the queue of a tap holds."""

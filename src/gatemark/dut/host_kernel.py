@@ -6,6 +6,10 @@
       gm…-left   ────────── veth ──────────  gw…-left    ┐ forwarding or translation,
       gm…-right  ────────── veth ──────────  gw…-right   ┘ kernel work on the gateway's cores (RPS)
 
+With two gateways in a row each is in a namespace of its own, and a third pair joins them::
+
+      gm…-left ── gw…-left ┐ first ┌ gx…-left ── veth ── gx…-right ┐ second ┌ gw…-right ── gm…-right
+
 Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
 
 - The gateway's ends receive through the backlog of the gateway's cores (softnet, `net.core.netdev_max_backlog`
@@ -36,6 +40,7 @@ from gatemark.dut.kernel_counters import KernelCounters
 from gatemark.dut.kernel_modules import load_modules
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import cpu_mask
+from gatemark.technology import SideName
 
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
 BACKLOG_BY_DEFAULT = 1000
@@ -52,8 +57,8 @@ class HostKernel:
         """`modules`: kernel modules that the recipe needs, with their origins."""
         self._links = links
         self._modules = modules
-        self._tester, self._gateway = links.name.tester_namespace, links.name.gateway_namespace
-        self.place = Enclosure(self._gateway, links.name.folder)
+        self._tester, self._gateways = links.name.tester_namespace, links.gateway_namespaces
+        self.places = tuple(Enclosure(stage.namespace, stage.folder) for stage in links.stages())
         self._counters: dict[str, InterfaceCounters] = {}
         self._kernel_counters: KernelCounters | None = None
         """Opened when they are first read: a recipe may load what counts."""
@@ -72,24 +77,41 @@ class HostKernel:
         """Load modules, make both namespaces and their veth pairs, steer the gateway's input to its cores."""
         links = self._links
         load_modules(self._modules)
-        for namespace in (self._tester, self._gateway):
+        for namespace in (self._tester, *self._gateways):
             links.run(["ip", "netns", "add", namespace])
         links.run_script(self._tester, sysctl_script(TESTER_SYSCTL))
-        links.run_script(self._gateway, sysctl_script(settings))  # interfaces take theirs from `default` when made
-        links.run(["ip", "-n", self._gateway, "link", "set", "lo", "up"])
+        for namespace in self._gateways:
+            links.run_script(namespace, sysctl_script(settings))  # interfaces take theirs from `default` when made
+            links.run(["ip", "-n", namespace, "link", "set", "lo", "up"])
         for side in SIDES:
-            tester, gateway = links.tester_end(side), links.gateway_end(side)
-            pair = ["type", "veth", "peer", "name", gateway, "netns", self._gateway]
-            links.run(["ip", "link", "add", tester, "netns", self._tester, *pair])
-            for namespace, end, gro in ((self._tester, tester, "on"), (self._gateway, gateway, "off")):
-                links.run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *OFFLOADS_OFF, "gro", gro])
-                mac, mtu = MAC_ADDRESSES[end[:2], side], str(links.mtus[side])
-                links.run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", mtu, "up"])
-            mask = "0" if links.cores.shared else cpu_mask(links.cores.gateway)
-            links.run_script(self._gateway, f"echo {mask} > /sys/class/net/{gateway}/queues/rx-0/rps_cpus")
-        for namespace in (self._tester, self._gateway):
+            tester, gateway = (
+                (self._tester, links.tester_end(side)),
+                (links.namespace_of(side), links.gateway_end(side)),
+            )
+            self._join((tester, gateway), side, links.mtus[side])
+        if links.middle_mtu is not None:
+            ends = [(links.namespace_of(side), links.middle_end(side)) for side in SIDES]
+            self._join((ends[0], ends[1]), None, links.middle_mtu)
+        for namespace in (self._tester, *self._gateways):
             self._counters[namespace] = InterfaceCounters(namespace)
-        self.place.open()
+        for stage, place in zip(links.stages(), self.places, strict=True):
+            stage.folder.mkdir(mode=0o700, exist_ok=True)
+            place.open()
+
+    def _join(self, ends: tuple[tuple[str, str], tuple[str, str]], side: SideName | None, mtu: int) -> None:
+        """Make a veth pair of two ends, each in its namespace; a gateway's ends are steered to its cores."""
+        links = self._links
+        (namespace, end), (other, peer) = ends
+        links.run(["ip", "link", "add", end, "netns", namespace, "type", "veth", "peer", "name", peer, "netns", other])
+        for (namespace, end), at in zip(ends, SIDES if side is None else (side, side), strict=True):
+            is_tester = namespace == self._tester
+            offloads = [*OFFLOADS_OFF, "gro", "on" if is_tester else "off"]
+            links.run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *offloads])
+            mac = MAC_ADDRESSES[end[:2], at]
+            links.run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", str(mtu), "up"])
+            if not is_tester:
+                mask = "0" if links.cores.shared else cpu_mask(links.cores.gateway)
+                links.run_script(namespace, f"echo {mask} > /sys/class/net/{end}/queues/rx-0/rps_cpus")
 
     def revive(self, settings: Mapping[str, str | int]) -> bool:
         """This machine's kernel runs."""
@@ -112,10 +134,11 @@ class HostKernel:
 
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
-        into, inside = self._towards_gateway(), self._towards_tester()
+        into, inside, names = self._towards_gateway(), self._towards_tester(), self._links.neutral_names()
         drops = {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
         ends = {"lo", *(self._links.gateway_end(side) for side in SIDES)}
-        return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
+        within = {names.get(name, name): count for name, count in inside.items() if name not in ends}
+        return drops | {f"{name} tx_dropped": count for name, count in within.items()}
 
     def counts(self) -> KernelCounts:
         """What this machine's kernel has counted of the gateway's namespace, and of all where it counts them as one."""
@@ -124,7 +147,7 @@ class HostKernel:
             cores = links.cores
             tester_cpus = () if cores.shared else cores.tester
             self._kernel_counters = KernelCounters(
-                self._gateway, cores.gateway, links.neutral_names(), tester_cpus=tester_cpus
+                self._gateways, cores.gateway, links.neutral_names(), tester_cpus=tester_cpus
             )
         return self._kernel_counters.read()
 
@@ -134,8 +157,12 @@ class HostKernel:
         Only the first network namespace shows the length of a CPU's queue; in another one the default is taken.
         """
         backlog = int(BACKLOG.read_text(encoding="ascii")) if BACKLOG.exists() else BACKLOG_BY_DEFAULT
-        shown = run_command(["ip", "-n", self._gateway, "-j", "link", "show"], where="test bed netns")
-        lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
+        shown = [
+            link
+            for namespace in self._gateways
+            for link in json.loads(run_command(["ip", "-n", namespace, "-j", "link", "show"], where="test bed netns"))
+        ]
+        lengths = [int(link.get("txqlen", 0)) for link in shown if "UP" in link["flags"]]
         return min(backlog, *(length for length in lengths if length))
 
     def processes(self) -> list[int]:
@@ -145,7 +172,8 @@ class HostKernel:
     def close(self) -> None:
         """End all processes inside and let go of the namespaces; a second call does nothing."""
         try:
-            self.place.close()
+            for place in self.places:
+                place.close()
         finally:
             for counters in self._counters.values():
                 counters.close()  # an open one would keep its namespace
@@ -157,5 +185,7 @@ class HostKernel:
         return self._counters[self._tester].tx_dropped(ends=ends)
 
     def _towards_tester(self) -> dict[str, int]:
-        ends = [self._links.gateway_end(side) for side in SIDES]
-        return self._counters[self._gateway].tx_dropped(ends=ends)
+        drops: dict[str, int] = {}
+        for stage in self._links.stages():
+            drops |= self._counters[stage.namespace].tx_dropped(ends=stage.ends.values())
+        return drops

@@ -19,6 +19,7 @@ from typing import Literal
 
 from gatemark.dut.base import RECEIVED_BY_TESTER, KernelCounts
 from gatemark.dut.cpu_visitors import PROC
+from gatemark.dut.gateway_kernel import MIDDLE
 from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
 from gatemark.dut.queue_counters import open_queues, read_queues
 from gatemark.errors import TestBedError
@@ -28,6 +29,8 @@ OCTETS_MAX = 1 << 18
 """A longer file counts nothing: reading it would take too long."""
 
 INTERFACE_COLUMNS = {"rx_errors": 2, "rx_dropped": 3, "tx_errors": 10, "tx_dropped": 11}
+MIDDLE_COLUMNS = {"rx_packets": 1, "tx_packets": 9}
+"""More of the link between two gateways in a row: frames that its ends took and sent."""
 COLUMNS_OF_AN_INTERFACE = 16
 """Of `/proc/net/dev`, after the name."""
 CONNTRACK_NAMES = {"chainlength": "chaintoolong"}
@@ -47,7 +50,7 @@ NEIGHBOURS = {"ipv4": "1/net/stat/arp_cache", "ipv6": "1/net/stat/ndisc_cache"}
 
 
 class KernelCounters:
-    """Counters of a namespace of this machine. It keeps the namespace alive until it is closed.
+    """Counters of namespaces of this machine, those of each added. It keeps them alive until it is closed.
 
     `cpus` are the gateway's, `tester_cpus` those where none of its work is to be done; `names` says what to call
     interfaces whose names differ from run to run.
@@ -55,7 +58,7 @@ class KernelCounters:
 
     def __init__(
         self,
-        namespace: str,
+        namespaces: Collection[str],
         cpus: Collection[int],
         names: Mapping[str, str],
         *,
@@ -65,35 +68,33 @@ class KernelCounters:
         self._proc = proc
         self._files: list[tuple[int, Parser]] = []
         self._names = names
-        self._queues: socket.socket | None = None
+        self._queues: list[socket.socket] = []
         self._open(files_of_machine(cpus, tester_cpus))
-        with suppress(TestBedError):
-            inside(namespace, lambda: self._open(files_of_namespace(names)))
-            self._queues = inside(namespace, open_queues)
+        for namespace in namespaces:
+            with suppress(TestBedError):
+                inside(namespace, lambda: self._open(files_of_namespace(names)))
+                self._queues.append(inside(namespace, open_queues))
 
     def read(self) -> KernelCounts:
         """Return each counter, from when the kernel or the namespace was started."""
         counted: dict[str, int] = {}
         for file, parse in self._files:
             with suppress(OSError):
-                counted |= told(read_whole(file, OCTETS_MAX), parse)
-        if self._queues is not None:
+                counted = added(counted, told(read_whole(file, OCTETS_MAX), parse))
+        for queues in [*self._queues]:
             try:
-                counted |= dict(read_queues(self._queues, self._names))
+                counted = added(counted, dict(read_queues(queues, self._names)))
             except (OSError, struct.error):
-                self._close_queues()  # a late answer must not pass for that to a later question
+                queues.close()  # a late answer must not pass for that to a later question
+                self._queues.remove(queues)
         return KernelCounts(counters=counted, is_this_machines=True)
 
     def close(self) -> None:
-        """Let go of the namespace; a second call does nothing."""
+        """Let go of the namespaces; a second call does nothing."""
         while self._files:
             os.close(self._files.pop()[0])
-        self._close_queues()
-
-    def _close_queues(self) -> None:
-        if self._queues is not None:
-            self._queues.close()
-            self._queues = None
+        while self._queues:
+            self._queues.pop().close()
 
     def _open(self, files: Mapping[str, Parser]) -> None:
         for name, parse in files.items():
@@ -117,6 +118,15 @@ def files_of_machine(cpus: Collection[int] | None, tester_cpus: Collection[int] 
     """Return those that count for a whole machine, whose CPUs that do the gateway's work are `cpus`; None: all."""
     neighbours = {path: partial(parse_by_cpu, of=f"neighbours.{family}") for family, path in NEIGHBOURS.items()}
     return {**neighbours, "net/softnet_stat": partial(parse_softnet, cpus=cpus, tester_cpus=tester_cpus)}
+
+
+def added(*counted: Mapping[str, int]) -> dict[str, int]:
+    """Return counters with those of the same name added."""
+    sums: dict[str, int] = {}
+    for counters in counted:
+        for name, count in counters.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums
 
 
 def told(text: str, parse: Parser) -> dict[str, int]:
@@ -200,5 +210,6 @@ def parse_interfaces(text: str, names: Mapping[str, str]) -> Counters:
     for name, columns in columns_by_interface(text):
         if len(columns) != COLUMNS_OF_AN_INTERFACE:
             raise ValueError
-        for counter, column in INTERFACE_COLUMNS.items():
-            yield f"interface.{names.get(name, name)}.{counter}", _count(columns[column])
+        known = names.get(name, name)
+        for counter, column in (INTERFACE_COLUMNS | (MIDDLE_COLUMNS if known.startswith(MIDDLE) else {})).items():
+            yield f"interface.{known}.{counter}", _count(columns[column])

@@ -42,7 +42,7 @@ FORKED_SECONDS_MAX = 0.5
 """How long a process that was just forked may take to become another program: till then it has its parent's locks."""
 
 _counter = itertools.count()
-_NAME = re.compile(r"gatemark-(?P<pid>\d+)-(?P<start>\d+)-(?P<number>\d+)(?:-tester|-gateway)?")
+_NAME = re.compile(r"gatemark-(?P<pid>\d+)-(?P<start>\d+)-(?P<number>\d+)(?:-tester|-gateway|-second)?")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -70,12 +70,18 @@ class BedName:
         return f"{self.stem}-gateway"
 
     @property
+    def second_namespace(self) -> str:
+        """Network namespace of the second of two gateways in a row."""
+        return f"{self.stem}-second"
+
+    @property
     def folder(self) -> Path:
         """Folder of configuration files and logs; there is one as long as there is anything else of the test bed."""
         return run_folder() / self.stem
 
     def interface(self, end: str, side: str) -> str:
-        """Name an interface end (`gm` for the Tester's, `gw` for the gateway's); at most 15 characters."""
+        """Name an interface end (`gm` for the Tester's, `gw` for the gateway's, `gx` for one between two gateways); at
+        most 15 characters."""
         return f"{end}{_base36(self.pid)}{_base36(self.number % 36)}-{side}"
 
 
@@ -230,7 +236,8 @@ def remove_leftovers() -> list[str]:
 
 def namespaces_of(name: BedName) -> list[str]:
     """Return the network namespaces of a test bed that there are."""
-    return [space for space in (name.gateway_namespace, name.tester_namespace) if (NETNS_FOLDER / space).exists()]
+    spaces = (name.gateway_namespace, name.second_namespace, name.tester_namespace)
+    return [space for space in spaces if (NETNS_FOLDER / space).exists()]
 
 
 def processes_in(namespace: str) -> list[int]:
@@ -240,7 +247,7 @@ def processes_in(namespace: str) -> list[int]:
 
 
 def remove(name: BedName) -> None:
-    """End the processes in both namespaces of a test bed, then remove its interfaces, namespaces and folder."""
+    """End the processes in the namespaces of a test bed, then remove its interfaces, namespaces and folder."""
     namespaces = namespaces_of(name)
     for namespace in namespaces:
         end_processes(processes_in(namespace))
@@ -248,7 +255,7 @@ def remove(name: BedName) -> None:
         for side in ("left", "right"):
             # Deleting one end deletes both at once; the kernel would do it later, when the
             # namespace is gone.
-            for end in ("gm", "gw"):
+            for end in ("gm", "gw", "gx"):
                 try_command(["ip", "-n", namespace, "link", "delete", name.interface(end, side)])
         try_command(["ip", "netns", "delete", namespace])
     shutil.rmtree(name.folder, ignore_errors=True)

@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import threading
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -23,6 +24,7 @@ from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_comm
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.gateway_kernel import SIDES, Links
+from gatemark.dut.gateway_row import GatewayRow
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL
 from gatemark.dut.recipe_gateway import RecipeGateway
@@ -47,7 +49,7 @@ class NetnsTestBed:
     def __init__(
         self,
         recipe: Recipe,
-        sides: dict[str, SideModel],
+        sides: Mapping[str, SideModel],
         cores: CorePlan,
         *,
         port_kind: str = "af_packet",
@@ -70,23 +72,27 @@ class NetnsTestBed:
         self._port_kind = port_kind
         self._name = naming.new_name()
         self._tester_ends = {side: self._name.interface("gm", side) for side in SIDES}
-        links = Links(name=self._name, mtus={side: sides[side].mtu or recipe.mtu for side in SIDES}, cores=cores)
+        links = Links(
+            name=self._name,
+            mtus={side: sides[side].mtu or recipe.mtu for side in SIDES},
+            cores=cores,
+            middle_mtu=recipe.gateway.middle_mtu,
+        )
         self._log = links.log
-        self._gateway_ends = {side: links.gateway_end(side) for side in SIDES}
+        self._links = links
         self._neutral_names = links.neutral_names()
         self.kernel = kernel.make(links)
         self._kernel_reason = kernel.reason
-        self._place = self.kernel.place
+        self._place = self.kernel.places[0]
         self._settings = GatewaySettings(table=recipe.gateway.table, named={}) if settings is None else settings
-        self.gateway = RecipeGateway(
-            recipe,
+        self._kernel_settings = GATEWAY_SYSCTL | recipe.sysctl
+        self.gateway = GatewayRow(
+            recipe.standings(sides, edges, b4),
             self.kernel,
             links,
-            sides,
+            self._kernel_settings,
             settings=self._settings,
             start_seconds_max=start_seconds_max,
-            edges=edges,
-            b4=b4,
             echo=echo,
         )
         folder, local = shlex.quote(str(self._name.folder)), self.kernel.files_are_local
@@ -118,12 +124,18 @@ class NetnsTestBed:
 
     @property
     def gateway_namespace(self) -> str:
-        return self._name.gateway_namespace
+        """That of the only gateway, or of the left one."""
+        return self._links.gateway_namespaces[0]
+
+    @property
+    def gateway_namespaces(self) -> tuple[str, ...]:
+        """Namespaces of the gateways, from the left."""
+        return self._links.gateway_namespaces
 
     @property
     def gateway_interfaces(self) -> dict[str, str]:
         """The interface of each side that has the gateway's addresses."""
-        return dict(self.gateway.interfaces)
+        return self.gateway.interfaces
 
     @property
     def tester_cores(self) -> list[int]:
@@ -155,7 +167,7 @@ class NetnsTestBed:
             self._claim = naming.Claim(self._name)
             if not self._cores.shared:
                 self._go_first()
-            self.kernel.open(GATEWAY_SYSCTL | self._recipe.sysctl)
+            self.kernel.open(self._kernel_settings)
             self.gateway.make()
             if not self.gateway.nice:
                 self._behind.enter_context(stepping_back())
@@ -212,33 +224,45 @@ class NetnsTestBed:
 
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
-        where, commands = f"gateway {self._recipe.name}", self._recipe.commands
-        versions = [self.gateway.run(command, "describe", where=where).strip() for command in commands.version]
+        gateways = self.gateway.gateways
+        versions = [line for gateway in gateways for line in gateway.versions()]
         parts = [
             *self._kernel_words(),
             ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
             *self._precedence_words(),
-            ("addresses", self._read("ip -o address show scope global")),
-            ("routes, IPv4", self._read("ip -4 route show")),
-            ("routes, IPv6", self._read("ip -6 route show | grep -v '^fe80'")),
-            ("settings", self._read_settings()),
         ]
-        for interface in self._gateway_ends.values():
-            parts.append((f"link {interface}", self._read(f"ip -d link show dev {interface}")))
-            offloads = self._read(f"ethtool -k {interface} | grep ': on' || true")
-            parts.append((f"offloads still on, {interface}", offloads))
-            parts.append((f"rps_cpus, {interface}", self._read(f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus")))
-        for command in commands.configuration:
-            text = self.gateway.filled(command)
-            parts.append((text, self._read(text, self._settings.limits.seconds("describe"))))
+        for gateway in gateways:
+            at = "" if len(gateways) == 1 else f"{gateway.recipe.name}: "
+            parts += [(f"{at}{title}", text) for title, text in self._describe(gateway)]
         return GatewayDescription(
             name=self._recipe.description + (f", {release}" if (release := self.kernel.release) else ""),
-            version="; ".join(versions) or f"{platform.system()} {platform.release()}",
+            version="; ".join(dict.fromkeys(versions)) or f"{platform.system()} {platform.release()}",
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
             settings=self.gateway.made,
             sampling=None if self._sampler is None else self._sampler.cost(),
         )
+
+    def _describe(self, gateway: RecipeGateway) -> Iterator[tuple[str, str]]:
+        """Yield what one gateway has been set up to, each part with its title."""
+
+        def read(script: str, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
+            return try_command(gateway.place.shell(script), seconds_max) or ""  # what cannot be read is left empty
+
+        yield "addresses", read("ip -o address show scope global")
+        yield "routes, IPv4", read("ip -4 route show")
+        yield "routes, IPv6", read("ip -6 route show | grep -v '^fe80'")
+        names = [*(GATEWAY_SYSCTL | gateway.recipe.sysctl), *gateway.recipe.host_sysctl, *REPORTED_SYSCTL]
+        paths = " ".join(f"/proc/sys/{name.replace('.', '/')}" for name in names)
+        settings = (line.removeprefix("/proc/sys/") for line in read(f"grep -H . {paths} || true").splitlines())
+        yield "settings", "\n".join(line.replace("/", ".").replace(":", " = ", 1) for line in settings)
+        for interface in gateway.ends:
+            yield f"link {interface}", read(f"ip -d link show dev {interface}")
+            yield f"offloads still on, {interface}", read(f"ethtool -k {interface} | grep ': on' || true")
+            yield f"rps_cpus, {interface}", read(f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus")
+        for command in gateway.recipe.commands.configuration:
+            text = gateway.filled(command)
+            yield text, read(text, self._settings.limits.seconds("describe"))
 
     def _kernel_words(self) -> list[tuple[str, str]]:
         """Say which kernel the gateway has, if it is not this machine's."""
@@ -278,7 +302,9 @@ class NetnsTestBed:
         names = {**self._neutral_names, **{self._tester_ends[side]: f"tester-{side}" for side in SIDES}}
         for name, neutral in names.items():
             text = text.replace(name, neutral)
-        text = text.replace(self.gateway_namespace, "gateway").replace(self.namespace, "tester")
+        spaces = zip((self.namespace, *self.gateway_namespaces), ("tester", "gateway", "second gateway"), strict=False)
+        for namespace, neutral in spaces:
+            text = text.replace(namespace, neutral)
         return text.replace(str(self._name.folder), "{dir}")
 
     def _without_removed_files(self, error: TestBedError) -> TestBedError:
@@ -295,13 +321,3 @@ class NetnsTestBed:
                 for problem in error.problems
             ]
         )
-
-    def _read(self, script: str, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-        """Read something for the description; what cannot be read is left empty."""
-        return try_command(self._place.shell(script), seconds_max) or ""
-
-    def _read_settings(self) -> str:
-        names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *self._recipe.host_sysctl, *REPORTED_SYSCTL]
-        paths = " ".join(f"/proc/sys/{name.replace('.', '/')}" for name in names)
-        lines = self._read(f"grep -H . {paths} || true").splitlines()
-        return "\n".join(line.removeprefix("/proc/sys/").replace("/", ".").replace(":", " = ", 1) for line in lines)

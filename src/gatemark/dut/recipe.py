@@ -14,7 +14,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
@@ -33,6 +33,7 @@ from gatemark.config.recipe import (
     Recipe,
     RecipeCommands,
 )
+from gatemark.config.row import RowFile, RowRecipe, row_recipe
 from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
@@ -84,6 +85,8 @@ def complete_campaign(file: CampaignFile) -> Campaign:
 
 def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """Build a recipe from the document that a file holds. Raises ConfigError with everything that is wrong."""
+    if "row" in document:
+        return _row_from_dict(document, where)
     table = dict(document)
     gateway = {key: table.pop(key) for key in (*_GATEWAY_KEYS, "gateway") if key in table}
     is_stateful = any(row.is_stateful and row.name == gateway.get("technology") for row in TECHNOLOGIES.values())
@@ -99,14 +102,34 @@ def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Reci
     return recipe
 
 
+def _row_from_dict(document: Mapping[str, Any], where: str) -> RowRecipe:
+    """Build two built-in recipes in a row. Raises ConfigError with everything that is wrong."""
+    try:
+        file = RowFile.model_validate_json(json.dumps(document, default=str))
+    except ValidationError as error:
+        raise ConfigError(problems=[_problem(detail, where, RowFile) for detail in error.errors()]) from None
+    known = built_in_recipes()
+    unknown = [name for name in file.row if name not in known]
+    if unknown:
+        what, fix = f"no built-in recipe `{unknown[0]}`", f"choose two of {', '.join(known)}"
+        raise ConfigError(what=what, where=f"{where}: row", fix=fix)
+    first, second = map(load_recipe, file.row)
+    return row_recipe(file, first, second, where)
+
+
 def recipe_text(name_or_path: str | Path) -> str:
     """Return the text of a recipe. Raises ConfigError if it cannot be read."""
     return _read(str(name_or_path))[0]
 
 
 def recipe_sha256(name_or_path: str | Path) -> str:
-    """Return the digest of a recipe's text, in hexadecimal. Raises ConfigError if it cannot be read."""
-    return hashlib.sha256(recipe_text(name_or_path).encode()).hexdigest()
+    """Return the digest of a recipe's text, in hexadecimal; of a row with the texts of both that it is made of.
+
+    Raises ConfigError if it cannot be read.
+    """
+    text, recipe = recipe_text(name_or_path), load_recipe(name_or_path)
+    parts = () if len(recipe.parts) == 1 else (recipe_text(part.name) for part in recipe.parts)
+    return hashlib.sha256("".join((text, *parts)).encode()).hexdigest()
 
 
 def substitute(text: str, values: dict[str, str]) -> str:
@@ -139,14 +162,14 @@ def _read(name: str) -> tuple[str, str]:
         raise ConfigError(what=f"cannot read the recipe: {error}", where=str(path), fix="check the file") from None
 
 
-def _problem(detail: Any, where: str) -> Problem:
+def _problem(detail: Any, where: str, model: type[BaseModel] = Recipe) -> Problem:
     """Turn one finding of pydantic into a problem with the key path as the user wrote it."""
     path = [str(part) for part in detail["loc"]]
     if path[:1] == ["gateway"]:  # its keys stand at the top
         del path[0]
     key = ".".join(path)
     if detail["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1])
+        known = _known_keys(path[:-1]) if path[1:] or model is Recipe else sorted(model.model_fields)
         near = difflib.get_close_matches(path[-1], known, n=1)
         fix = f"did you mean `{near[0]}`?" if near else f"the keys allowed here are {', '.join(known)}"
         return Problem(what=f"unknown key `{path[-1]}`", where=f"{where}: {key}", fix=fix)

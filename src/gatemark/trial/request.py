@@ -315,7 +315,7 @@ def _frames(
         "flow_label": _flow_label(campaign, families[0]),
         "extension_headers": list(campaign.traffic.extension_headers) if families == ("ipv6", "ipv6") else [],
         "dont_fragment": traffic.dont_fragment,
-        "dont_fragment_rule": _dont_fragment_rule(campaign, families),
+        "dont_fragment_rule": _dont_fragment_rule(campaign, way, families),
         "udp_checksum": traffic.udp_checksum if families[0] == "ipv4" else "computed",
         "expect": "as_sent" if campaign.bed.forwards_unchanged else "gateway",
         "hop_limit_decrement": decrement,
@@ -334,11 +334,15 @@ def _is_translated(campaign: Campaign, families: tuple[Family, Family]) -> bool:
     return families[0] != families[1] or (families[0] == "ipv4" and campaign.technology.translates_within)
 
 
-def _dont_fragment_rule(campaign: Campaign, families: tuple[Family, Family]) -> DontFragmentRule:
+def _dont_fragment_rule(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> DontFragmentRule:
     """Return what the gateway makes of DF; a stream of IPv6 has none."""
     if families == ("ipv6", "ipv6"):
         return "kept"
-    return campaign.gateway.dont_fragment_rule or ("rfc7915" if _is_translated(campaign, families) else "kept")
+    gateway = campaign.gateway
+    towards_customer = gateway.reverse_dont_fragment_rule if way == campaign.roles.download else None
+    return (
+        towards_customer or gateway.dont_fragment_rule or ("rfc7915" if _is_translated(campaign, families) else "kept")
+    )
 
 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
