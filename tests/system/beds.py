@@ -69,17 +69,17 @@ class OpenBed:
         return self.bed.gateway_interfaces[side]
 
     @contextlib.contextmanager
-    def rules(self, *rules: str, hook: str = "postrouting") -> Iterator[None]:
-        """Load nftables rules into one chain of the gateway; they are removed at the end."""
+    def rules(self, *rules: str, hook: str = "postrouting", gateway: int = 0) -> Iterator[None]:
+        """Load nftables rules into one chain of a gateway; they are removed at the end."""
         lines = "\n".join(f"    {rule}" for rule in rules)
         chain = f"  chain planted {{\n    type filter hook {hook} priority 300; policy accept;\n{lines}\n  }}"
-        with self.table(f"table inet planted {{\n{chain}\n}}\n"):
+        with self.table(f"table inet planted {{\n{chain}\n}}\n", gateway=gateway):
             yield
 
     @contextlib.contextmanager
-    def table(self, text: str) -> Iterator[None]:
-        """Load nftables tables into the gateway; they are removed at the end, those of a recipe stay."""
-        inside = self.bed._place.command("nft")
+    def table(self, text: str, *, gateway: int = 0) -> Iterator[None]:
+        """Load nftables tables into a gateway, counted from the left; they are removed at the end, a recipe's stay."""
+        inside = self.bed.gateway.gateways[gateway].place.command("nft")
         done = subprocess.run([*inside, "-f", "-"], input=text, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, f"{text}: {done.stderr}"
         try:

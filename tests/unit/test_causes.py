@@ -13,7 +13,7 @@ from gatemark.causes.losses import chance_of, choices_among
 from gatemark.causes.registry import causes_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
-from gatemark.trial.host import HostFacts
+from gatemark.trial.host import HostFacts, MiddleFacts
 from gatemark.trial.loss import LossAges, LossCount
 from gatemark.trial.report import EstablishedConnections, TrialReport
 from gatemark.trial.verdict import Verdict
@@ -362,3 +362,42 @@ class TestChance:
         assert chance_of(10, 10, 1.0, 0.0) == 0.0
         assert chance_of(10, 2, 0.5, 0.0) == 0.0
         assert choices_among(5, 5) == 0.0
+
+
+class TestPlaces:
+    """Which of two gateways in a row lost frames."""
+
+    @staticmethod
+    def told(report: TrialReport, *, handed: int, direction: str = "forward") -> list[Cause]:
+        """Return the causes where the first gateway of a direction handed so many frames to the link between both."""
+        middle = MiddleFacts(forward=handed, reverse=handed)
+        directions = [changed(each, direction=direction) for each in report.directions]
+        turned = changed(report, directions=tuple(directions))
+        return list(causes_of(turned, FAILED, PLAIN, changed(QUIET, middle=middle)))
+
+    @pytest.mark.parametrize(
+        ("direction", "first", "second"),
+        [
+            ("forward", "the customer's gateway", "the provider's gateway"),
+            ("reverse", "the provider's gateway", "the customer's gateway"),
+        ],
+    )
+    def test_the_link_between_both_tells_them_apart(self, direction: str, first: str, second: str) -> None:
+        report = lossy(frames(20_000), lambda frame: frame.index in (1000, 2000, 3000))
+        for handed, words in ((19_997, f"3 frames were lost in {first}"), (20_000, f"3 frames were lost in {second}")):
+            (cause,) = self.told(report, handed=handed, direction=direction)
+            assert (cause.cause, cause.sentence, cause.explained) == ("gateway", words, 3)
+        (cause,) = self.told(report, handed=19_999, direction=direction)
+        assert cause.sentence == f"3 frames were lost: 1 in {first}, 2 in {second}"
+        assert cause.what == f"lost in {first} and in {second}"
+
+    def test_it_is_told_beside_what_sets_frames_apart(self) -> None:
+        report = lossy(frames(20_000, destination_ports=range(1, 1000)), lambda frame: frame.destination_port == 161)
+        (cause,) = self.told(report, handed=20_000)
+        assert cause.what == "frames with destination port 161"
+        assert cause.sentence.endswith("; lost in the provider's gateway")
+
+    @pytest.mark.parametrize("handed", [19_996, 20_001])
+    def test_counts_that_contradict_the_losses_say_nothing(self, handed: int) -> None:
+        report = lossy(frames(20_000), lambda frame: frame.index in (1000, 2000, 3000))
+        assert self.told(report, handed=handed) == []

@@ -14,6 +14,7 @@ from gatemark.campaign.reach import GatewayAddresses, link_down
 from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import (
+    MIDDLE,
     RECEIVED_BY_TESTER,
     CpuTimes,
     HoldUps,
@@ -37,7 +38,7 @@ from gatemark.errors import (
 from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, ThreadFacts
+from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, MiddleFacts, ThreadFacts
 from gatemark.trial.host_counters import full_tables, growth
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.messages import TrialRequest
@@ -371,7 +372,19 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
         ),
         others_ran_ns=_others_ran_ns(before, after),
         counters=_grown(before.counted, after.counted),
+        middle=_middle(before.counted, after.counted),
     )
+
+
+def _middle(before: KernelCounts, after: KernelCounts) -> MiddleFacts | None:
+    """Return what was handed to the link between two gateways; None with one, or if the host booted meanwhile."""
+    handed = []
+    for side in ("left", "right"):
+        names = [f"interface.{MIDDLE}{side}.{counter}" for counter in ("tx_packets", "tx_dropped")]
+        if before.boot_id != after.boot_id or any(name not in before.counters for name in names):
+            return None
+        handed.append(sum(after.counters.get(name, 0) - before.counters[name] for name in names))
+    return MiddleFacts(forward=handed[0], reverse=handed[1])
 
 
 def _grown(before: KernelCounts, after: KernelCounts) -> dict[str, int]:

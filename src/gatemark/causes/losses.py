@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gatemark.causes.places import Places, places_of
 from gatemark.trial.cause import Cause, CauseName, TrafficClass
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
@@ -43,6 +44,8 @@ class Losses:
     """What counters of the gateway's host grew by over the trial; empty where it cannot be read."""
     queue_drops: int
     """Frames that queues of the gateway dropped in the trial, as far as they are counted."""
+    places: Places
+    """In which of two gateways in a row all frames of the direction were lost; empty where that is not known."""
     has_connections: bool
     """Whether frames belong to connections: a table that refuses them loses frames in much the same way as a queue."""
 
@@ -134,6 +137,7 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
                     lost_together=together,
                     host_counters=counters,
                     queue_drops=max(at_ports, *queue_counts(counters).values()),
+                    places=places_of(direction, host),
                     has_connections=report.connections is not None,
                 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, residue, spread, start
+from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, places, residue, spread, start
 from gatemark.causes.losses import Losses, losses_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
@@ -25,7 +25,7 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
 )
 """What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""
 
-GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue)
+GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue, places.explain)
 """What is left where nothing sets them apart; the first is told."""
 
 
@@ -38,7 +38,7 @@ def causes_of(
     """
     if verdict is None or verdict.passed or form.expects_loss:
         return ()
-    causes = [cause for losses in losses_of(report, form, host) for cause in _causes(losses)]
+    causes = [_in_its_place(cause, losses) for losses in losses_of(report, form, host) for cause in _causes(losses)]
     return tuple(sorted(causes, key=lambda cause: -cause.lost))
 
 
@@ -49,3 +49,10 @@ def _causes(losses: Losses) -> Iterator[Cause]:
         return
     general = (cause for explain in GENERAL if (cause := explain(losses)) is not None)
     yield from itertools.islice(general, 1)
+
+
+def _in_its_place(cause: Cause, losses: Losses) -> Cause:
+    """Return a cause that says in which of two gateways in a row frames were lost, if that is known."""
+    if not losses.places or cause.cause == "gateway":
+        return cause
+    return cause.model_copy(update={"sentence": f"{cause.sentence}; {places.place_words(losses.places)}"})

@@ -71,6 +71,10 @@ RECEIVED_BY_TESTER = "softnet.received_by_tester"
 """Counter of the frames that the kernel worked on at CPUs of the Tester, where none of the gateway's work is done."""
 
 
+MIDDLE = "middle-"
+"""What the names of both ends of the link between two gateways begin with, in counters; the gateway's side follows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
     """What the kernel of the gateway has counted until a moment."""

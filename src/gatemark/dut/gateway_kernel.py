@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from gatemark.dut.base import KernelCounts
+from gatemark.dut.base import MIDDLE, KernelCounts
 from gatemark.dut.commands import run_command
 from gatemark.dut.naming import BedName
 from gatemark.dut.steering import CorePlan
@@ -24,8 +24,6 @@ MAC_ADDRESSES = {
     ("gx", "right"): "02:00:00:00:03:02",
 }
 """Locally administered addresses, the same in each run, so that a run can be repeated bit for bit."""
-MIDDLE = "middle-"
-"""What the names of both ends of the link between two gateways begin with, in counters; a side follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from gatemark.dut.base import RECEIVED_BY_TESTER, KernelCounts
+from gatemark.dut.base import MIDDLE, RECEIVED_BY_TESTER, KernelCounts
 from gatemark.dut.cpu_visitors import PROC
-from gatemark.dut.gateway_kernel import MIDDLE
 from gatemark.dut.interface_counters import columns_by_interface, inside, read_whole
 from gatemark.dut.queue_counters import open_queues, read_queues
 from gatemark.errors import TestBedError

@@ -8,7 +8,7 @@ from gatemark.trial.facts import Facts
 from gatemark.trial.loss import LossFieldName
 
 CauseName = Literal[
-    "fields", "flows", "residue", "start", "end", "first_frames", "age", "gap", "counted", "uniform", "queue"
+    "fields", "flows", "residue", "start", "end", "first_frames", "age", "gap", "counted", "uniform", "queue", "gateway"
 ]
 """The kinds of causes, each with a rule of its own."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pydantic import Field
+
 from gatemark.trial.facts import Facts
 from gatemark.units import NANOSECONDS_PER_SECOND
 
@@ -51,6 +53,15 @@ class HoldUp(Facts):
     """How long they had it in between."""
 
 
+class MiddleFacts(Facts):
+    """The link between two gateways in a row over a trial: all frames that were handed to it, lost on it or not."""
+
+    forward: int
+    """By the left gateway."""
+    reverse: int
+    """By the right gateway."""
+
+
 class HostFacts(Facts):
     """The host of the gateway from just before a trial until just after it, waits included."""
 
@@ -72,6 +83,9 @@ class HostFacts(Facts):
     """What counters of its kernel that tell of losses grew by, by [name](#names-of-the-hosts-counters), the most first,
     at most 64. Empty where none grew, or none can be read."""
 
+    middle: MiddleFacts | None = Field(default=None, exclude_if=lambda middle: middle is None)
+    """The link between two gateways in a row, which says in which of both frames were lost. Absent with one gateway,
+    and where its counters cannot be read."""
     hold_ups: tuple[HoldUp, ...] | None = None
     """The up to 64 longest times in which others had a CPU of the gateway, in their order. Null if it was not watched
     while frames were sent: when others had it is not known."""

@@ -1,0 +1,67 @@
+"""Two gateways are in a row, and the link between both has counted the frames of each direction.
+
+Rule: what a direction offered and the first gateway did not hand to the link was lost in the first, the rest of the
+losses in the second. Error: packets of the gateways' own on that link, of which there are none where neighbours are
+static; counts that contradict the losses say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gatemark.trial.host import HostFacts
+from gatemark.trial.report import DirectionResult
+
+if TYPE_CHECKING:
+    from gatemark.causes.losses import Losses
+    from gatemark.trial.cause import Cause
+
+CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One of two gateways in a row."""
+
+    words: str
+    lost: int
+    """Frames of both classes of a direction that were lost in it."""
+
+
+Places = tuple[Place, ...]
+
+
+def places_of(direction: DirectionResult, host: HostFacts | None) -> Places:
+    """Return both gateways of a row in the direction of the frames; nothing where their link contradicts the losses."""
+    if host is None or host.middle is None:
+        return ()
+    is_forward = direction.direction == "forward"
+    first = direction.offered - (host.middle.forward if is_forward else host.middle.reverse)
+    lost = sum(counts.lost for _, counts in direction.classes)
+    if not 0 <= first <= lost:
+        return ()
+    names = (CUSTOMER, PROVIDER) if is_forward else (PROVIDER, CUSTOMER)
+    return tuple(Place(words=words, lost=count) for words, count in zip(names, (first, lost - first), strict=True))
+
+
+def explain(losses: Losses) -> Cause | None:
+    """Return in which gateway frames were lost; None if that is not known."""
+    if not losses.places:
+        return None
+    return losses.cause(
+        "gateway",
+        f"{sum(place.lost for place in losses.places):,} frames were {place_words(losses.places)}",
+        what=place_words([place for place in losses.places if place.lost], counted=False),
+        explained=losses.lost,
+        chance=None,
+    )
+
+
+def place_words(places: Sequence[Place], *, counted: bool = True) -> str:
+    """Return where frames were lost: "lost in the provider's gateway", or how many in which."""
+    lossy = [place for place in places if place.lost]
+    if len(lossy) == 1 or not counted:
+        return f"lost in {' and in '.join(place.words for place in lossy)}"
+    return "lost: " + ", ".join(f"{place.lost:,} in {place.words}" for place in lossy)
