@@ -79,7 +79,7 @@ def campaign_text(answers: Answers, level: Mapping[str, Any], *, file: str, name
         control=_control(answers),
         testbed=blocks()["places"][NAMESPACES if is_made else PORTS]["testbed"],
         recipe=None if recipe is None else {"name": answers.recipe, "description": recipe.description},
-        sides=list(_sides(answers, families, block)),
+        sides=list(_sides(answers, families, block, recipe)),
         sizes=_sizes(technology.packet_families, level.get("sizes"), is_made=is_made),
         tables=list(_tables(answers, level["values"])),
     )
@@ -114,21 +114,25 @@ def _control(answers: Answers) -> str:
     return _filled(texts["stateful" if answers.technology.is_stateful else "stateless"], {"host": host})
 
 
-def _sides(answers: Answers, families: tuple[Family, Family], block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _sides(
+    answers: Answers, families: tuple[Family, Family], block: Mapping[str, Any], recipe: Recipe | None
+) -> Iterator[dict[str, Any]]:
     """Yield what is said of each side; nothing where a recipe says all of it."""
     needs_hosts = any(blocks()["procedures"][key].get("needs_hosts", False) for key in answers.tables)
     if answers.ports is None and not needs_hosts:
         return
     names: tuple[SideName, SideName] = ("left", "right")
     for name, port, family in zip(names, answers.ports or ("", ""), families, strict=True):
-        lines = block[name].strip().splitlines() if name in block else _address(name, family, needs_hosts=needs_hosts)
+        played = None if recipe is None else recipe.side(name).family(family)
+        known = blocks()["addresses"][name][family] if played is None else played.model_dump()
+        lines = block[name].strip().splitlines() if name in block else _address(name, family, known, needs_hosts)
         mtu = [f"mtu = {block['mtu']}"] if "mtu" in block else []
         yield {"name": name, "port": port, "lines": [*mtu, *lines]}
 
 
-def _address(side: SideName, family: Family, *, needs_hosts: bool) -> list[str]:
+def _address(side: SideName, family: Family, known: Mapping[str, Any], needs_hosts: bool) -> list[str]:
     """Return the lines of the Tester's address on one side."""
-    address, gateway = (blocks()["addresses"][side][family][key] for key in ("address", "gateway"))
+    address, gateway = known["address"], known["gateway"]
     if not needs_hosts:
         return [f'{family} = {{address = "{address}", gateway = "{gateway}"}}']
     offset, numbers = blocks()["hosts"]["offsets"][family], blocks()["hosts"]["ranges"][side]
