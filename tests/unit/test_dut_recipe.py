@@ -75,6 +75,7 @@ def test_these_recipes_are_built_in() -> None:
         "linux-router4",
         "linux-router6",
         "linux-sixrd-br",
+        "tayga-clat",
         "tayga-mapt-br",
         "tayga-siit46",
         "tayga-siit64",
