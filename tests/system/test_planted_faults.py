@@ -391,16 +391,28 @@ def assert_translated_wrongly(counts: Counts, reason: str) -> None:
     assert faults == {}
 
 
+STATED, OTHER = "\nprefix 2001:2:0:6400::/96\n", "\nprefix 2001:2:0:6500::/96\n"
+OTHER_PREFIXES = [
+    ("tayga-siit64", STATED, OTHER, "reverse", "source_address"),
+    ("tayga-clat", STATED, OTHER, "forward", "destination_address"),
+    ("tayga-clat", "/16 2001:2:0:4000::", "/16 2001:2:0:4001::", "forward", "source_address"),
+]
+"""Recipe, its translator's prefix, another one, the direction of frames with a wrong address, and their reason."""
+
+
+@pytest.mark.parametrize(("name", "before", "after", "direction", "reason"), OTHER_PREFIXES)
 @pytest.mark.usefixtures("alone")
-def test_another_translation_prefix_is_named(tmp_path: Path) -> None:
+def test_another_translation_prefix_is_named(
+    name: str, before: str, after: str, direction: str, reason: str, tmp_path: Path
+) -> None:
     """The translator is configured with another prefix than the campaign says."""
-    recipe = changed_recipe(tmp_path, "tayga-siit64", "\nprefix 2001:2:0:6400::/96\n", "\nprefix 2001:2:0:6500::/96\n")
-    with open_bed(netns_campaign(recipe)) as bed:
+    with open_bed(netns_campaign(changed_recipe(tmp_path, name, before, after))) as bed:
         report = report_of(bed)
-    counts = {direction: counts for direction, _, counts in report.counts()}
-    assert (counts["forward"].received, counts["forward"].lost) == (0, FRAMES)
-    assert_translated_wrongly(counts["reverse"], "source_address")
-    assert "source_address" in refused_because(report)
+    counts = {way: counts for way, _, counts in report.counts()}
+    assert_translated_wrongly(counts.pop(direction), reason)
+    (others,) = counts.values()
+    assert (others.received, others.lost) == (0, FRAMES)
+    assert reason in refused_because(report)
 
 
 @pytest.mark.parametrize("rule", ["ip dscp set 0", "ip dscp != 0 drop"])

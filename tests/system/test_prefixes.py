@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.system.beds import faults, netns_campaign, open_bed, report_of
+from tests.system.beds import check_relayed_whole, faults, netns_campaign, open_bed, report_of
 from tests.system.machine import missing
 from tests.system.test_addresses_and_time import variant
 from tests.system.test_conformity import CONFORMITY
@@ -37,6 +37,15 @@ def test_tayga_translates_every_host_with_every_length_of_prefix(prefix: str, tm
         "expired_from_outside": "conforms",
         "expired_from_inside": "conforms",
     }
+
+
+def test_a_clat_has_a_prefix_for_its_customer_and_one_for_all_others() -> None:
+    """RFC 6877 section 6.3: the Tester is the PLAT, all servers are behind it."""
+    hosts = {"mode": "pseudorandom", "range": "2-101"}
+    left = {"ipv4": {"address": "198.18.0.2", "hosts": {**hosts, "offset": 2}}}
+    right = {"ipv6": {"address": "2001:2:0:6400::c613:2", "hosts": {**hosts, "offset": 14}}}
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": 128}, "mix": "1/2"}
+    check_relayed_whole(netns_campaign("tayga-clat", left=left, right=right, traffic=traffic))
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
