@@ -1,22 +1,16 @@
-"""Two gateways are in a row, and the link between both has counted the frames of each direction.
+"""In which of two gateways in a row frames were lost: the link between both has counted those of each direction. Pure.
 
-Rule: what a direction offered and the first gateway did not hand to the link was lost in the first, the rest of the
-losses in the second. Error: packets of the gateways' own on that link, of which there are none where neighbours are
-static; counts that contradict the losses say nothing.
+What a direction offered and the first gateway did not hand to the link was lost in the first, the rest of the losses in
+the second. Packets of the gateways' own on that link would be an error; with static neighbours there are none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gatemark.trial.host import HostFacts
 from gatemark.trial.report import DirectionResult
-
-if TYPE_CHECKING:
-    from gatemark.causes.losses import Losses
-    from gatemark.trial.cause import Cause
 
 CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
 
@@ -44,19 +38,6 @@ def places_of(direction: DirectionResult, host: HostFacts | None) -> Places:
         return ()
     names = (CUSTOMER, PROVIDER) if is_forward else (PROVIDER, CUSTOMER)
     return tuple(Place(words=words, lost=count) for words, count in zip(names, (first, lost - first), strict=True))
-
-
-def explain(losses: Losses) -> Cause | None:
-    """Return in which gateway frames were lost; None if that is not known."""
-    if not losses.places:
-        return None
-    return losses.cause(
-        "gateway",
-        f"{sum(place.lost for place in losses.places):,} frames were {place_words(losses.places)}",
-        what=place_words([place for place in losses.places if place.lost], counted=False),
-        explained=losses.lost,
-        chance=None,
-    )
 
 
 def place_words(places: Sequence[Place], *, counted: bool = True) -> str:

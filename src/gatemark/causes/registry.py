@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, places, residue, spread, start
+from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, gateway, residue, spread, start
 from gatemark.causes.losses import Losses, losses_of
+from gatemark.causes.places import place_words
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
@@ -25,7 +26,7 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
 )
 """What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""
 
-GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue, places.explain)
+GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue, gateway.explain)
 """What is left where nothing sets them apart; the first is told."""
 
 
@@ -55,4 +56,4 @@ def _in_its_place(cause: Cause, losses: Losses) -> Cause:
     """Return a cause that says in which of two gateways in a row frames were lost, if that is known."""
     if not losses.places or cause.cause == "gateway":
         return cause
-    return cause.model_copy(update={"sentence": f"{cause.sentence}; {places.place_words(losses.places)}"})
+    return cause.model_copy(update={"sentence": f"{cause.sentence}; {place_words(losses.places)}"})
