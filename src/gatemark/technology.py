@@ -112,6 +112,11 @@ class Technology:
         return (first, inside or second) if self.is_subscriber else (inside or first, second)
 
     @property
+    def gateways(self) -> int:
+        """Return how many gateways in a row it is."""
+        return 1 if self.in_a_row is None else len(self.in_a_row)
+
+    @property
     def translates_within(self) -> bool:
         """Whether packets are translated between IPv4 and IPv6, be it twice, so that they come out in their family."""
         return self.is_translation or (self.in_a_row is not None and self.tunnel_within is None)

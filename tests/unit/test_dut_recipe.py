@@ -80,7 +80,9 @@ def test_these_recipes_are_built_in() -> None:
         "tayga-siit46",
         "tayga-siit64",
     ]
-    assert built_in_recipes() == sorted([*stateless, *STATEFUL, "jool-nat64", "jool-siit46", "jool-siit64"])
+    jool = ["jool-nat64", "jool-siit46", "jool-siit64"]
+    in_a_row = ["linux-dslite", "linux-lw4o6", "linux-mape", "tayga-mapt"]
+    assert built_in_recipes() == sorted([*stateless, *STATEFUL, *jool, *in_a_row])
 
 
 def test_jool_has_no_limit_of_its_own_to_its_table() -> None:

@@ -148,7 +148,9 @@ def _completed(campaign: C) -> C:
             side: SideModel = getattr(campaign, name) or SideModel()
             update[name] = side.model_copy(update=_loopback_defaults(name, side, campaign.bed.default_port))
     elif not campaign.bed.has_recipe and campaign.gateway.hop_limit_decrement is None:
-        update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": defaults.HOP_LIMIT_DECREMENT})
+        gateways = 1 if campaign.technology is None else campaign.technology.gateways
+        decrement = gateways * defaults.HOP_LIMIT_DECREMENT
+        update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": decrement})
     return campaign.model_copy(update=update) if update else campaign
 
 

@@ -171,17 +171,12 @@ class Forwarding:
     """The customer edge that the gateway is."""
 
     @property
-    def _gateways(self) -> int:
-        """Return how many gateways in a row there are."""
-        return 2 if self.technology.in_a_row else 1
-
-    @property
     def hop_limit_decrement(self) -> int:
         """Return how much the gateway takes off hop limits; 0 in a loop-back."""
         if self.bed.forwards_unchanged:
             return 0
         decrement = self.model.hop_limit_decrement
-        return self._gateways * defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
+        return self.technology.gateways * defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
 
     @property
     def background_hop_limit_decrement(self) -> int:
@@ -192,7 +187,7 @@ class Forwarding:
         if decrement is not None:
             return decrement
         if self.technology.is_translation or self.technology.has_tunnels or self.technology.in_a_row:
-            return self._gateways * defaults.HOP_LIMIT_DECREMENT
+            return self.technology.gateways * defaults.HOP_LIMIT_DECREMENT
         return self.hop_limit_decrement
 
     @property
