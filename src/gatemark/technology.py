@@ -155,6 +155,11 @@ class Technology:
         return self.has_tunnels and self.is_stateful and not self.is_subscriber
 
     @property
+    def is_behind_b4(self) -> bool:
+        """Whether the hosts inside are behind a B4, so that their addresses are private (RFC 6333 section 5.7)."""
+        return self.has_b4s or (self.in_a_row is not None and TECHNOLOGIES[self.in_a_row[-1]].has_b4s)
+
+    @property
     def translates_by_prefix(self) -> bool:
         """Whether a translation prefix or address mappings say what becomes of addresses (RFC 6052, RFC 7757)."""
         return self.is_translation and not self.has_rules

@@ -25,7 +25,14 @@ pytestmark = [
 ]
 
 MAP_T = "tayga-mapt"
-IN_A_GUEST = ("linux-dslite", "linux-lw4o6", "linux-mape", "tayga-jool-464xlat")
+in_a_guest = pytest.mark.skipif(bool(NO_GUEST), reason=f"two gateways in a kernel of their own need {NO_GUEST}")
+again = pytest.mark.nightly("it starts one more kernel, for two gateways that other tests measure alone")
+IN_A_GUEST = {
+    "linux-dslite": (in_a_guest,),
+    "tayga-jool-464xlat": (in_a_guest,),
+    "linux-lw4o6": (in_a_guest, again),
+    "linux-mape": (in_a_guest, again),
+}
 COUNT = 200
 FEW = {"count": COUNT, "rate": "2k", "timeout": "200ms", "gap": "100ms"}
 LOAD, FRAMES = 2000, 2000
@@ -34,16 +41,7 @@ TIMES = 2
 TRAFFIC = {"frame_sizes": {"family": "ipv4", "octets": 128}, "mix": "9/10"}
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        MAP_T,
-        *(
-            pytest.param(name, marks=pytest.mark.skipif(bool(NO_GUEST), reason=f"its kernel needs {NO_GUEST}"))
-            for name in IN_A_GUEST
-        ),
-    ],
-)
+@pytest.mark.parametrize("recipe", [MAP_T, *(pytest.param(name, marks=marks) for name, marks in IN_A_GUEST.items())])
 def test_connections_of_a_service_pass_both_gateways(recipe: str, tmp_path: Path) -> None:
     """Beside native IPv6, in both directions; the link between both has counted every frame that was offered."""
     campaign = stateful_campaign(recipe, repetitions=1, traffic=TRAFFIC, connections=FEW, frame_loss={"rates": ["2k"]})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from gatemark.campaign.estimate import estimate
@@ -10,11 +13,13 @@ from gatemark.campaign.plan import plan_of
 from gatemark.cli.demo import demo
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
-from gatemark.demo import DEMOS, demo_file
-from gatemark.dut.recipe import complete_campaign
+from gatemark.demo import DEMOS, IPV4AAS, demo_file
+from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.throughput.table import ThroughputTable
+from gatemark.technology import TECHNOLOGIES
 
+ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 120
 """All of them together, half-way between the fewest and the most trials, without repeated invalid ones.
 
@@ -68,7 +73,25 @@ def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) ->
 
 
 def test_the_help_names_every_demo() -> None:
-    assert all(name in (demo.__doc__ or "") for name in DEMOS)
+    assert all(name in (demo.__doc__ or "") for name in (*DEMOS, IPV4AAS))
+
+
+def test_the_comparison_has_each_gateway_alone_and_both_in_a_row() -> None:
+    """The demo's columns are those of the example, which measures more of each."""
+    files = (ROOT / "examples" / "ipv4aas" / "ipv4aas.toml").read_text(encoding="utf-8"), demo_text(IPV4AAS)
+    long, short = (tomllib.loads(text) for text in files)
+    assert long["vary"] == short["vary"]
+    (vary,) = short["vary"]
+    technologies = [load_recipe(name).technology for name in vary["testbed.recipe"]]
+    for first, second, both in zip(technologies[::3], technologies[1::3], technologies[2::3], strict=True):
+        assert both.in_a_row == (first.name, second.name)
+    assert {row.name for row in technologies[2::3]} == {row.name for row in TECHNOLOGIES.values() if row.in_a_row}
+    assert [bool(without) for without in vary["without"]] == [not row.is_stateful for row in technologies]
+
+
+def demo_text(name: str) -> str:
+    with demo_file(name) as path:
+        return path.read_text(encoding="utf-8")
 
 
 def test_all_demos_together_are_short() -> None:

@@ -81,7 +81,7 @@ def test_these_recipes_are_built_in() -> None:
         "tayga-siit64",
     ]
     jool = ["jool-nat64", "jool-siit46", "jool-siit64"]
-    in_a_row = ["linux-dslite", "linux-lw4o6", "linux-mape", "tayga-mapt"]
+    in_a_row = ["linux-dslite", "linux-lw4o6", "linux-mape", "tayga-jool-464xlat", "tayga-mapt"]
     assert built_in_recipes() == sorted([*stateless, *STATEFUL, *jool, *in_a_row])
 
 

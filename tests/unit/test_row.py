@@ -106,6 +106,13 @@ def test_the_customer_is_on_the_left() -> None:
         complete(file, load_recipe("linux-dslite"))
 
 
+def test_hosts_behind_a_b4_are_private() -> None:
+    document = {"testbed": {"kind": "netns", "recipe": "linux-dslite"}, "left": {"ipv4": {"address": "198.18.0.2"}}}
+    file = CampaignFile.model_validate(document | {"connections": {"count": 10}})
+    with pytest.raises(ConfigError, match=r"left\.ipv4\.address: 198\.18\.0\.2 lies in neither"):
+        complete(file, load_recipe("linux-dslite"))
+
+
 def test_the_digest_of_a_row_covers_both_recipes(tmp_path: Path) -> None:
     for number, names in enumerate((("linux-b4", "linux-aftr"), ("linux-lwb4", "linux-lwaftr"))):
         folder = tmp_path / str(number)

@@ -15,7 +15,7 @@ from gatemark.report.counters import COUNTERS
 from gatemark.report.siitperf import siitperf_lines
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
-from gatemark.trial.host import HostFacts
+from gatemark.trial.host import HostFacts, MiddleFacts
 from gatemark.trial.host_counters import counter_words
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import Counts, TrialReport
@@ -129,7 +129,12 @@ def in_words(record: TrialRecord) -> str:
 def _host_words(host: HostFacts, lost: int) -> list[str]:
     """Return how quiet the gateway's host was, and what it counted in a trial that lost frames."""
     counted = counter_words(host.counters, lost)
-    return [*(_work_words(host) if host.sees_work else ()), *([counted] if counted else ())]
+    middle = () if host.middle is None else _middle_words(host.middle)
+    return [*middle, *(_work_words(host) if host.sees_work else ()), *([counted] if counted else ())]
+
+
+def _middle_words(middle: MiddleFacts) -> list[str]:
+    return [f"link between both gateways: {middle.forward:,} frames forward, {middle.reverse:,} reverse"]
 
 
 def _work_words(host: HostFacts) -> list[str]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from gatemark.config import defaults
 from gatemark.config.check import procedure_keys
+from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import (
@@ -35,7 +36,11 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     """Yield every reason why a stateful campaign cannot be run; the sides must have their foreground hosts."""
     yield from _control(campaign)
     if campaign.technology.has_b4s:
+        yield from _private_hosts(campaign, b4_hosts(campaign), "b4")
         yield from _b4s(campaign)
+    elif campaign.technology.is_behind_b4:
+        inside = campaign.roles.inside
+        yield from _private_hosts(campaign, foreground_hosts(campaign, inside), f"{inside}.ipv4")
     yield from _pool(campaign)
     yield from _traffic(campaign)
     if skip & {"connections", *procedure_keys(campaign)}:
@@ -120,16 +125,20 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
                 )
 
 
-def _b4s(campaign: Campaign) -> Iterator[Problem]:
-    """Hosts behind B4s have private addresses, which all B4s share; both together have a number of 16 bits."""
-    inside, hosts = campaign.roles.inside, b4_hosts(campaign)
+def _private_hosts(campaign: Campaign, hosts: HostSet, at: str) -> Iterator[Problem]:
+    """Hosts behind a B4 have private addresses: an AFTR drops packets of all others (RFC 6333 section 11)."""
     if not any(hosts.numbers_in(network) == hosts.numbers for network in defaults.B4_HOST_NETWORKS):
         yield problem(
             campaign,
-            "b4.address" if hosts.offset is None else "b4.hosts.range",
+            f"{at}.address" if hosts.offset is None else f"{at}.hosts.range",
             f"{hosts} lies in neither private address block (RFC 1918) nor in 192.0.0.0/29 (RFC 6333 section 5.7)",
             f'write for example address = "{defaults.B4_HOST}"',
         )
+
+
+def _b4s(campaign: Campaign) -> Iterator[Problem]:
+    """B4s share the addresses of the hosts behind them; both together have a number of 16 bits."""
+    inside, hosts = campaign.roles.inside, b4_hosts(campaign)
     b4s, count = foreground_hosts(campaign, inside), len(hosts.numbers)
     if (b4s.maximum + 1) * count > defaults.B4_HOSTS_MAX:
         most = defaults.B4_HOSTS_MAX // count - 1

@@ -8,6 +8,8 @@ from pathlib import Path
 
 DEMOS = ("tayga-nat64", "nft-nat44", "linux-router4", "linux-router6", "tayga-siit64", "tayga-mapt-br")
 """Names of the demonstrations, in the order in which they run."""
+IPV4AAS = "ipv4aas"
+"""The one that runs only if it is named: a series, in a kernel that must have been built."""
 
 
 def demo_file(name: str) -> AbstractContextManager[Path]:

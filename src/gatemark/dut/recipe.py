@@ -165,7 +165,7 @@ def _read(name: str) -> tuple[str, str]:
 def _problem(detail: Any, where: str, model: type[BaseModel] = Recipe) -> Problem:
     """Turn one finding of pydantic into a problem with the key path as the user wrote it."""
     path = [str(part) for part in detail["loc"]]
-    if path[:1] == ["gateway"]:  # its keys stand at the top
+    if path[:1] == ["gateway"] and model is Recipe:  # its keys stand at the top
         del path[0]
     key = ".".join(path)
     if detail["type"] == "extra_forbidden":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -80,7 +80,7 @@ def campaign_text(answers: Answers, level: Mapping[str, Any], *, file: str, name
         testbed=blocks()["places"][NAMESPACES if is_made else PORTS]["testbed"],
         recipe=None if recipe is None else {"name": answers.recipe, "description": recipe.description},
         sides=list(_sides(answers, families, block, recipe)),
-        sizes=_sizes(technology.packet_families, level.get("sizes"), is_made=is_made),
+        sizes=_sizes(technology, level.get("sizes"), is_made=is_made),
         tables=list(_tables(answers, level["values"])),
     )
     return re.sub(r"(?m)^([^#\n]*[^#\s]) +(# .*)$", lambda match: f"{match[1]:{COMMENT_AT - 1}} {match[2]}", text)
@@ -124,7 +124,8 @@ def _sides(
     names: tuple[SideName, SideName] = ("left", "right")
     for name, port, family in zip(names, answers.ports or ("", ""), families, strict=True):
         played = None if recipe is None else recipe.side(name).family(family)
-        known = blocks()["addresses"][name][family] if played is None else played.model_dump()
+        addresses = block.get("addresses", {}).get(name, blocks()["addresses"][name])
+        known = addresses[family] if played is None else played.model_dump()
         lines = block[name].strip().splitlines() if name in block else _address(name, family, known, needs_hosts)
         mtu = [f"mtu = {block['mtu']}"] if "mtu" in block else []
         yield {"name": name, "port": port, "lines": [*mtu, *lines]}
@@ -140,13 +141,14 @@ def _address(side: SideName, family: Family, known: Mapping[str, Any], needs_hos
     return ["", f"[{side}.{family}]", f'address = "{address}"', f'gateway = "{gateway}"', hosts]
 
 
-def _sizes(families: Sequence[Family], count: int | None, *, is_made: bool) -> dict[str, Any] | None:
+def _sizes(technology: Technology, count: int | None, *, is_made: bool) -> dict[str, Any] | None:
     """Return frame sizes of the family that has the larger headers; None for those of the RFCs.
 
     `is_made`: by a recipe, which leaves the lowest IPv6 MTU of a translator as it is.
     """
-    family: Family = "ipv6" if "ipv6" in families else "ipv4"
-    sizes = blocks()["sizes"]["translated" if is_made and len(set(families)) > 1 else family]
+    family: Family = "ipv6" if "ipv6" in technology.packet_families else "ipv4"
+    known = blocks()["sizes"]
+    sizes = (known["translated"] if is_made and technology.translates_within else known)[family]
     return None if count is None else {"family": family, "octets": sizes[:count]}
 
 
