@@ -26,7 +26,7 @@ def demo(
 
     Stateful gateways are also measured for their connection establishment rate, at two table sizes (RFC 9693). demo
     makes the gateways in network namespaces and needs root. `ipv4aas` compares 464XLAT, DS-Lite, lightweight 4over6,
-    MAP-E and MAP-T in ten minutes; before it, build a kernel with `gatemark kernel build`.
+    MAP-E and MAP-T in five minutes; before it, build a kernel with `gatemark kernel build`.
 
     Parameters
     ----------
