@@ -10,7 +10,7 @@ from tests.trial_facts import blank, record_of
 from gatemark.campaign.engine_trial import host_facts
 from gatemark.cli.trial import in_words
 from gatemark.dut.base import CpuTimes, HostReading, KernelCounts
-from gatemark.trial.host import HostFacts
+from gatemark.trial.host import HostFacts, MiddleFacts
 from gatemark.trial.host_counters import COUNTERS_MAX, HOST_COUNTERS, counter_words, full_tables, grown_by_about, growth
 
 CHAIN = "conntrack.chaintoolong"
@@ -86,6 +86,18 @@ def test_a_host_that_shows_counters_alone_says_nothing_of_its_cpus() -> None:
     busy = {0: CpuTimes(idle_ns=0, stolen_ns=0)}
     facts = host_facts(reading({}, busy), reading({}, busy))
     assert facts is not None and facts.sees_work and facts.counters == {}
+
+
+def test_the_link_between_two_gateways_is_read_where_both_readings_have_all_of_it() -> None:
+    names = [f"interface.middle-{side}.tx_{what}" for side in ("left", "right") for what in ("packets", "dropped")]
+    before, after = dict.fromkeys(names, 5), dict(zip(names, (105, 6, 25, 5), strict=True))
+    facts = host_facts(reading(before, {}), reading(after, {}))
+    assert facts is not None and facts.middle == MiddleFacts(forward=101, reverse=20)
+    for name in names:
+        for first, last in (({**before, name: -1}, after), (before, {**after, name: -1})):
+            readings = ({key: count for key, count in each.items() if count >= 0} for each in (first, last))
+            facts = host_facts(*(reading(each, {}) for each in readings))
+            assert facts is not None and facts.middle is None
 
 
 def test_a_host_that_booted_meanwhile_began_to_count_again() -> None:

@@ -381,9 +381,10 @@ def _middle(before: KernelCounts, after: KernelCounts) -> MiddleFacts | None:
     handed = []
     for side in ("left", "right"):
         names = [f"interface.{MIDDLE}{side}.{counter}" for counter in ("tx_packets", "tx_dropped")]
-        if before.boot_id != after.boot_id or any(name not in before.counters for name in names):
+        is_read = all(name in reading.counters for name in names for reading in (before, after))
+        if before.boot_id != after.boot_id or not is_read:
             return None
-        handed.append(sum(after.counters.get(name, 0) - before.counters[name] for name in names))
+        handed.append(sum(after.counters[name] - before.counters[name] for name in names))
     return MiddleFacts(forward=handed[0], reverse=handed[1])
 
 

@@ -25,6 +25,7 @@ into the Tester's socket; that is part of what this test bed measures, as a netw
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -171,14 +172,13 @@ class HostKernel:
 
     def close(self) -> None:
         """End all processes inside and let go of the namespaces; a second call does nothing."""
-        try:
-            for place in self.places:
-                place.close()
-        finally:
-            for counters in self._counters.values():
-                counters.close()  # an open one would keep its namespace
+        with contextlib.ExitStack() as stack:  # left from its end; each step is made whatever becomes of others
             if self._kernel_counters is not None:
-                self._kernel_counters.close()
+                stack.callback(self._kernel_counters.close)
+            for counters in self._counters.values():
+                stack.callback(counters.close)  # an open one would keep its namespace
+            for place in self.places:
+                stack.callback(place.close)
 
     def _towards_gateway(self) -> dict[str, int]:
         ends = [self._links.tester_end(side) for side in SIDES]
