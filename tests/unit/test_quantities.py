@@ -647,6 +647,13 @@ class TestComparison:
         assert drawn.svg in page_of(fast, slow)
         assert list(comparison_plots([fast])) == []
 
+    def test_a_plot_says_how_many_figures_it_leaves_out(self) -> None:
+        many = [gateway(f"g{number}", stateless("throughput", (9000,))) for number in range(30)]
+        (drawn,) = comparison_plots(many)
+        assert "the first 24 of 30 figures" in drawn.svg
+        (drawn,) = comparison_plots(many[:24])
+        assert "figures" not in drawn.svg
+
     def test_lower_bounds_are_drawn_as_such_and_a_limit_of_the_tester_without_one_is_not_drawn(self) -> None:
         known = gateway("known", stateless("throughput", (9000,)))
         maximum = stateless("throughput", limited_by="maximum", repetitions=(search(8000, "maximum_passed"),))

@@ -130,9 +130,11 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> Drawing | None:
     """Compare gateways in one quantity: a bar for each row with its median, and whiskers from p1 to p99.
 
     None with fewer than two bars. A hollow bar is a lower bound: the search ended at its maximum, or something other
-    than the gateway ended it and that load passed in every repetition.
+    than the gateway ended it and that load passed in every repetition. Where there are more bars than can be read, the
+    axis says how many of them are drawn.
     """
-    drawn = [row for row in rows if row.quantity.is_measured or row.quantity.passed_at_least is not None][:BARS_MAX]
+    figures = [row for row in rows if row.quantity.is_measured or row.quantity.passed_at_least is not None]
+    drawn = figures[:BARS_MAX]
     if len(drawn) < 2:
         return None
     labels = _bar_labels(drawn)
@@ -164,7 +166,8 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> Drawing | None:
             axes.set_xlim(0, highest * 1.18)
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")
-        axes.set_xlabel(unit)
+        left_out = "" if len(drawn) == len(figures) else f"; the first {len(drawn)} of {len(figures)} figures"
+        axes.set_xlabel(f"{unit}{left_out}")
 
     return Drawing(name=name, draw=draw, height=0.7 + 0.34 * len(drawn))
 
