@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import complete
 from gatemark.config.model import CampaignFile
 from gatemark.config.recipe import Standing
@@ -104,6 +105,17 @@ def test_the_customer_is_on_the_left() -> None:
     file = CampaignFile.model_validate(document | {"connections": {"count": 10}})
     with pytest.raises(ConfigError, match="a row has its customer's gateway on the left"):
         complete(file, load_recipe("linux-dslite"))
+
+
+def test_what_a_row_has_no_command_for_is_measured_at_one_of_both() -> None:
+    document = {
+        "testbed": {"kind": "netns", "recipe": "linux-dslite"},
+        "reset": {"load": "1k"},
+        "connections": {"count": 10, "rate": "10k"},
+    }
+    with pytest.raises(ConfigError, match="has no command reset") as caught:
+        complete(campaign_from_dict(document), load_recipe("linux-dslite"))
+    assert [problem.fix for problem in caught.value.problems] == ["measure one of both gateways alone"]
 
 
 def test_hosts_behind_a_b4_are_private() -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import print_campaigns
 from gatemark.cli.output import AsJson, tell_error
-from gatemark.cli.run import tell
+from gatemark.cli.run import run
 from gatemark.demo import DEMOS, IPV4AAS, demo_file
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
 from gatemark.results.store import default_folder
-from gatemark.series.run import measure_series
 from gatemark.session import CampaignResult, measure, rebuild_report
 
 
@@ -42,9 +41,8 @@ def demo(
         fix = f"name one of {', '.join(known)}"
         raise ConfigError(what=f"there is no demo named {name}", where="gatemark demo", fix=fix)
     if name == IPV4AAS:
-        with demo_file(name) as file, progress_display() as watcher:
-            series = measure_series(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
-        return tell(series, as_json=as_json)
+        with demo_file(name) as file:
+            return run(file, output=output, as_json=as_json)
     chosen = (name,) if name is not None else DEMOS
     folder = output or default_folder("demo" if name is None else f"demo-{name}")
     results, failures = _measure_all(chosen, folder)

@@ -76,10 +76,10 @@ def run(
         result = _measured(measure_series, resume_series, file, output, resume, trust_commands)
     else:
         result = _measured(measure, resume_campaign, file, output, resume, trust_commands)
-    return tell(result, as_json=as_json)
+    return _tell(result, as_json=as_json)
 
 
-def tell(result: CampaignResult | SeriesResult, *, as_json: bool) -> int:
+def _tell(result: CampaignResult | SeriesResult, *, as_json: bool) -> int:
     """Print a result; return the exit status."""
     if isinstance(result, SeriesResult):
         if as_json:

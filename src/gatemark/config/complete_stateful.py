@@ -65,6 +65,13 @@ def _control(campaign: Campaign) -> Iterator[Problem]:
         yield from action_problems(campaign, "clear_state", reason)
 
 
+def add_to_recipe(campaign: Campaign, action: GatewayAction) -> str:
+    """Say what to do where the recipe has no command for an action."""
+    if campaign.technology.in_a_row:
+        return "measure one of both gateways alone"
+    return f"copy the recipe and add {action} under [commands]"
+
+
 def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> Iterator[Problem]:
     """The gateway has a command for an action."""
     if action in campaign.control.actions:
@@ -74,7 +81,7 @@ def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> I
             campaign,
             "testbed.recipe",
             f"{campaign.testbed.recipe} has no command {action}: {reason}",
-            f"copy the recipe and add {action} under [commands]",
+            add_to_recipe(campaign, action),
         )
     else:
         yield problem(

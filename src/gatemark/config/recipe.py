@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self, get_args
 
@@ -86,6 +86,11 @@ class RecipeSide(SideModel):
 
     networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(min_length=1)
     """Networks that lie on this side; the gateway's address gets the prefix length of the one that holds it."""
+
+
+def keeper_of(recipes: Sequence[Recipe]) -> int:
+    """Return which of gateways in a row keeps the connections, from 0; the first where none does."""
+    return next((number for number, recipe in enumerate(recipes) if recipe.technology.is_stateful), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

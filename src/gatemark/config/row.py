@@ -17,9 +17,9 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from gatemark.bed_kinds import BED_KINDS
-from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
-from gatemark.config.recipe import Recipe, RecipeSide, Standing
+from gatemark.config.recipe import Recipe, RecipeSide, Standing, keeper_of
+from gatemark.config.sizes import middle_overhead
 from gatemark.config.tables import B4Model, DontFragmentRule, KnownGateway, SideModel
 from gatemark.config.views import Forwarding
 from gatemark.errors import ConfigError, Problem
@@ -106,22 +106,21 @@ def row_recipe(file: RowFile, first: Recipe, second: Recipe, where: str) -> RowR
     second = second.model_copy(
         update={"left": _towards_customer(first, middle_mtu), "right": right, "map": table if second.map else None}
     )
-    outer = technology.tunnel_within
-    overhead = defaults.TRANSLATION_OVERHEAD if outer is None else defaults.HEADER_OCTETS[outer]
+    keeper = (first, second)[keeper_of((first, second))]
     return RowRecipe.model_construct(
         name=file.name,
         description=file.description,
-        gateway=_gateway(technology, first, second, middle_mtu),
+        gateway=_gateway(technology, first, second, keeper.gateway, middle_mtu),
         left=left,
         right=right,
         map=table,
-        mtu=middle_mtu - overhead,
+        mtu=middle_mtu - middle_overhead(technology),
         start_limit_ns=max(first.start_limit_ns, second.start_limit_ns),
         programs=first.programs | second.programs,
         modules=first.modules | second.modules,
         sysctl=first.sysctl | second.sysctl,
         host_sysctl=first.host_sysctl | second.host_sysctl,
-        commands=_keeper(first, second).commands.model_copy(update=_NOT_OF_BOTH),
+        commands=keeper.commands.model_copy(update=_NOT_OF_BOTH),
         first=first,
         second=second,
     )
@@ -135,14 +134,11 @@ def _at_home(first: Recipe) -> KnownGateway:
     return first.gateway.model_copy(update={"tunnel": tunnel.model_copy(update={"address": SUBSCRIBER})})
 
 
-def _keeper(first: Recipe, second: Recipe) -> Recipe:
-    """Return the recipe of the gateway that keeps the connections."""
-    return first if first.technology.is_stateful else second
-
-
-def _gateway(technology: Technology, first: Recipe, second: Recipe, middle_mtu: int) -> KnownGateway:
+def _gateway(
+    technology: Technology, first: Recipe, second: Recipe, keeper: KnownGateway, middle_mtu: int
+) -> KnownGateway:
     """Return what both together do to a frame."""
-    keeper, gateways = _keeper(first, second).gateway, (first.gateway, second.gateway)
+    gateways = (first.gateway, second.gateway)
     forwardings = [
         Forwarding(model=recipe.gateway, technology=recipe.technology, bed=BED_KINDS["netns"], edge=None)
         for recipe in (first, second)

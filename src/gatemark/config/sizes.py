@@ -97,9 +97,13 @@ def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:
 
 def middle_octets(technology: Technology, sizes: FrameSizes) -> int:
     """Return the size of foreground frames on the link between two gateways in a row: translated or in a tunnel."""
+    return sizes.of(technology.families[0]) + middle_overhead(technology)
+
+
+def middle_overhead(technology: Technology) -> int:
+    """Return by how many octets packets are longer between two gateways in a row than on both sides."""
     outer = technology.tunnel_within
-    overhead = defaults.TRANSLATION_OVERHEAD if outer is None else defaults.HEADER_OCTETS[outer]
-    return sizes.of(technology.families[0]) + overhead
+    return defaults.TRANSLATION_OVERHEAD if outer is None else defaults.HEADER_OCTETS[outer]
 
 
 def measured_octets(campaign: Campaign) -> tuple[int, ...]:

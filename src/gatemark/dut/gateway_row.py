@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gatemark.config.recipe import Standing
+from gatemark.config.recipe import Standing, keeper_of
 from gatemark.config.tables import GatewayTableModel
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, GatewayKernel, Links
@@ -29,7 +29,7 @@ class GatewayRow:
         echo: bool = False,
     ) -> None:
         """The arguments that may be left out are those of `NetnsTestBed`."""
-        keeper = next((number for number, each in enumerate(standings) if each.recipe.technology.is_stateful), 0)
+        keeper = keeper_of([standing.recipe for standing in standings])
         without = replace(settings, table=GatewayTableModel(), named={})
         self.gateways = tuple(
             RecipeGateway(

@@ -30,6 +30,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gatemark.dut import machine
 from gatemark.dut.base import KernelCounts
@@ -41,10 +42,17 @@ from gatemark.dut.kernel_counters import KernelCounters
 from gatemark.dut.kernel_modules import load_modules
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import cpu_mask
-from gatemark.technology import SideName
 
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
 BACKLOG_BY_DEFAULT = 1000
+
+
+class _End(NamedTuple):
+    """One end of a veth pair."""
+
+    namespace: str
+    interface: str
+    mac: str
 
 
 class HostKernel:
@@ -59,7 +67,8 @@ class HostKernel:
         self._links = links
         self._modules = modules
         self._tester, self._gateways = links.name.tester_namespace, links.gateway_namespaces
-        self.places = tuple(Enclosure(stage.namespace, stage.folder) for stage in links.stages())
+        self._stages = links.stages()
+        self.places = tuple(Enclosure(stage.namespace, stage.folder) for stage in self._stages)
         self._counters: dict[str, InterfaceCounters] = {}
         self._kernel_counters: KernelCounters | None = None
         """Opened when they are first read: a recipe may load what counts."""
@@ -85,30 +94,29 @@ class HostKernel:
             links.run_script(namespace, sysctl_script(settings))  # interfaces take theirs from `default` when made
             links.run(["ip", "-n", namespace, "link", "set", "lo", "up"])
         for side in SIDES:
-            tester, gateway = (
-                (self._tester, links.tester_end(side)),
-                (links.namespace_of(side), links.gateway_end(side)),
-            )
-            self._join((tester, gateway), side, links.mtus[side])
+            tester = _End(self._tester, links.tester_end(side), MAC_ADDRESSES["gm", side])
+            gateway = _End(links.namespace_of(side), links.gateway_end(side), MAC_ADDRESSES["gw", side])
+            self._join(tester, gateway, links.mtus[side])
         if links.middle_mtu is not None:
-            ends = [(links.namespace_of(side), links.middle_end(side)) for side in SIDES]
-            self._join((ends[0], ends[1]), None, links.middle_mtu)
+            near, far = (
+                _End(links.namespace_of(side), links.middle_end(side), MAC_ADDRESSES["gx", side]) for side in SIDES
+            )
+            self._join(near, far, links.middle_mtu)
         for namespace in (self._tester, *self._gateways):
             self._counters[namespace] = InterfaceCounters(namespace)
-        for stage, place in zip(links.stages(), self.places, strict=True):
+        for stage, place in zip(self._stages, self.places, strict=True):
             stage.folder.mkdir(mode=0o700, exist_ok=True)
             place.open()
 
-    def _join(self, ends: tuple[tuple[str, str], tuple[str, str]], side: SideName | None, mtu: int) -> None:
-        """Make a veth pair of two ends, each in its namespace; a gateway's ends are steered to its cores."""
+    def _join(self, near: _End, far: _End, mtu: int) -> None:
+        """Make a veth pair; a gateway's ends are steered to its cores."""
         links = self._links
-        (namespace, end), (other, peer) = ends
-        links.run(["ip", "link", "add", end, "netns", namespace, "type", "veth", "peer", "name", peer, "netns", other])
-        for (namespace, end), at in zip(ends, SIDES if side is None else (side, side), strict=True):
+        pair = ["type", "veth", "peer", "name", far.interface, "netns", far.namespace]
+        links.run(["ip", "link", "add", near.interface, "netns", near.namespace, *pair])
+        for namespace, end, mac in (near, far):
             is_tester = namespace == self._tester
             offloads = [*OFFLOADS_OFF, "gro", "on" if is_tester else "off"]
             links.run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *offloads])
-            mac = MAC_ADDRESSES[end[:2], at]
             links.run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", str(mtu), "up"])
             if not is_tester:
                 mask = "0" if links.cores.shared else cpu_mask(links.cores.gateway)
@@ -186,6 +194,6 @@ class HostKernel:
 
     def _towards_tester(self) -> dict[str, int]:
         drops: dict[str, int] = {}
-        for stage in self._links.stages():
+        for stage in self._stages:
             drops |= self._counters[stage.namespace].tx_dropped(ends=stage.ends.values())
         return drops

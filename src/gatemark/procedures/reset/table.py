@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from gatemark.config import defaults
+from gatemark.config.complete_stateful import add_to_recipe
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.only import WITH_GATEWAY
@@ -59,5 +60,5 @@ class ResetTable(ProcedureTable):
                 campaign,
                 "testbed.recipe",
                 f"{campaign.testbed.recipe} has no command reset, which the table [reset] measures",
-                "copy the recipe and add reset under [commands]",
+                add_to_recipe(campaign, "reset"),
             )
