@@ -96,6 +96,23 @@ without = [[], ["connections", "gateway.table.size"]]
     assert "connections" not in tomllib.loads(router.source.text)
 
 
+def test_columns_that_differ_in_nothing_are_measured_once() -> None:
+    """The numbers of connections do not apply to the router, which therefore is one column, named without them."""
+    text = """
+[[vary]]
+titles = ["router", "NAT"]
+"testbed.recipe" = ["linux-router4", "nft-nat44"]
+without = [["connections", "gateway.table.size"], []]
+"""
+    columns = series(f"{NAT}{text}{TOGETHER}search_from_previous = true\n").columns
+    assert [(column.number, column.title, column.steps, column.previous) for column in columns] == [
+        (1, "router", (0, 0), None),
+        (2, "NAT, count 10k", (1, 0), None),
+        (3, "NAT, count 100k", (1, 1), 2),
+    ]
+    assert columns[0].campaign.name.endswith(": router")
+
+
 def test_searches_begin_at_the_column_before_along_the_part_that_says_so() -> None:
     both = CROSSED + TOGETHER
     assert [column.previous for column in series(NAT + both).columns] == [None] * 4

@@ -1,7 +1,7 @@
 """`[[vary]]`: which keys of a campaign file change from column to column, and the document of each column. Pure.
 
 The lists of one `[[vary]]` change together; several `[[vary]]` are crossed, the last one changing fastest. Keys that
-`without` lists are taken out after all values were set.
+`without` lists are taken out after all values were set. Columns that then differ in nothing are measured once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VaryModel(BaseModel):
     `count 1M`."""
     without: tuple[tuple[str, ...], ...] = ()
     """Paths of keys that columns do not have, a list for each value: `[[], ["connections", "gateway.table"]]` for a NAT
-    and a router."""
+    and a router. Columns that then differ in nothing are measured once."""
     search_from_previous: bool = False
     """Searches begin near the results of the column before along this `[[vary]]`."""
 
@@ -106,39 +106,64 @@ def read_vary(
 
 
 def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[ColumnDocument]:
-    """Yield the columns of a file in the order in which they are measured."""
-    steps_of_all = list(itertools.product(*(range(len(table.titles)) for table in vary)))
-    for number, steps in enumerate(steps_of_all, 1):
-        chosen = list(zip(vary, steps, strict=True))
-        without = tuple(path for table, step in chosen if table.without for path in table.without[step])
-        settings = {path: value for table, step in chosen for path, value in table.row(step).items()}
-        settings = {
-            path: value for path, value in settings.items() if not any(_is_below(path, gone) for gone in without)
-        }
-        title = ", ".join(table.titles[step] for table, step in chosen)
-        whole = {key: copy.deepcopy(value) for key, value in document.items() if key != VARY}
+    """Yield the columns of a file in the order in which they are measured.
+
+    Steps that give the same document are one column, the first of them, without the titles in which they differ.
+    """
+    alike: dict[str, list[tuple[int, ...]]] = {}
+    for steps in itertools.product(*(range(len(table.titles)) for table in vary)):
+        whole = _document(document, vary, steps)
+        alike.setdefault(json.dumps(whole, sort_keys=True, default=repr), []).append(steps)
+    number_of = {steps: number for number, members in enumerate(alike.values(), 1) for steps in members}
+    for number, members in enumerate(alike.values(), 1):
+        steps = members[0]
+        titles = [table.titles[step] for table, step in zip(vary, steps, strict=True)]
+        is_same = [len(set(of_part)) == 1 for of_part in zip(*members, strict=True)]
+        title = ", ".join([*itertools.compress(titles, is_same)] or titles)
+        whole = _document(document, vary, steps)
         if isinstance(whole.get("name"), str):
             whole["name"] = f"{whole['name'][:30]}: {title}"[:100]
-        for path, value in settings.items():
-            _set(whole, path.split("."), value)
-        for path in without:
-            _remove(whole, path.split("."))
+        before = _previous(vary, steps)
         yield ColumnDocument(
             number=number,
             title=title,
-            settings=settings,
+            settings=_settings(vary, steps),
             steps=steps,
-            without=without,
-            previous=_previous(vary, steps, steps_of_all),
+            without=tuple(_without(vary, steps)),
+            previous=None if before is None else number_of[before],
             document=whole,
         )
 
 
-def _previous(vary: Sequence[Vary], steps: tuple[int, ...], steps_of_all: Sequence[tuple[int, ...]]) -> int | None:
-    """Return the column one step before along the last part that says so and has one."""
+def _document(document: Mapping[str, Any], vary: Sequence[Vary], steps: tuple[int, ...]) -> dict[str, Any]:
+    whole = {key: copy.deepcopy(value) for key, value in document.items() if key != VARY}
+    for path, value in _settings(vary, steps).items():
+        _set(whole, path.split("."), value)
+    for path in _without(vary, steps):
+        _remove(whole, path.split("."))
+    return whole
+
+
+def _settings(vary: Sequence[Vary], steps: tuple[int, ...]) -> dict[str, Any]:
+    without = tuple(_without(vary, steps))
+    return {
+        path: value
+        for table, step in zip(vary, steps, strict=True)
+        for path, value in table.row(step).items()
+        if not any(_is_below(path, gone) for gone in without)
+    }
+
+
+def _without(vary: Sequence[Vary], steps: tuple[int, ...]) -> Iterator[str]:
+    for table, step in zip(vary, steps, strict=True):
+        yield from table.without[step] if table.without else ()
+
+
+def _previous(vary: Sequence[Vary], steps: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the steps of the column before along the last part that says so and has one."""
     for part in reversed(range(len(vary))):
         if vary[part].search_from_previous and steps[part]:
-            return steps_of_all.index((*steps[:part], steps[part] - 1, *steps[part + 1 :])) + 1
+            return (*steps[:part], steps[part] - 1, *steps[part + 1 :])
     return None
 
 
@@ -220,10 +245,14 @@ class _Reader:
                     guess = nearest(path, self._known)
                     fix = f"did you mean {guess}?" if guess else "write a path of the file, such as connections"
                     self.tell(at, f"{path} names no key of the campaign file", fix)
-                elif not _has(self._document, path.split(".")) and path not in self._paths:
+                elif not self._is_set(path):
                     self.tell(at, f"the file has no key {path}", "leave it out")
             return tuple(tuple(paths) for paths in given)
         return ()
+
+    def _is_set(self, path: str) -> bool:
+        """Whether the file has a key, or one inside of it varies."""
+        return _has(self._document, path.split(".")) or any(_is_below(varied, path) for varied in self._paths)
 
     def _is_good(self, at: str, path: str, value: Any) -> bool:
         if not is_key(path, self._known):
