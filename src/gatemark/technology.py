@@ -91,6 +91,8 @@ class Technology:
     in_a_row: tuple[TechnologyName, TechnologyName] | None = None
     """The two gateways that it is made of, the customer's first, as one from the Tester's view (RFC 8219 section 4.2).
     """
+    service: str | None = None
+    """Name of the service that both in a row are: how customers of an IPv6 network get IPv4 (RFC 9313)."""
     keeps_identification: bool = False
     """Whether the IPv4 identification comes out as it was sent, and is compared (RFC 6864 section 5.3)."""
     hairpin_section: str | None = None
@@ -349,6 +351,7 @@ _ROWS = (
     Technology(
         name="464xlat",
         words="464XLAT (CLAT and PLAT)",
+        service="464XLAT",
         families=("ipv4", "ipv4"),
         is_stateful=True,
         in_a_row=("siit46", "nat64"),
@@ -357,6 +360,7 @@ _ROWS = (
     Technology(
         name="ds_lite",
         words="DS-Lite (B4 and AFTR)",
+        service="DS-Lite",
         families=("ipv4", "ipv4"),
         is_stateful=True,
         in_a_row=("b4", "aftr"),
@@ -365,6 +369,7 @@ _ROWS = (
     Technology(
         name="lw4o6",
         words="lightweight 4over6 (lwB4 and lwAFTR)",
+        service="lw4o6",
         families=("ipv4", "ipv4"),
         is_edge=True,
         has_bindings=True,
@@ -375,6 +380,7 @@ _ROWS = (
     Technology(
         name="map_e",
         words="MAP-E (customer edge and border relay)",
+        service="MAP-E",
         families=("ipv4", "ipv4"),
         is_edge=True,
         is_stateful=True,
@@ -384,6 +390,7 @@ _ROWS = (
     Technology(
         name="map_t",
         words="MAP-T (customer edge and border relay)",
+        service="MAP-T",
         families=("ipv4", "ipv4"),
         is_edge=True,
         is_stateful=True,

@@ -51,7 +51,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "series": {
         "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
-        "tester", "units",
+        "tester", "trial.telemetry", "units",
     },
     "compare": {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
@@ -99,7 +99,7 @@ PURE = (
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
     "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",
-    "series.report",
+    "series.report", "series.services",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

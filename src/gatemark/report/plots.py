@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 BARS_MAX = 24
 """Figures in one overview plot; more would not be readable."""
+GROUP_GAP = 0.6
+"""Room between two groups of bars, as a part of that of a bar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,33 +145,88 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> Drawing | None:
         unit, divisor = _unit(drawn)
         places = range(len(drawn), 0, -1)
         for at, row in zip(places, drawn, strict=True):
-            value, low, high = _spread(row, divisor)
             known = row.quantity.limited_by == "gateway"
-            axes.barh(at, value, height=0.62, color=BLUE if known else "none", edgecolor=BLUE, linewidth=1.1,
-                      label="measured" if known else "at least")  # fmt: skip
-            if row.quantity.is_measured:
-                axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
-            figure = _drawn_value(row.quantity)
-            words = format_in(figure, divisor) if unit in ("µs", "ms") else format_count(figure)
-            axes.annotate(
-                f"{'' if known else '≥ '}{words}", (max(high, value), at), xytext=(5, 0), textcoords="offset points",
-                va="center", fontsize=8.5, color=INK,
-            )  # fmt: skip
-        axes.set_yticks(list(places), labels)
-        axes.tick_params(axis="y", length=0)
-        lowest, highest = _ends(drawn, divisor)
-        if lowest > 0 and highest > 20 * lowest:
-            axes.set_xscale("log")
-            axes.set_xlim(lowest / 2, highest * 3)
-            few_ticks(axes.xaxis, highest / lowest * 6)
-        else:
-            axes.set_xlim(0, highest * 1.18)
-        axes.grid(visible=False, axis="y")
-        axes.grid(visible=True, axis="x")
+            _bar(axes, at, row, (unit, divisor), BLUE, label="measured" if known else "at least")
         left_out = "" if len(drawn) == len(figures) else f"; the first {len(drawn)} of {len(figures)} figures"
-        axes.set_xlabel(f"{unit}{left_out}")
+        _bar_axes(axes, dict(zip(places, labels, strict=True)), _ends(drawn, divisor), f"{unit}{left_out}")
 
     return Drawing(name=name, draw=draw, height=0.7 + 0.34 * len(drawn))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A figure of one of several groups that have figures of the same names."""
+
+    group: str
+    name: str
+    row: Row
+
+
+def grouped_plot(bars: Sequence[Bar], *, name: str) -> Drawing | None:
+    """Compare groups in one quantity: bars of the same name have the same colour; see `overview_plot`.
+
+    None with fewer than two bars.
+    """
+    drawn = [bar for bar in bars if bar.row.quantity.is_measured or bar.row.quantity.passed_at_least is not None]
+    if len(drawn) < 2:
+        return None
+    names = list(dict.fromkeys(bar.name for bar in drawn))
+    groups: dict[str, list[Bar]] = {}
+    for bar in drawn:
+        groups.setdefault(bar.group, []).append(bar)
+    rows = [bar.row for bar in drawn]
+    height = len(drawn) + GROUP_GAP * (len(groups) - 1)
+
+    def draw(axes: Axes) -> None:
+        unit, divisor = _unit(rows)
+        centres: dict[float, str] = {}
+        shown: set[str] = set()
+        at = height
+        for group, members in groups.items():
+            centres[at - (len(members) - 1) / 2] = group
+            for bar in members:
+                label = "" if bar.name in shown else bar.name
+                shown.add(bar.name)
+                colour, _ = SERIES[names.index(bar.name) % len(SERIES)]
+                _bar(axes, at, bar.row, (unit, divisor), colour, label=label or "_nolegend_")
+                at -= 1
+            at -= GROUP_GAP
+        _bar_axes(axes, centres, _ends(rows, divisor), unit)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False, fontsize=8.5)
+
+    return Drawing(name=name, draw=draw, height=1.0 + 0.3 * height)
+
+
+def _bar(axes: Axes, at: float, row: Row, unit: tuple[str, int], colour: str, *, label: str) -> None:
+    """A bar with its figure behind it, hollow if that is a lower bound; `unit` has a divisor."""
+    words, divisor = unit
+    value, low, high = _spread(row, divisor)
+    known = row.quantity.limited_by == "gateway"
+    axes.barh(at, value, height=0.62, color=colour if known else "none", edgecolor=colour, linewidth=1.1, label=label)
+    if row.quantity.is_measured:
+        axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
+    figure = _drawn_value(row.quantity)
+    written = format_in(figure, divisor) if words in ("µs", "ms") else format_count(figure)
+    axes.annotate(
+        f"{'' if known else '≥ '}{written}", (max(high, value), at), xytext=(5, 0), textcoords="offset points",
+        va="center", fontsize=8.5, color=INK,
+    )  # fmt: skip
+
+
+def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float], heading: str) -> None:
+    """Axes of bars that lie beside these labels: from 0, or logarithmic if the figures are far apart."""
+    axes.set_yticks(list(labels), list(labels.values()))
+    axes.tick_params(axis="y", length=0)
+    lowest, highest = ends
+    if lowest > 0 and highest > 20 * lowest:
+        axes.set_xscale("log")
+        axes.set_xlim(lowest / 2, highest * 3)
+        few_ticks(axes.xaxis, highest / lowest * 6)
+    else:
+        axes.set_xlim(0, highest * 1.18)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.set_xlabel(heading)
 
 
 def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> Drawing | None:

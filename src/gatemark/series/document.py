@@ -14,8 +14,9 @@ from gatemark.results.connections import PortRange
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Document, LimitedBy, Part
 from gatemark.results.quantity import Better, Quantity
+from gatemark.results.telemetry import Spread
 from gatemark.stats.summary import Number
-from gatemark.technology import TechnologyName
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 SERIES_SCHEMA = 1
 """Format number: changes whenever a key of `series.json` changes its name, type or meaning."""
@@ -60,6 +61,8 @@ class Parameters(Part):
     """Customer edges of a MAP-T gateway (RFC 7597). Null where it has none."""
     map_domains: int | None = None
     """Domains that the customer edges are in. Null where there are none."""
+    b4s: int | None = Field(default=None, exclude_if=lambda b4s: b4s is None)
+    """B4s of an AFTR (RFC 6333). Absent where there are none."""
     connections: tuple[int, ...]
     """Numbers of connections, each of which is measured; empty for a stateless gateway."""
     flows: int | None = None
@@ -78,6 +81,15 @@ class Parameters(Part):
     """After what time without frames the gateway deletes a connection. Null if nobody told."""
     repetitions: int
     """Repetitions that the file asks for."""
+
+    @property
+    def subscribers(self) -> int | None:
+        """Customers of a provider's gateway: customer edges, lwB4s, B4s, or the hosts inside of a NAT; else None."""
+        technology = TECHNOLOGIES[self.technology]
+        if technology.has_edges or technology.has_b4s:
+            return self.edges or self.b4s
+        is_at_the_customer = technology.is_subscriber or technology.is_edge or technology.in_a_row is not None
+        return self.source_hosts if technology.is_stateful and not is_at_the_customer else None
 
 
 class SeriesColumn(Part):
@@ -168,9 +180,49 @@ class MemoryEstimate(Part):
     @property
     def words(self) -> str:
         """The estimate with its spread; empty without one."""
-        if self.bytes is None:
-            return ""
-        return f"{self.bytes:.0f} bytes ({self.bytes_minimum:.0f} to {self.bytes_maximum:.0f})"
+        return _estimate_words(self.bytes, self.bytes_minimum, self.bytes_maximum)
+
+
+class ColumnAvailable(Part):
+    """Memory that the gateway's host had available in a column while it forwarded."""
+
+    column: int
+    """Number of the column."""
+    subscribers: int
+    """Customers of the gateway."""
+    values: int
+    """Repetitions of its runs with samples while frames were sent."""
+    available: Spread
+    """The least memory available in each of them, kB."""
+
+
+class SubscriberMemory(Part):
+    """What one more customer costs the host of a provider's gateway, by columns that differ in nothing else."""
+
+    gateway: str
+    """Name of the gateway, as in the parameters of its columns."""
+    technology: TechnologyName
+    """What the gateway does, as in `result.json`."""
+    columns: tuple[ColumnAvailable, ...]
+    """One entry for each column with samples, the fewest customers first."""
+    reason: str | None
+    """Why there is no estimate. Null if there is one."""
+    bytes: float | None = None
+    """Memory of the host for each customer, bytes: the difference between the fewest and the most. Null without an
+    estimate."""
+    bytes_minimum: float | None = None
+    """The same by the smallest difference between any two of their values."""
+    bytes_maximum: float | None = None
+    """The same by the largest difference."""
+
+    @property
+    def words(self) -> str:
+        """The estimate with its spread; empty without one."""
+        return _estimate_words(self.bytes, self.bytes_minimum, self.bytes_maximum)
+
+
+def _estimate_words(bytes_: float | None, minimum: float | None, maximum: float | None) -> str:
+    return "" if bytes_ is None else f"{bytes_:.0f} bytes ({minimum:.0f} to {maximum:.0f})"
 
 
 class SumOfDirections(Part):
@@ -329,3 +381,6 @@ class SeriesDocument(Document):
     """One entry for each quantity over the columns."""
     memory: tuple[MemoryEstimate, ...] = ()
     """One entry for each gateway whose host was sampled with a full table."""
+    subscriber_memory: tuple[SubscriberMemory, ...] = Field(default=(), exclude_if=lambda estimates: not estimates)
+    """One entry for each provider's gateway whose columns differ in the number of its customers alone, and whose host
+    was sampled. Absent if there is none."""

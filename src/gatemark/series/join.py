@@ -24,7 +24,7 @@ from gatemark.series.document import (
     SeriesDocument,
     SumOfDirections,
 )
-from gatemark.series.memory import memory_estimates
+from gatemark.series.memory import memory_estimates, subscriber_estimates
 from gatemark.stats.series import (
     degradation_error,
     degradation_percent,
@@ -103,6 +103,7 @@ def joined(
             "columns": tuple(columns),
             "metrics": metrics_of(rows),
             "memory": memory_estimates(columns, results),
+            "subscriber_memory": subscriber_estimates(columns, results),
             "status": "complete" if complete else "incomplete",
         }
     )

@@ -1,18 +1,22 @@
-"""Memory of the gateway's host for each connection, estimated from columns that were measured. Pure.
+"""Memory of the gateway's host for each connection and each subscriber, estimated from measured columns. Pure.
 
 The samples say what the whole host had available, so all that lives there is in them: without a clear difference
-between an empty and a full table, and between few connections and many, there is no estimate.
+between an empty and a full table, and between few and many connections or subscribers, there is no estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from statistics import median
+from typing import cast
 
 from gatemark.results.document import ResultDocument
-from gatemark.results.telemetry import TableMemory
-from gatemark.series.document import ColumnMemory, MemoryEstimate, SeriesColumn
+from gatemark.results.telemetry import Spread, TableMemory
+from gatemark.series.document import ColumnAvailable, ColumnMemory, MemoryEstimate, SeriesColumn, SubscriberMemory
+from gatemark.stats.summary import Number
 from gatemark.technology import TechnologyName
+from gatemark.trial.telemetry import AVAILABLE, MEASURED
 
 TRIALS_MIN = 5
 """With fewer trials, chance too often looks like memory of the connections: with five, all values
@@ -74,6 +78,63 @@ def _estimate(gateway: str, technology: TechnologyName, members: tuple[ColumnMem
             "bytes_minimum": most.bytes_minimum,
             "bytes_maximum": most.bytes_maximum,
             "available_kilobytes": most.empty_kilobytes,
+        }
+    )
+
+
+def subscriber_estimates(
+    columns: Sequence[SeriesColumn], results: Mapping[int, ResultDocument]
+) -> tuple[SubscriberMemory, ...]:
+    """Return an estimate, or why there is none, for each gateway whose columns differ in the subscribers alone."""
+    alike: dict[tuple[object, ...], list[ColumnAvailable]] = {}
+    for column in columns:
+        known, result = column.parameters, results.get(column.number)
+        values = () if result is None else tuple(_available(result))
+        if known.subscribers is not None and values:
+            spread = Spread(minimum=min(values), median=median(values), maximum=max(values))
+            member = ColumnAvailable(
+                column=column.number, subscribers=known.subscribers, values=len(values), available=spread
+            )
+            others = known.connections, known.cores, known.table_size, known.hash_size
+            alike.setdefault((known.gateway, known.technology, *others), []).append(member)
+    estimates = []
+    for (gateway, technology, *_), members in alike.items():
+        members.sort(key=lambda member: member.subscribers)
+        if members[0].subscribers < members[-1].subscribers:
+            estimates.append(_of_subscribers(str(gateway), cast("TechnologyName", technology), tuple(members)))
+    return tuple(estimates)
+
+
+def _available(result: ResultDocument) -> Iterator[Number]:
+    for run in result.runs:
+        for level in run.telemetry:
+            if (level.phase, level.series) == (MEASURED, AVAILABLE):
+                yield from (value for value in level.values if value is not None)
+
+
+def _of_subscribers(gateway: str, technology: TechnologyName, members: tuple[ColumnAvailable, ...]) -> SubscriberMemory:
+    """Return the estimate of the fewest and the most subscribers, between which scatter matters least."""
+    usable = [member for member in members if member.values >= TRIALS_MIN]
+    whole = SubscriberMemory(gateway=gateway, technology=technology, columns=members, reason=None)
+    if not usable or usable[0].subscribers == usable[-1].subscribers:
+        reason = f"no two columns with different numbers of them have {TRIALS_MIN} samples of memory"
+        return whole.model_copy(update={"reason": reason})
+    few, many = usable[0], usable[-1]
+
+    def each(before: Number, after: Number) -> float:
+        return round(float(before - after) * KILOBYTE / (many.subscribers - few.subscribers), 3)
+
+    if few.available.minimum <= many.available.maximum:
+        reason = (
+            f"the memory available with {few.subscribers:,} and with {many.subscribers:,} differs by less than it"
+            f" scatters: by {each(few.available.median, many.available.median):.0f} bytes each in the median"
+        )
+        return whole.model_copy(update={"reason": reason})
+    return whole.model_copy(
+        update={
+            "bytes": each(few.available.median, many.available.median),
+            "bytes_minimum": each(few.available.minimum, many.available.maximum),
+            "bytes_maximum": each(few.available.maximum, many.available.minimum),
         }
     )
 

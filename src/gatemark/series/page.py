@@ -17,6 +17,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.series.degradation import degradation_section
 from gatemark.series.document import SeriesColumn, SeriesDocument
 from gatemark.series.report import OUTCOMES, section
+from gatemark.series.services import services_section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +39,20 @@ def render_series(
     text: str,
 ) -> str:
     """Return the page of a series; `text` is its campaign file."""
-    gateways = dict.fromkeys(
-        f"{result.gateway.name} {result.gateway.version}".strip() + f", {technology_words(result.gateway)}"
-        for result in results.values()
-    )
+    gateways = {number: _gateway_words(result) for number, result in results.items()}
     claims = dict.fromkeys(
         said for result in results.values() for said in (result.claim.sentence, result.claim.informational) if said
     )
     return fill(
         "series.html.j2",
         series=document,
-        gateways=tuple(gateways),
+        gateways=tuple(dict.fromkeys(gateways.values())),
+        services=services_section(document),
         section=section(document),
         degradation=degradation_section(document),
         plots=tuple(plots),
         waiting=tuple(waiting),
-        columns=_columns(document, results),
+        columns=_columns(document, gateways),
         words=OUTCOMES,
         claims=tuple(claims),
         deviations=tuple(_deviations(document, results)),
@@ -61,16 +60,25 @@ def render_series(
     )
 
 
-def _columns(document: SeriesDocument, results: Mapping[int, ResultDocument]) -> Section:
-    """Return the table of the columns, each with a link to its report if it has one."""
+def _gateway_words(result: ResultDocument) -> str:
+    name = f"{result.gateway.name} {result.gateway.version}".strip()
+    return f"{name}, {technology_words(result.gateway)}"
+
+
+def _columns(document: SeriesDocument, gateways: Mapping[int, str]) -> Section:
+    """Return the table of the columns, each with its gateway and a link to its report if it has one."""
     link = Markup('<a href="{}/report.html">{}</a>')
+    several = len(set(gateways.values())) > 1
 
     def report(column: SeriesColumn) -> str:
-        return link.format(quote(column.folder), column.folder) if column.number in results else ""
+        return link.format(quote(column.folder), column.folder) if column.number in gateways else ""
 
     columns: tuple[Column[SeriesColumn], ...] = (
         Column("column", lambda column: str(column.number), names=True),
         Column("title", lambda column: column.title, numeric=False),
+        Column(
+            "gateway", lambda column: gateways.get(column.number, "") if several else "", numeric=False, optional=True
+        ),
         Column("sets", lambda column: "\n".join(starmap(_setting, column.settings.items())), numeric=False),
         Column("outcome", lambda column: OUTCOMES[column.outcome], numeric=False),
         Column("trials", lambda column: format_count(column.trials)),

@@ -26,6 +26,7 @@ def parameters_of(campaign: Campaign) -> Parameters:
         destination_hosts=destination_hosts,
         edges=None if campaign.edges.emulated is None else campaign.edges.emulated.edge_count,
         map_domains=campaign.edges.domain_count or None,
+        b4s=host_count(campaign, campaign.roles.inside) if campaign.technology.has_b4s else None,
         connections=counts if campaign.technology.is_stateful else (),
         flows=flow_count(campaign),
         flow_interval_ns=campaign.traffic.flow_interval_ns,

@@ -30,7 +30,17 @@ from gatemark.report.words import (
 from gatemark.results.coordinates import CONNECTIONS, Coordinate, ordered, place_words, telling
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Row
-from gatemark.series.document import ColumnFigure, Metric, Outcome, Parameters, SeriesColumn, SeriesDocument, VariedKeys
+from gatemark.series.document import (
+    ColumnFigure,
+    MemoryEstimate,
+    Metric,
+    Outcome,
+    Parameters,
+    SeriesColumn,
+    SeriesDocument,
+    SubscriberMemory,
+    VariedKeys,
+)
 from gatemark.series.join import ColumnRows, comparable, core_groups
 from gatemark.series.memory import TRIALS_MIN
 from gatemark.stats.summary import Number
@@ -96,16 +106,25 @@ def reasons(document: SeriesDocument) -> Iterator[str]:
 
 
 def _memory_sentences(document: SeriesDocument) -> Iterator[str]:
-    for estimate in document.memory:
-        of = f" of {estimate.gateway}" if len(document.memory) > 1 else ""
-        if estimate.reason is not None:
-            yield f"Memory of the gateway's host for each connection{of}: no estimate can be made: {estimate.reason}."
-        else:
-            yield (
-                f"Memory of the gateway's host for each connection{of}: {estimate.words}, estimated from the column"
-                " with most connections: memory available with an empty table less that with a full one. In brackets,"
-                " the smallest and the largest difference between any two of its trials."
-            )
+    of_connections = (
+        "estimated from the column with most connections: memory available with an empty table less that with a full"
+        " one. In brackets, the smallest and the largest difference between any two of its trials."
+    )
+    of_subscribers = (
+        "estimated from the columns with the fewest and the most: the difference of the memory that was available while"
+        " frames were sent. In brackets, the smallest and the largest one between any two of their repetitions."
+    )
+    yield from _estimate_sentences("connection", document.memory, of_connections)
+    yield from _estimate_sentences("subscriber", document.subscriber_memory, of_subscribers)
+
+
+def _estimate_sentences(
+    each: str, estimates: Sequence[MemoryEstimate] | Sequence[SubscriberMemory], how: str
+) -> Iterator[str]:
+    for estimate in estimates:
+        of = f" of {estimate.gateway}" if len(estimates) > 1 else ""
+        said = f"{estimate.words}, {how}" if estimate.reason is None else f"no estimate can be made: {estimate.reason}."
+        yield f"Memory of the gateway's host for each {each}{of}: {said}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +219,7 @@ def _block(metric: Metric, columns: Sequence[SeriesColumn]) -> Block[SeriesEntry
     figures = [entry.figure for entry in entries if entry.figure is not None]
     names = ordered(name for figure in figures for name in figure.where if name != CONNECTIONS)
     lines = figure_lines(figure_words(metric), entries, before=SUMS, after=DERIVED)
-    return Block((*coordinate_lines(names), *lines), entries, _title(metric))
+    return Block((*coordinate_lines(names), *lines), entries, metric_title(metric))
 
 
 def _entry(metric: Metric, column: SeriesColumn) -> SeriesEntry:
@@ -253,8 +272,8 @@ def figure_words(*metrics: Metric) -> FigureWords:
     return FigureWords.of(metrics[0].unit, (metric.row(figure) for metric in metrics for figure in metric.figures))
 
 
-def _title(metric: Metric) -> str:
-    """What is measured, its unit, and with what in all columns."""
+def metric_title(metric: Metric) -> str:
+    """Return what is measured, its unit, and with what in all columns."""
     where = metric.where
     says_nothing = metric.unit == "connections/s" or (
         metric.unit != "frames/s" and where.get("direction") == "bidirectional"

@@ -40,6 +40,7 @@ from gatemark.series.memory import warning
 from gatemark.series.page import Waiting, render_series
 from gatemark.series.parameters import parameters_of
 from gatemark.series.report import OUTCOMES
+from gatemark.series.services import services_plots
 from gatemark.series.store import SERIES_FILE, SeriesFolder, digest, folder_name
 from gatemark.session import (
     CampaignResult,
@@ -207,7 +208,7 @@ def _page(
 
 
 def _drawn(document: SeriesDocument) -> tuple[Plot, ...]:
-    return (*series_report.plots(document), *degradation_plots(document))
+    return (*(tuple(services_plots(document)) or series_report.plots(document)), *degradation_plots(document))
 
 
 def _checked(series: SeriesFile, equipment: Equipment) -> tuple[Campaign, ...]:
@@ -440,13 +441,15 @@ class _SeriesUnderWay:
 
 
 def asks_for_more(column: SeriesColumn, than: SeriesColumn) -> bool:
-    """Whether a column asks the gateway for more connections, or a larger table, and differs only in one part."""
+    """Whether a column has more connections, more subscribers or a larger table, and differs only in one part."""
     later = [mine > other for mine, other in zip(column.steps, than.steps, strict=True) if mine != other]
     if later != [True]:
         return False
     connections, others = (max(either.parameters.connections, default=0) for either in (column, than))
     if connections != others:
         return connections > others
+    if column.parameters.subscribers != than.parameters.subscribers:
+        return (column.parameters.subscribers or 0) > (than.parameters.subscribers or 0)
     return (column.parameters.table_size or 0) > (than.parameters.table_size or 0)
 
 

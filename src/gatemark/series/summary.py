@@ -12,13 +12,14 @@ from gatemark.report.terminal import section_text
 from gatemark.series.degradation import degradation_section
 from gatemark.series.document import ENDED, SeriesDocument
 from gatemark.series.report import section
+from gatemark.series.services import services_section
 
 
 def print_series(document: SeriesDocument, *, report: str, console: Console | None = None) -> None:
     """Print the table of a series, why columns are missing in it, and where the report is."""
     out = console or stdout_console()
     whole = section(document, columns_max=len(document.columns))
-    for shown in (whole, degradation_section(document)):
+    for shown in (whole, degradation_section(document), services_section(document)):
         if shown is not None:
             for printed in section_text(replace(shown, lead=()), name="", width=out.width):
                 out.print(printed)
