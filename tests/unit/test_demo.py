@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gatemark.campaign.columns import load_series
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import plan_of
@@ -17,6 +18,7 @@ from gatemark.demo import DEMOS, IPV4AAS, demo_file
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.throughput.table import ThroughputTable
+from gatemark.series.parameters import parameters_of
 from gatemark.technology import TECHNOLOGIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,14 +81,28 @@ def test_the_help_names_every_demo() -> None:
 def test_the_comparison_has_each_gateway_alone_and_both_in_a_row() -> None:
     """The demo's columns are those of the example, which measures more of each."""
     files = (ROOT / "examples" / "ipv4aas" / "ipv4aas.toml").read_text(encoding="utf-8"), demo_text(IPV4AAS)
-    long, short = (tomllib.loads(text) for text in files)
-    assert long["vary"] == short["vary"]
-    (vary,) = short["vary"]
+    (long, _), (vary,) = (tomllib.loads(text)["vary"] for text in files)
+    assert all(long[key] == vary[key] for key in ("titles", "testbed.recipe"))
     technologies = [load_recipe(name).technology for name in vary["testbed.recipe"]]
     for first, second, both in zip(technologies[::3], technologies[1::3], technologies[2::3], strict=True):
         assert both.in_a_row == (first.name, second.name)
     assert {row.name for row in technologies[2::3]} == {row.name for row in TECHNOLOGIES.values() if row.in_a_row}
-    assert [bool(without) for without in vary["without"]] == [not row.is_stateful for row in technologies]
+    has_connections = [row.is_stateful for row in technologies]
+    assert [not without for without in vary["without"]] == has_connections
+    assert ["connections" not in without for without in long["without"]] == has_connections
+
+
+def test_the_comparison_asks_of_providers_gateways_how_they_do_with_more_customers() -> None:
+    columns = load_series(ROOT / "examples" / "ipv4aas" / "ipv4aas.toml").columns
+    subscribers: dict[str, list[int | None]] = {}
+    for column in columns:
+        known = parameters_of(complete_campaign(column.campaign))
+        subscribers.setdefault(known.technology, []).append(known.subscribers)
+    for row in TECHNOLOGIES.values():
+        if row.in_a_row is not None:
+            customer, provider = row.in_a_row
+            assert (subscribers[customer], subscribers[row.name]) == ([None], [None])
+            assert subscribers[provider] == [1, 100, 10_000]
 
 
 def demo_text(name: str) -> str:

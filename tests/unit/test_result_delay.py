@@ -49,6 +49,19 @@ def rows_of(result_document: ResultDocument) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(to_csv(result_document.rows()))))
 
 
+def test_a_delay_says_whether_frames_were_sent_in_its_direction_alone() -> None:
+    forward = [way for way in both(100_000) if way.direction == "forward"]
+    ways = [("bidirectional", both(100_000)), ("forward", forward)]
+    runs = [
+        delay_run([point(1000, of_run)], number=number, direction=direction)
+        for number, (direction, of_run) in enumerate(ways, start=1)
+    ]
+    rows = [row for row in rows_of(stateless(runs)) if row["quantity"] == "typical latency"]
+    assert [(row["run"], row["direction"], row["offered"]) for row in rows] == [
+        ("1", "forward", ""), ("1", "reverse", ""), ("2", "forward", "one way"),
+    ]  # fmt: skip
+
+
 def test_a_document_of_everything_meets_its_schema_and_comes_back() -> None:
     published, _ = everything()
     data = json.loads(published.to_text())

@@ -50,9 +50,9 @@ def gateways(*services: Any) -> list[tuple[str, Mapping[str, Any], float | None]
 
 
 def tables(document: SeriesDocument) -> dict[str, Table]:
-    section = services_section(document)
-    assert section is not None
-    return {table.title.partition(",")[0]: table for table in section.tables}
+    whole = services_section(document)
+    assert whole is not None
+    return {table.title.partition(",")[0]: table for table in whole.tables}
 
 
 def test_each_service_is_a_line_with_its_gateways_and_numbers_of_customers() -> None:
@@ -68,6 +68,16 @@ def test_each_service_is_a_line_with_its_gateways_and_numbers_of_customers() -> 
         ("MAP-E", "100\n(95 to 105)", "200\n(195 to 205)", "150\n(145 to 155)", "90\n(85 to 95)"),
         ("lw4o6", "200\n(195 to 205)", "400\n(395 to 405)", "300\n(295 to 305)", "180\n(175 to 185)"),
     )
+
+
+def test_gateways_with_one_number_of_customers_each_are_one_column() -> None:
+    columns = [part for part in gateways(MAP_E, LW4O6) if part[1] is not MANY]
+    columns[4] = "lwaftr", {"edges": 252}, 400.0
+    table = tables(compared(*columns))["Throughput"]
+    assert [column.heading for column in table.columns][1:3] == ["customer's gateway", "provider's gateway"]
+    assert [row[2].partition("\n")[0] for row in table.rows] == ["200", "400"]
+    (bars,) = services_plots(compared(*columns))
+    assert "400" in bars.svg
 
 
 def test_a_gateway_that_has_no_figure_says_why_and_one_that_is_not_there_has_a_dash() -> None:

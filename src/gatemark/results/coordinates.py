@@ -78,6 +78,8 @@ TUNNEL_SIZE = "frame_size_tunnel"
 """Follows from the size of the packet inside; no column where nothing is in tunnels."""
 MIX = ("foreground_m", "foreground_n")
 CONNECTIONS = "connections"
+OFFERED, ONE_WAY = "offered", "one way"
+"""A coordinate of figures that are of one direction: nothing was sent in the other."""
 LOAD = "load_frames_per_second"
 """The one coordinate that is itself measured where the file says it as a share."""
 
@@ -104,6 +106,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "",
         "`forward`, `reverse` or `bidirectional`: a figure may be of one direction of a bidirectional run",
     ),
+    OFFERED: ("", f"`{ONE_WAY}` where such a figure is of a run that sent in no other direction"),
     "class": ("", "`foreground` or `background`, where the figure is of one of them"),
     "frame_size_ipv4": ("octets", "frame size on the side of IPv4; empty without IPv4 on the path"),
     "frame_size_ipv6": ("octets", "frame size on the side of IPv6; empty without IPv6 on the path"),

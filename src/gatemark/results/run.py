@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, computed_field
 
 from gatemark.results.connections import Connections
-from gatemark.results.coordinates import TUNNEL_SIZE, Coordinate
+from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordinate
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, OneWay, Part
@@ -169,6 +169,10 @@ class RunResult(Part):
                 limited_by=None,
             )
 
+    def _one_way(self, where: Mapping[str, Coordinate]) -> Mapping[str, Coordinate]:
+        """Return coordinates; those of one direction say whether nothing was sent in the other."""
+        return {**where, OFFERED: ONE_WAY} if where.get("direction") == self.direction else where
+
     def quantity(
         self,
         kind: QuantityKind,
@@ -186,7 +190,7 @@ class RunResult(Part):
             name=kind.name,
             unit=kind.unit,
             better=kind.better,
-            coordinates={**self.coordinates(), **(where or {})},
+            coordinates={**self.coordinates(), **self._one_way(where or {})},
             values=gathered,
             **{
                 "repetitions": len(gathered),

@@ -42,12 +42,13 @@ class Place(NamedTuple):
     """What of a service a column measures."""
 
     name: PlaceName
-    subscribers: int
-    """Customers of the provider's gateway; 1 elsewhere."""
+    subscribers: int = 0
+    """Customers of the provider's gateway, where any service has it with several numbers of them; else 0."""
 
-    def heading(self, *, several: bool) -> str:
-        """Return its heading in a table; `several`: there are columns with other numbers of subscribers."""
-        if self.name != "provider" or not several:
+    @property
+    def heading(self) -> str:
+        """Its heading in a table."""
+        if self.name != "provider" or not self.subscribers:
             return PLACES[self.name]
         return f"{PLACES[self.name]},\n{format_count(self.subscribers)} customer{'s' if self.subscribers > 1 else ''}"
 
@@ -68,8 +69,8 @@ class Services:
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of subscribers of provider's gateways."""
-        return [place.subscribers for place in self.places if place.name == "provider"]
+        """Numbers of customers that provider's gateways differ in; empty if each service has one."""
+        return [place.subscribers for place in self.places if place.subscribers]
 
 
 def services_of(document: SeriesDocument) -> Services | None:
@@ -82,7 +83,11 @@ def services_of(document: SeriesDocument) -> Services | None:
                 if place in columns.setdefault(service, {}):
                     return None
                 columns[service][place] = column
-    return Services(columns=columns) if len(columns) > 1 else None
+    if len(columns) < 2:
+        return None
+    if all(sum(place.name == "provider" for place in of_service) < 2 for of_service in columns.values()):
+        columns = {service: {Place(place.name): of[place] for place in of} for service, of in columns.items()}
+    return Services(columns=columns)
 
 
 def _place(service: Technology, column: SeriesColumn) -> Place | None:
@@ -91,9 +96,9 @@ def _place(service: Technology, column: SeriesColumn) -> Place | None:
     if service.in_a_row is None:
         return None
     if name == service.name:
-        return Place("both", 1)
+        return Place("both")
     if name == service.in_a_row[0]:
-        return Place("customer", 1)
+        return Place("customer")
     return Place("provider", known.subscribers or 1) if name == service.in_a_row[1] else None
 
 
@@ -112,13 +117,12 @@ _Line = tuple[Technology, Mapping[Place, SeriesColumn]]
 
 def _figures(services: Services, metric: Metric) -> Table:
     words = figure_words(metric)
-    several = len(services.counts) > 1
     places = [
         place for place in services.places if any(_has(metric, columns, place) for columns in services.columns.values())
     ]
 
     def of(place: Place) -> Column[_Line]:
-        return Column(place.heading(several=several), lambda line: cell(line[1].get(place)))
+        return Column(place.heading, lambda line: cell(line[1].get(place)))
 
     def cell(column: SeriesColumn | None) -> str:
         if column is None:
@@ -213,7 +217,7 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
                 f"{title}: median, whiskers from the smallest to the largest value. A hollow bar is a lower bound.",
             )
             rows = list(_over_subscribers(services, metric))
-            if len(services.counts) > 1 and rows:
+            if services.counts and rows:
                 axis = axis_of("subscribers", "customers of the provider's gateway", services.counts)
                 yield from plot(
                     plot_against(rows, axis, name=f"{title} against customers"),
@@ -223,18 +227,19 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
 
 
 def _bars(services: Services, metric: Metric) -> Iterator[Bar]:
-    """Yield the bars of a metric: of the provider's gateway with the fewest subscribers."""
-    fewest = min(services.counts, default=1)
+    """Yield the bars of a metric: of the provider's gateway with the fewest customers that has a figure."""
     for service, columns in services.columns.items():
+        shown: set[PlaceName] = set()
         for place in services.places:
-            if place.subscribers in (1, fewest) and _has(metric, columns, place):
+            if place.name not in shown and _has(metric, columns, place):
+                shown.add(place.name)
                 yield Bar(group=service.service or "", name=PLACES[place.name], row=_row(metric, columns[place]))
 
 
 def _over_subscribers(services: Services, metric: Metric) -> Iterator[Row]:
     for service, columns in services.columns.items():
         for place in columns:
-            if place.name == "provider" and _has(metric, columns, place):
+            if place.subscribers and _has(metric, columns, place):
                 yield _row(metric, columns[place], subscribers=place.subscribers, title=service.service or "")
 
 
