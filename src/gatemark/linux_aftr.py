@@ -46,6 +46,27 @@ def aftr_files(
     )
 
 
+def nat_rules(private: IPv4Network, pool: Sequence[IPv4Network], ports: str | None) -> str:
+    """Return the NAT of hosts in `private` to public addresses, whose networks take new connections in turn.
+
+    `ports` are the public ones ("1024-65535"); None: those that the kernel chooses.
+    """
+    protocols, of_ports = ("", "") if ports is None else ("meta l4proto { tcp, udp, icmp } ", f":{ports}")
+    rules = "".join(
+        f'        ip saddr {private} oifname != "{TUNNEL}" {protocols}'
+        + (f"numgen inc mod {left} == 0 " if left > 1 else "")
+        + f"snat to {network[0]}{'' if network.num_addresses == 1 else f'-{network[-1]}'}{of_ports}\n"
+        for left, network in zip(range(len(pool), 0, -1), pool, strict=True)
+    )
+    return f"""\
+table ip nat {{
+    chain postrouting {{
+        type nat hook postrouting priority srcnat;
+{rules}    }}
+}}
+"""
+
+
 def _nftables(
     inside: Sequence[tuple[int, IPv6Address, IPv4Address, IPv4Address]],
     *,

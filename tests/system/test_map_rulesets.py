@@ -1,4 +1,4 @@
-"""nftables takes the rulesets of MAP gateways: checked by `nft`, without loading them."""
+"""nftables takes the rulesets of gateways made of rules and tunnels: checked by `nft`, without loading them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.system.machine import missing
 
+from gatemark.linux_aftr import aftr_files, nat_rules
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.linux import tunnel_relay
 from gatemark.map_domains.tayga import border_relay, customer_edge
@@ -41,7 +42,20 @@ def test_nftables_takes_the_rulesets(ea_bits: int, psid_offset: int, tmp_path: P
         if not text:
             assert rule.kind != "shared address"
             continue
-        file = tmp_path / f"{name}.nft"
-        file.write_text(text, encoding="utf-8")
-        checked = subprocess.run(["nft", "--check", "--file", file], capture_output=True, text=True, check=False)
-        assert (checked.returncode, checked.stderr) == (0, "")
+        assert_taken(text, tmp_path / f"{name}.nft")
+
+
+@pytest.mark.parametrize("ports", [None, "1024-65535"])
+@pytest.mark.parametrize("pool", [["198.51.100.1/32"], ["192.0.2.0/30", "198.51.100.1/32", "203.0.113.0/31"]])
+def test_nftables_takes_an_exported_aftr(pool: list[str], ports: str | None, tmp_path: Path) -> None:
+    private = IPv4Network("100.64.0.0/10")
+    b4s, hosts = [IPv6Address("2001:2::2"), IPv6Address("2001:2::3")], [IPv4Address("10.0.0.1")]
+    files = aftr_files(b4s, hosts, end=IPv6Address("2001:2::1"), private=private, hop_limit=64)
+    rules = nat_rules(private, [IPv4Network(network) for network in pool], ports)
+    assert_taken(files.nftables + rules, tmp_path / "aftr.nft")
+
+
+def assert_taken(text: str, file: Path) -> None:
+    file.write_text(text, encoding="utf-8")
+    checked = subprocess.run(["nft", "--check", "--file", file], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")

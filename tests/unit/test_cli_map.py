@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from tests.unit.test_maptperf import SELF_TEST, read
 
 from gatemark.campaign.file import load_campaign
 from gatemark.cli.main import main
+from gatemark.linux_aftr import PRIVATE, nat_rules
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 CAMPAIGN = """\
 [gateway]
 technology = "map_t_br"
@@ -154,11 +157,49 @@ def test_the_route_leads_through_the_router_if_there_is_one(campaign: Path, caps
 def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "jool", str(campaign), "--interface", "left0"]) == 2
     assert "--interface: does not apply to jool" in capsys.readouterr().err
-    example = Path(__file__).parents[2] / "examples" / "2-linux-router4.toml"
+    example = EXAMPLES / "2-linux-router4.toml"
     assert main(["export", "jool", str(example)]) == 2
-    assert "map: is missing: a gateway of technology router44 has no MAP rules" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "gateway.technology: is router44, and nothing is written for jool as IPv4 router" in printed
+    assert "hint: name the campaign of a border relay, a lwAFTR or an AFTR" in printed
+    assert main(["export", "linux", str(campaign)]) == 2
+    assert (
+        "hint: gatemark export jool FILE or gatemark export tayga FILE or gatemark export vpp"
+        in capsys.readouterr().err
+    )
     single = CAMPAIGN.replace("ea_bits = 13, psid_offset = 0", "ea_bits = 0, psid_bits = 6, psid = 1")
     single = single.replace("192.0.2.0/24", "192.0.2.1/32").replace("edges = 2", "edges = 1")
     campaign.write_text(single, encoding="utf-8")
     assert main(["export", "vpp", str(campaign)]) == 2
     assert f"{campaign}: map.domains[0].psid_bits: the rule of a single PSID" in capsys.readouterr().err
+
+
+def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[str]) -> None:
+    aftr, sixrd = (str(EXAMPLES / f"{name}.toml") for name in ("31-two-ports-aftr", "34-two-ports-6rd"))
+    assert main(["export", "vpp", aftr]) == 0
+    assert capsys.readouterr().out == (
+        "dslite set aftr-tunnel-endpoint-address 2001:2:0:ffff::1\ndslite add pool address 198.19.0.1 - 198.19.0.1\n"
+    )
+    assert main(["export", "linux", aftr]) == 0
+    script = capsys.readouterr().out
+    assert script.count("\nroute add 100.64.0.") == 100
+    assert '        ip saddr 100.64.0.0/10 oifname != "dslite" snat to 198.19.0.1\n' in script
+    assert "ip -6 address add 2001:2:0:ffff::1/128 dev lo\nip link add dslite type ip6tnl external\n" in script
+    assert main(["export", "vpp", sixrd]) == 0
+    assert capsys.readouterr().out == "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 198.18.0.1\n"
+    assert main(["export", "linux", sixrd]) == 0
+    script = capsys.readouterr().out
+    assert "ip tunnel 6rd dev sixrd 6rd-prefix 2001:db8::/32 6rd-relay_prefix 0.0.0.0/0\n" in script
+    assert main(["export", "vpp", aftr, "--interface", "left0"]) == 2
+    assert "does not apply to vpp as DS-Lite AFTR" in capsys.readouterr().err
+
+
+def test_a_pool_of_several_networks_takes_connections_in_turn() -> None:
+    pool = [IPv4Network("192.0.2.0/30"), IPv4Network("198.51.100.1"), IPv4Network("203.0.113.0/31")]
+    lines = [line.strip() for line in nat_rules(PRIVATE, pool, "1024-65535").splitlines() if "snat" in line]
+    begin = 'ip saddr 100.64.0.0/10 oifname != "dslite" meta l4proto { tcp, udp, icmp } '
+    assert lines == [
+        begin + "numgen inc mod 3 == 0 snat to 192.0.2.0-192.0.2.3:1024-65535",
+        begin + "numgen inc mod 2 == 0 snat to 198.51.100.1:1024-65535",
+        begin + "snat to 203.0.113.0-203.0.113.1:1024-65535",
+    ]

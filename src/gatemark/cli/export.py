@@ -1,41 +1,53 @@
-"""`gatemark export GATEWAY FILE`: the MAP rules or softwires of a campaign in the syntax of a gateway."""
+"""`gatemark export GATEWAY FILE`: the gateway of a campaign in the syntax of one that can be it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Literal
 
 from gatemark.cli.common import one_campaign
 from gatemark.cli.output import AsJson, print_json
+from gatemark.config.b4_gateway import B4GatewayModel, made_aftr
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.tables import TunnelModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.linux_aftr import PRIVATE, TUNNEL, nat_rules
 from gatemark.map_domains.domain import Edge
-from gatemark.map_domains.linux import tunnel_script
+from gatemark.map_domains.linux import sixrd_script, tunnel_script
 from gatemark.map_domains.relay import known_edges
-from gatemark.map_domains.rule_export import jool_commands, snabb_bindings, vpp_commands, vpp_softwires
+from gatemark.map_domains.rule_export import (
+    jool_commands,
+    snabb_bindings,
+    vpp_aftr,
+    vpp_commands,
+    vpp_sixrd,
+    vpp_softwires,
+)
 from gatemark.map_domains.tayga import border_relay, relay_script
+from gatemark.technology import Technology
 
 GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
 
 
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
-    """Print commands that configure a border relay with the MAP rules of a campaign and its routes to customer edges.
+    """Print commands that configure the provider's gateway of a campaign, and its routes to customers.
 
-    Of a lwAFTR these are its softwires; for Snabb they are a part of its configuration file.
+    These are MAP rules, softwires, the tunnels of B4s or the 6rd prefix; for Snabb they are a part of its configuration
+    file.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
     Parameters
     ----------
     gateway
-        jool (shell commands, Jool 4.2), vpp (VPP's command line), tayga (shell commands, with nftables), linux (of
-        MAP-E and lwAFTRs: shell commands, with nftables), or snabb (of lwAFTRs).
+        jool (MAP-T: shell commands, Jool 4.2), tayga (MAP-T: shell commands, with nftables), linux (MAP-E, lwAFTR, AFTR
+        and 6rd: shell commands, with nftables), snabb (lwAFTR), or vpp (all of them: VPP's command line).
     file
         Campaign file (TOML).
     interface
@@ -43,32 +55,26 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     as_json
         Print JSON instead of text.
     """
-    if interface and gateway != "vpp":
-        what = f"does not apply to {gateway}, which needs no interface"
-        raise ConfigError(what=what, where="--interface", fix="leave it out")
     campaign = complete_campaign(one_campaign(file))
-    table = campaign.edges.emulated
-    if table is None and campaign.edges.gateway is not None:
-        what = "describes a customer edge, and export writes border relays only"
-        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a border relay")
-    if table is None:
-        what = f"is missing: a gateway of technology {campaign.technology.name} has no MAP rules"
-        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP border relay")
-    if campaign.technology.has_tunnels and gateway not in _WITH_TUNNELS:
-        what = f"is {campaign.technology.name}, and {gateway} translates and has no such tunnels"
-        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE, or linux")
-    if gateway == "linux" and not campaign.technology.has_tunnels:
-        what = f"is {campaign.technology.name}, and Linux itself does not translate"
-        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export tayga FILE, or jool")
-    if gateway == "snabb" and not campaign.technology.has_bindings:
-        what = f"is {campaign.technology.name}, and {gateway} knows softwires only"
-        raise ConfigError(what=what, where=f"{file}: gateway.technology", fix="gatemark export vpp FILE, or linux")
+    technology = campaign.technology
+    writer = next((known for known in _WRITERS if known.gateway == gateway and known.suits(technology)), None)
+    if writer is None:
+        others = list(dict.fromkeys(known.gateway for known in _WRITERS if known.suits(technology)))
+        provider = "name the campaign of a border relay, a lwAFTR or an AFTR"
+        raise ConfigError(
+            what=f"is {technology.name}, and nothing is written for {gateway} as {technology.words}",
+            where=f"{file}: gateway.technology",
+            fix=" or ".join(f"gatemark export {other} FILE" for other in others) or provider,
+        )
+    if interface and not writer.has_interfaces:
+        what = f"does not apply to {gateway} as {technology.words}, which needs no interface"
+        raise ConfigError(what=what, where="--interface", fix="leave it out")
     try:
-        commands = _WRITERS[gateway](campaign, table, interface)
+        commands = writer.write(campaign, interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
-    through = campaign.side("left").link_address("ipv6")
-    if through is not None and not table.onlink and gateway != "snabb":
+    table, through = campaign.edges.emulated, campaign.side("left").link_address("ipv6")
+    if table is not None and through is not None and not table.onlink and gateway != "snabb":
         route = "ip route add" if gateway == "vpp" else "ip -6 route add"
         commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.parts)
     if as_json:
@@ -78,12 +84,10 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     return 0
 
 
-def _jool(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
-    return jool_commands(table.whole_rules)
-
-
-def _tayga(_campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
-    return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
+def _table(campaign: Campaign) -> MapModel:
+    table = campaign.edges.emulated
+    assert table is not None, "a complete campaign of a relay has the rules of its customer edges"
+    return table
 
 
 def _tunnel_of(campaign: Campaign) -> TunnelModel:
@@ -96,28 +100,90 @@ def _known_edges(table: MapModel) -> Iterator[Edge]:
     return known_edges(table.whole_rules, table.edge_count, table.order)
 
 
-def _linux(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
+def _jool(campaign: Campaign, _: Sequence[str]) -> str:
+    return jool_commands(_table(campaign).whole_rules)
+
+
+def _tayga(campaign: Campaign, _: Sequence[str]) -> str:
+    table = _table(campaign)
+    return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
+
+
+def _linux_relay(campaign: Campaign, _: Sequence[str]) -> str:
     tunnel = _tunnel_of(campaign)
-    files = made_gateway(campaign.technology, table, MapGatewayModel(), tunnel, echo=False)
+    files = made_gateway(campaign.technology, _table(campaign), MapGatewayModel(), tunnel, echo=False)
     return tunnel_script(files, tunnel.ipv6_end)
 
 
-def _snabb(campaign: Campaign, table: MapModel, _: Sequence[str]) -> str:
-    return snabb_bindings(_known_edges(table), relay=_tunnel_of(campaign).ipv6_end)
+def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
+    tunnel, gateway = _tunnel_of(campaign), campaign.gateway
+    files = made_aftr(campaign.side(campaign.roles.inside), campaign.b4_model, B4GatewayModel(), tunnel)
+    ports = None if gateway.pool_ports is None else f"{gateway.pool_ports.minimum}-{gateway.pool_ports.maximum}"
+    pool = [network for network in gateway.pool if isinstance(network, IPv4Network)]
+    whole = replace(files, nftables=files.nftables + nat_rules(PRIVATE, pool, ports))
+    return tunnel_script(whole, tunnel.ipv6_end, tunnel=TUNNEL)
 
 
-def _vpp(campaign: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
+def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
+    tunnel = _tunnel_of(campaign)
+    assert tunnel.prefix is not None, "the campaign is complete"
+    return sixrd_script(tunnel.prefix, _sixrd_edges(tunnel), end=_ipv4_end(tunnel), hop_limit=tunnel.made_hop_limit)
+
+
+def _sixrd_edges(tunnel: TunnelModel) -> IPv4Network:
+    return IPv4Network((_ipv4_end(tunnel), tunnel.ipv4_mask_length or 0), strict=False)
+
+
+def _ipv4_end(tunnel: TunnelModel) -> IPv4Address:
+    assert isinstance(tunnel.address, IPv4Address), "the tunnels of 6rd are in IPv4"
+    return tunnel.address
+
+
+def _snabb(campaign: Campaign, _: Sequence[str]) -> str:
+    return snabb_bindings(_known_edges(_table(campaign)), relay=_tunnel_of(campaign).ipv6_end)
+
+
+def _vpp_relay(campaign: Campaign, interfaces: Sequence[str]) -> str:
+    table = _table(campaign)
     if campaign.technology.has_bindings:
         return vpp_softwires(_known_edges(table), relay=_tunnel_of(campaign).ipv6_end, interfaces=interfaces)
     relay = _tunnel_of(campaign).ipv6_end if campaign.technology.has_tunnels else None
     return vpp_commands(table.whole_rules, relay=relay, interfaces=interfaces)
 
 
-_WRITERS: Mapping[GatewayName, Callable[[Campaign, MapModel, Sequence[str]], str]] = {
-    "jool": _jool,
-    "linux": _linux,
-    "snabb": _snabb,
-    "tayga": _tayga,
-    "vpp": _vpp,
-}
-_WITH_TUNNELS: frozenset[GatewayName] = frozenset(("linux", "snabb", "vpp"))
+def _vpp_aftr(campaign: Campaign, _: Sequence[str]) -> str:
+    pool = (network for network in campaign.gateway.pool if isinstance(network, IPv4Network))
+    return vpp_aftr(pool, end=_tunnel_of(campaign).ipv6_end)
+
+
+def _vpp_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
+    tunnel = _tunnel_of(campaign)
+    assert tunnel.prefix is not None, "the campaign is complete"
+    return vpp_sixrd(tunnel.prefix, _sixrd_edges(tunnel), end=_ipv4_end(tunnel))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Writer:
+    """How one gateway is told to be a technology."""
+
+    gateway: GatewayName
+    suits: Callable[[Technology], bool]
+    write: Callable[[Campaign, Sequence[str]], str]
+    has_interfaces: bool = False
+
+
+def _translates(technology: Technology) -> bool:
+    return technology.has_edges and not technology.has_tunnels
+
+
+_WRITERS: Sequence[_Writer] = (
+    _Writer(gateway="jool", suits=_translates, write=_jool),
+    _Writer(gateway="tayga", suits=_translates, write=_tayga),
+    _Writer(gateway="linux", suits=lambda row: row.has_edges and row.has_tunnels, write=_linux_relay),
+    _Writer(gateway="linux", suits=lambda row: row.has_b4s, write=_linux_aftr),
+    _Writer(gateway="linux", suits=lambda row: row.delegates_prefixes, write=_linux_sixrd),
+    _Writer(gateway="snabb", suits=lambda row: row.has_edges and row.has_bindings, write=_snabb),
+    _Writer(gateway="vpp", suits=lambda row: row.has_edges, write=_vpp_relay, has_interfaces=True),
+    _Writer(gateway="vpp", suits=lambda row: row.has_b4s, write=_vpp_aftr),
+    _Writer(gateway="vpp", suits=lambda row: row.delegates_prefixes, write=_vpp_sixrd),
+)

@@ -80,7 +80,7 @@ def tunnel_edge(edge: Edge, *, tunnel: str = TUNNEL) -> GatewayFiles:
 
 
 def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNNEL) -> str:
-    """Return commands for a shell that make the border relay of these files on a host of its own."""
+    """Return commands for a shell that make the gateway of these files, with its end at `relay`, on a host."""
     settings = "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
     return "".join(
         (
@@ -92,6 +92,23 @@ def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNN
             f"ip link set {tunnel} up\n",
             "nft -f relay.nft\n",
             "ip -batch routes\n",
+        )
+    )
+
+
+def sixrd_script(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address, hop_limit: int) -> str:
+    """Return commands for a shell that make a 6rd border relay at `end` of the Linux kernel (RFC 5969).
+
+    `edges` are the IPv4 addresses of customer edges, as far as all begin alike; `hop_limit` is of outer headers.
+    """
+    return "".join(
+        (
+            "sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n",
+            f"ip address add {end}/32 dev lo\n",
+            f"ip tunnel add sixrd mode sit local {end} ttl {hop_limit} tos inherit\n",
+            f"ip tunnel 6rd dev sixrd 6rd-prefix {prefix} 6rd-relay_prefix {edges}\n",
+            "ip link set sixrd up\n",
+            f"ip -6 route add {prefix} dev sixrd\n",
         )
     )
 

@@ -1,9 +1,9 @@
-"""MAP rules and softwires in the syntax of gateways that know them: Jool 4.2 (MAP-T), VPP, Snabb (lwAFTR). Pure."""
+"""Rules, softwires and ends of tunnels in the syntax of gateways that know them: Jool 4.2 (MAP-T), VPP, Snabb. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -74,6 +74,20 @@ def vpp_softwires(edges: Iterable[Edge], *, relay: IPv6Address, interfaces: Sequ
             lines.append(f"map add rule index {numbers[edge.ipv4]} psid {edge.psid} ip6-dst {edge.address}")
     lines += [f"map interface {interface}" for interface in interfaces]
     return "\n".join(lines) + "\n"
+
+
+def vpp_aftr(pool: Iterable[IPv4Network], *, end: IPv6Address) -> str:
+    """Return commands of VPP's command line that make an AFTR at `end` (RFC 6333): it needs to know no B4."""
+    addresses = "".join(f"dslite add pool address {network[0]} - {network[-1]}\n" for network in pool)
+    return f"dslite set aftr-tunnel-endpoint-address {end}\n{addresses}"
+
+
+def vpp_sixrd(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address) -> str:
+    """Return commands of VPP's command line that make a 6rd border relay at `end` (RFC 5969).
+
+    `edges` are the IPv4 addresses of customer edges, as far as all begin alike.
+    """
+    return f"create 6rd tunnel ip6-pfx {prefix} ip4-pfx {edges} ip4-src {end}\n"
 
 
 def snabb_bindings(edges: Iterable[Edge], *, relay: IPv6Address) -> str:
