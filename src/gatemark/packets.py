@@ -99,6 +99,8 @@ class Packet:
     rest."""
     outer: OuterHeader | None = None
     """The header of its tunnel, if it is in one."""
+    was_in_fragments: bool = False
+    """Whether it came in IPv4 fragments, each of them in its tunnel if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,30 +130,41 @@ class Fragment:
     """The tunnel that the fragment is in, if any."""
     outer: OuterHeader | None = None
     """The header of that tunnel."""
-    header: bytes = b""
-    """Its own header, if it is one of IPv4."""
+    header: bytes
+    """Its own header; of IPv6 with the fragment header behind it (RFC 8200 section 4.5)."""
+
+    @property
+    def is_ipv6(self) -> bool:
+        return isinstance(self.source, IPv6Address)
+
+    @property
+    def is_of_tunnel(self) -> bool:
+        """Whether it is one of a tunnel packet in IPv6, which its exit-point puts together (RFC 2473 section 7)."""
+        return self.is_ipv6 and self.header[IPV6_OCTETS] == dpkt.ip.IP_PROTO_IPIP
 
     @property
     def identification(self) -> int:
         """Return the number that the fragments of a packet have in common."""
-        return int.from_bytes(self.header[4:6], "big")
+        return int.from_bytes(self.header[44:48] if self.is_ipv6 else self.header[4:6], "big")
 
     @property
     def offset(self) -> int:
         """Return where in the packet's payload its data begin, in octets."""
+        if self.is_ipv6:
+            return int.from_bytes(self.header[42:44], "big") & ~7
         return (int.from_bytes(self.header[6:8], "big") & 0x1FFF) << 3
 
     @property
     def is_last(self) -> bool:
-        return not int.from_bytes(self.header[6:8], "big") & 0x2000
+        return not (self.header[43] & 1 if self.is_ipv6 else self.header[6] & 0x20)
 
 
 Read = Packet | IcmpError | Fragment | None
 """What octets are; None if they are none of these."""
 
 
-def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
-    """Return the IP packet of a flow in no tunnel, with correct checksums; of IPv4 with DF not set."""
+def build(flow: Flow, data: bytes, *, hop_limit: int, dont_fragment: bool = False, identification: int = 0) -> bytes:
+    """Return the IP packet of a flow in no tunnel, with correct checksums; identification and DF are those of IPv4."""
     upper: dpkt.udp.UDP | dpkt.icmp.ICMP | dpkt.icmp6.ICMP6
     is_ipv6 = isinstance(flow.source, IPv6Address)
     if flow.kind == "udp":
@@ -165,7 +178,14 @@ def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
         protocol = dpkt.ip.IP_PROTO_ICMP
         inner = dpkt.icmp.ICMP.Echo(id=flow.source_port, seq=flow.destination_port, data=data)
         upper = dpkt.icmp.ICMP(type=dpkt.icmp.ICMP_ECHO, data=inner)
-    return _packet_around(upper, protocol, flow.source, flow.destination, hop_limit=hop_limit)
+    packet = _packet_around(upper, protocol, flow.source, flow.destination, hop_limit=hop_limit)
+    if is_ipv6:
+        return packet
+    header = bytearray(packet[:20])
+    header[4:8] = struct.pack("!HH", identification, 0x4000 if dont_fragment else 0)
+    header[10:12] = bytes(2)
+    header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
+    return bytes(header) + packet[20:]
 
 
 def _packet_around(
@@ -249,13 +269,27 @@ def _fragments_of_ipv6(packet: bytes, octets: int, identification: int) -> Itera
 
 
 def joined(fragments: Sequence[Fragment]) -> Read:
-    """Return the packet of IPv4 that is in these fragments; None if any is missing or there more than once."""
+    """Return the packet that is in these fragments; None if any is missing or there more than once."""
     parts = sorted(fragments, key=lambda part: part.offset)
     payload = b""
     for part in parts:
-        if not part.header or part.offset != len(payload) or part.is_last != (part is parts[-1]):
+        if part.offset != len(payload) or part.is_last != (part is parts[-1]):
             return None
         payload += part.data
+    try:
+        return _joined_ipv6(parts[0], payload) if parts[0].is_ipv6 else _joined_ipv4(parts, payload)
+    except _UNREADABLE:
+        return None
+
+
+def _joined_ipv6(first: Fragment, payload: bytes) -> Read:
+    header = bytearray(first.header[:IPV6_OCTETS])
+    header[4:6] = struct.pack("!H", len(payload))
+    header[6] = first.header[IPV6_OCTETS]
+    return _read_ipv6(bytes(header) + payload)
+
+
+def _joined_ipv4(parts: Sequence[Fragment], payload: bytes) -> Read:
     first = parts[0]
     header = bytearray(first.header)
     header[2:4] = struct.pack("!H", len(header) + len(payload))
@@ -263,10 +297,9 @@ def joined(fragments: Sequence[Fragment]) -> Read:
     header[10:12] = bytes(2)
     if all(sums_to_zero(part.header) for part in parts):
         header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
-    try:
-        read = _read_ipv4(bytes(header) + payload, in_tunnel=True)
-    except _UNREADABLE:
-        return None
+    read = _read_ipv4(bytes(header) + payload, in_tunnel=True)
+    if isinstance(read, Packet):
+        read = replace(read, was_in_fragments=True)
     return read if first.tunnel is None or first.outer is None else _in_tunnel(first.tunnel, first.outer, read)
 
 
@@ -321,7 +354,7 @@ def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
         return None
     source, destination = IPv6Address(packet.src), IPv6Address(packet.dst)
     if packet.nxt == dpkt.ip.IP_PROTO_FRAGMENT:
-        return Fragment(source=source, destination=destination, data=payload[8:])
+        return Fragment(source=source, destination=destination, data=payload[8:], header=octets[: IPV6_OCTETS + 8])
     faults, protocol, carried = _behind_options(packet.nxt, payload)
     if protocol == dpkt.ip.IP_PROTO_IPIP and not in_tunnel:
         if len(carried) != int.from_bytes(carried[2:4], "big"):

@@ -8,9 +8,9 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Literal
 
 from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, defragment6
+from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
-from tests.unit.translators import PUBLIC, Gateway, parsed, ports_of, sent_again, time_exceeded
+from tests.unit.translators import PUBLIC, Gateway, parsed, ports_of, sent_again, time_exceeded, tunnel_packet
 
 PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "192.0.0.0/29")))
 ANOTHER_B4 = "2001:2::44"
@@ -73,13 +73,10 @@ class Aftr(Gateway):
     def _tunnel(self, b4: str, packet: Packet) -> Packet:
         return IPv6(src=self.end, dst=b4, hlim=63 if "outer hop limit" in self.faults else 64) / packet
 
-    def _leave(self, outer: Packet) -> Iterator[tuple[str, Packet]]:
-        if IPv6ExtHdrFragment in outer:
-            self._outer.append(outer)
-            if len(self._outer) < 2 or "drops outer fragments" in self.faults:
-                return
-            outer = IPv6(bytes(defragment6(self._outer)))
-            self._outer.clear()
+    def _leave(self, part: Packet) -> Iterator[tuple[str, Packet]]:
+        outer = tunnel_packet(part, self._outer, drops_fragments="drops outer fragments" in self.faults)
+        if outer is None:
+            return
         if outer.dst != self.end and "ends any tunnel" not in self.faults:
             if "routes tunnels to others" in self.faults:
                 yield "left", outer

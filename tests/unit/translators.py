@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 
 from scapy.layers.inet import ICMP, IP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, defragment6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
@@ -85,6 +85,18 @@ def ports_of(packet: Packet) -> tuple[int, int]:
         return packet[UDP].sport, packet[UDP].dport
     echo = packet[ICMP] if ICMP in packet else packet[ICMPv6EchoRequest]
     return echo.id, echo.seq
+
+
+def tunnel_packet(part: Packet, kept: list[Packet], *, drops_fragments: bool) -> Packet | None:
+    """Return the tunnel packet that is whole with a packet or fragment that comes; None before both fragments came."""
+    if IPv6ExtHdrFragment not in part:
+        return part
+    kept.append(part)
+    if len(kept) < 2 or drops_fragments:
+        return None
+    whole = IPv6(bytes(defragment6(kept)))
+    kept.clear()
+    return whole
 
 
 def time_exceeded(packet: Packet) -> Packet:

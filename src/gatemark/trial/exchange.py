@@ -14,6 +14,8 @@ from gatemark.trial.messages import ExchangeRequest
 
 PACKETS_MAX = 1024
 """Packets of one side that the engine takes at once."""
+PACKET_OCTETS_MAX = 9000
+"""Octets of the longest packet that it takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

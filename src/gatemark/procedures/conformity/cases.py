@@ -13,10 +13,12 @@ from typing import Any, Generic, TypeVar
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
+from gatemark.map_domains.domain import Edge
 from gatemark.packets import IpAddress
 from gatemark.procedures.conformity.result import CaseName, Due, Level
 from gatemark.procedures.conformity.scenes import (
     CLIENT_PORT,
+    B4Scene,
     EdgeScene,
     Endpoint,
     NatScene,
@@ -24,18 +26,22 @@ from gatemark.procedures.conformity.scenes import (
     Scene,
     Sending,
     SixrdScene,
+    SubscriberScene,
     TranslatorScene,
     TunnelRelayScene,
     TunnelScene,
     error_from_outside,
     error_from_tunnel,
+    in_tunnel,
+    into_tunnel,
     scenes,
 )
 from gatemark.technology import Family, Technology, technologies_where
+from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 S = TypeVar("S")
 Scene_contra = TypeVar("Scene_contra", contravariant=True)
-T = TypeVar("T", TranslatorScene, NatScene, TunnelScene)
+T = TypeVar("T", TranslatorScene, NatScene, TunnelScene, B4Scene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +78,18 @@ class Probe:
     sending: Sending
 
 
-def _foreign_source_port(scene: RelayScene) -> Sending | None:
-    domain, edge = scene.domain, scene.edge
+def _port_of_neighbour(edge: Edge) -> int | None:
+    """Return a port of another customer edge with the same address; None if nobody shares it."""
+    domain = edge.domain
     if not domain.psid_length:
         return None
-    neighbour = domain.ports_of((edge.psid + 1) % domain.sharing_ratio)
-    upward = scene.upward()
-    return Sending(side="left", flow=replace(upward.flow, source_port=neighbour.port(neighbour.count // 2)))
+    ports = domain.ports_of((edge.psid + 1) % domain.sharing_ratio)
+    return ports.port(ports.count // 2)
+
+
+def _foreign_source_port(scene: RelayScene) -> Sending | None:
+    port = _port_of_neighbour(scene.edge)
+    return None if port is None else Sending(side="left", flow=replace(scene.upward().flow, source_port=port))
 
 
 def _foreign_source_address(scene: RelayScene) -> Sending | None:
@@ -175,13 +186,19 @@ RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
 }
 
 
-def _foreign_destination_port(scene: EdgeScene) -> Sending | None:
-    domain = scene.edge.domain
-    if not domain.psid_length:
+def _unused_port_of(edge: Edge, *used: int) -> int | None:
+    """Return a port of the set, far from the first of those in use; None if there is no other."""
+    ports = edge.ports
+    far = (ports.index_of(used[0]) or 0) + ports.count // 2
+    others = (ports.port((far + step) % ports.count) for step in range(len(used) + 1))
+    return next((port for port in others if port not in used), None)
+
+
+def _to_port(scene: EdgeScene | NatScene, port: int | None) -> Sending | None:
+    """Return a packet of the server to another port of the public address; None without one."""
+    if port is None:
         return None
-    neighbour = domain.ports_of((scene.edge.psid + 1) % domain.sharing_ratio)
-    flow = replace(scene.downward().flow, destination_port=neighbour.port(neighbour.count // 2))
-    return Sending(side=scene.outside, flow=flow)
+    return Sending(side=scene.outside, flow=replace(scene.downward().flow, destination_port=port))
 
 
 def _outside_dmr(scene: EdgeScene) -> Sending | None:
@@ -192,15 +209,6 @@ def _outside_dmr(scene: EdgeScene) -> Sending | None:
         if not address.is_multicast and not any(address in network for network in known):
             return Sending(side=scene.outside, flow=replace(scene.downward().flow, source=address))
     return None
-
-
-def _unused_port(scene: EdgeScene) -> Sending | None:
-    ports = scene.edge.ports
-    if ports.count == 1:
-        return None
-    used = ports.index_of(scene.public_port) or 0
-    unused = ports.port((used + ports.count // 2) % ports.count)
-    return Sending(side=scene.outside, flow=replace(scene.downward().flow, destination_port=unused))
 
 
 def _wrong_interface_identifier(scene: EdgeScene) -> Sending | None:
@@ -233,7 +241,7 @@ EDGE_CASES: Mapping[CaseName, Case[EdgeScene]] = {
         due="dropped",
         level="must",
         needs="the gateway shares its address with nobody",
-        sending=_foreign_destination_port,
+        sending=lambda scene: _to_port(scene, _port_of_neighbour(scene.edge)),
     ),
     "outside_dmr": Case(
         words="a host that stands for no IPv4 address sends to a port that is in use",
@@ -249,7 +257,7 @@ EDGE_CASES: Mapping[CaseName, Case[EdgeScene]] = {
         due="reported",
         level="none",
         needs="the set has a single port",
-        sending=_unused_port,
+        sending=lambda scene: _to_port(scene, _unused_port_of(scene.edge, scene.public_port)),
     ),
     "wrong_interface_identifier": Case(
         words="a server sends to another address of the end-user prefix",
@@ -370,8 +378,8 @@ def _foreign_inner_address(scene: TunnelRelayScene) -> Sending | None:
 
 
 def _in_other_tunnel(scene: TunnelScene, **ends: IpAddress) -> Sending:
-    """Return a packet to the server in a tunnel with another source or destination than its own."""
-    sent = scene.upward()
+    """Return the packet that is sent in a tunnel, in one with another source or destination than its own."""
+    sent = in_tunnel(scene)
     assert sent.flow.tunnel is not None, "it is in a tunnel"
     return Sending(side=sent.side, flow=replace(sent.flow, tunnel=replace(sent.flow.tunnel, **ends)))
 
@@ -396,7 +404,7 @@ def _neighbour(address: IpAddress, is_taken: Callable[[IpAddress], bool], *, bel
 
 
 def _foreign_tunnel_destination(scene: TunnelScene) -> Sending | None:
-    tunnel = scene.upward().flow.tunnel
+    tunnel = in_tunnel(scene).flow.tunnel
     assert tunnel is not None, "it is in a tunnel"
     address = _neighbour(tunnel.destination, scene.is_taken, below=tunnel.destination.max_prefixlen)
     return None if address is None else _in_other_tunnel(scene, destination=address)
@@ -416,7 +424,7 @@ OUTER_FRAGMENTS: Case[TunnelScene] = Case(
     due="delivered",
     level="must",
     needs="",
-    sending=lambda scene: replace(scene.upward(), tunnel_in_fragments=True),
+    sending=lambda scene: replace(in_tunnel(scene), tunnel_in_fragments=True),
 )
 
 
@@ -687,6 +695,322 @@ def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     }
 
 
+def _of_nobody(scene: SubscriberScene) -> Sending | None:
+    """Return a packet of the server in a tunnel from a neighbour of its relay that nobody is."""
+    assert scene.uplink is not None, "it is at the end of a tunnel"
+    address = _neighbour(scene.uplink.tunnel.destination, scene.is_taken, below=64)
+    return None if address is None else _in_other_tunnel(scene, source=address)
+
+
+def _edge_of(scene: NatScene) -> Edge:
+    assert scene.edge is not None, "it is a customer edge"
+    return scene.edge
+
+
+def _of_other_edge(scene: NatScene) -> Sending | None:
+    """Return a packet of the server in a tunnel from another customer edge of the rule."""
+    edge = _edge_of(scene)
+    others = (edge.domain.edge(number) for number in range(min(2, edge.domain.edge_count)))
+    other = next((other for other in others if other != edge), None)
+    return None if other is None else _in_other_tunnel(scene, source=other.address)
+
+
+def _foreign_destination_address(scene: NatScene) -> Sending | None:
+    network = _edge_of(scene).ipv4_network
+
+    def is_taken(address: IpAddress) -> bool:
+        return address in network or address in (scene.server.address, scene.client.inside.address)
+
+    address = _neighbour(network.network_address, is_taken, below=32)
+    flow = scene.downward().flow
+    return None if address is None else Sending(side=scene.outside, flow=replace(flow, destination=address))
+
+
+def _inner_destination_address(scene: NatScene) -> Sending:
+    inside = scene.client.inside
+    flow = replace(scene.downward().flow, destination=inside.address, destination_port=inside.port)
+    return Sending(side=scene.outside, flow=flow)
+
+
+def _foreign_identifier(scene: NatScene) -> Sending | None:
+    identifier, flow = _port_of_neighbour(_edge_of(scene)), scene.downward().flow
+    if identifier is None:
+        return None
+    echo = replace(flow, kind="echo request", source_port=identifier, destination_port=flow.source_port)
+    return Sending(side=scene.outside, flow=echo)
+
+
+def _translated(scene: NatScene) -> Sending | None:
+    sent = _public_inner_address(scene)
+    return None if sent is None else replace(sent, delivery=scene.upward().delivery)
+
+
+def _larger_than_tunnel(scene: SubscriberScene) -> Sending | None:
+    uplink, sent = scene.uplink, scene.upward()
+    if uplink is None or uplink.too_large is None or sent.delivery is None:
+        return None
+    due = replace(sent.delivery, in_fragments=False)
+    return replace(sent, octets=uplink.too_large, mtu=uplink.mtu, delivery=due)
+
+
+def _larger_than_tunnel_with_df(scene: SubscriberScene) -> Sending | None:
+    sent = _larger_than_tunnel(scene)
+    return None if sent is None else replace(sent, delivery=None, dont_fragment=True)
+
+
+NOBODYS_TUNNEL: Case[SubscriberScene] = Case(
+    words="a packet of a server comes in a tunnel from an address that is neither the relay's nor of the rule",
+    section="RFC 7597 section 8.1",
+    due="dropped",
+    level="must",
+    needs="every address of the link is in use",
+    sending=_of_nobody,
+)
+ERROR_FROM_OUTSIDE: Case[TunnelScene] = Case(
+    words="a server answers a packet of a host, through the tunnel, with an ICMP error",
+    section="RFC 5508 section 4.2",
+    due="delivered",
+    level="must",
+    needs="",
+    sending=error_from_outside,
+)
+NO_LARGE_PACKETS = (
+    f"the link with the tunnel carries every packet of the hosts, of at most {PACKET_OCTETS_MAX} octets, with its outer"
+    " header"
+)
+
+
+def _of_subscriber(
+    *, passing: str, joining: str, fragmenting: str, level: Level
+) -> Mapping[CaseName, Case[SubscriberScene]]:
+    """Return the cases of tunnels that every subscriber's end has.
+
+    `passing` is the section about IPv4 fragments of others, `joining` and `fragmenting` are those about fragments of
+    tunnel packets. `level` is how strongly the first and the last ask for it.
+    """
+    return {
+        "fragments": Case(
+            words="a host sends packets in two fragments",
+            section=passing,
+            due="delivered",
+            level=level,
+            needs="",
+            sending=lambda scene: replace(into_tunnel(scene), in_fragments=True),
+        ),
+        "inner_fragments": Case(
+            words="a server sends packets in two fragments, each in the tunnel",
+            section=passing,
+            due="delivered",
+            level=level,
+            needs="",
+            sending=lambda scene: replace(in_tunnel(scene), in_fragments=True),
+        ),
+        "foreign_tunnel_destination": replace(
+            FOREIGN_TUNNEL_DESTINATION,
+            words="the relay sends through a tunnel to an address that is not the gateway's",
+            section="RFC 2473 section 3.3",
+            needs="every address of the link is in use",
+        ),
+        "outer_fragments": replace(
+            OUTER_FRAGMENTS, words="the relay sends packets of the tunnel in two fragments", section=joining
+        ),
+        "larger_than_tunnel": Case(
+            words="a host sends packets without DF that are larger than the tunnel MTU: fragments are due of the tunnel"
+            " packet, not of what is in it",
+            section=fragmenting,
+            due="delivered",
+            level=level,
+            needs=NO_LARGE_PACKETS,
+            sending=_larger_than_tunnel,
+        ),
+        "larger_than_tunnel_with_df": Case(
+            words="a host sends packets with DF that are larger than the tunnel MTU",
+            section="RFC 2473 section 7.2",
+            due="dropped",
+            level="must",
+            answer="icmpv4 3/4",
+            needs=NO_LARGE_PACKETS,
+            sending=_larger_than_tunnel_with_df,
+        ),
+        "error_from_outside": ERROR_FROM_OUTSIDE,
+        "error_from_tunnel": Case(
+            words="a router answers the tunnel of a host's packet with an ICMP error, which the gateway passes on",
+            section="RFC 2473 section 8",
+            due="delivered",
+            level="should",
+            some_suffice=True,
+            needs="",
+            sending=error_from_tunnel,
+        ),
+    }
+
+
+def _expiries_of_subscriber() -> Mapping[CaseName, Case[TunnelScene]]:
+    return {
+        "expired_from_outside": _expiry(
+            "a server sends with a hop limit, inside the tunnel, that ends in the gateway",
+            "ipv4",
+            "ipv4",
+            lambda scene: scene.downward(),
+        ),
+        "expired_from_inside": _expiry(
+            "a host sends with a hop limit that ends in the gateway", "ipv4", "ipv4", lambda scene: scene.upward()
+        ),
+    }
+
+
+TUNNEL_EDGE_CASES: Mapping[CaseName, Case[NatScene]] = {
+    **_expiries_of_subscriber(),
+    "unused_port": Case(
+        words="a server sends to a port of the set that no client uses",
+        section="RFC 7597 section 8.1",
+        due="reported",
+        level="none",
+        needs="the set has a single port",
+        sending=lambda scene: _to_port(
+            scene, _unused_port_of(_edge_of(scene), scene.client.public.port, scene.other.public.port)
+        ),
+    ),
+    "port_of_the_set": Case(
+        words="a client sends from another port",
+        section="RFC 7597 section 8",
+        due="delivered",
+        level="must",
+        needs="",
+        sending=lambda scene: scene.from_port(CLIENT_PORT + 2),
+    ),
+    "echo_from_inside": _ping(
+        "a client sends echo requests, whose identifier becomes a port of the set",
+        "RFC 7597 section 8.2",
+        lambda scene: scene.upward("echo request"),
+    ),
+    "hairpin": Case(
+        words="a client sends to the public address and port of another one",
+        section="RFC 4787 section 6",
+        due="delivered",
+        level="should",
+        needs="",
+        sending=lambda scene: scene.hairpin(),
+    ),
+    "foreign_source_address": Case(
+        words="a host sends from an address that is not of the customer's network",
+        section="RFC 7597 section 8",
+        due="translated",
+        level="must",
+        needs="no such address differs in a single bit",
+        sending=_translated,
+    ),
+    "foreign_tunnel": Case(
+        words="a packet of a server comes in a tunnel from another customer edge",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        silently=True,
+        needs="the rule has a single customer edge",
+        sending=_of_other_edge,
+    ),
+    "nobodys_tunnel": NOBODYS_TUNNEL,
+    "foreign_destination_address": Case(
+        words="a server sends to another public address, in the tunnel of the gateway",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        needs="the gateway has every address",
+        sending=_foreign_destination_address,
+    ),
+    "inner_destination_address": Case(
+        words="a server sends to the address and port of a client on its own side, in the tunnel of the gateway",
+        section="RFC 7597 section 8.1",
+        due="dropped",
+        level="must",
+        needs="",
+        sending=_inner_destination_address,
+    ),
+    "foreign_destination_port": Case(
+        words="a server sends to a port of another customer edge",
+        section="RFC 7597 section 9",
+        due="dropped",
+        level="must",
+        needs="the gateway shares its address with nobody",
+        sending=lambda scene: _to_port(scene, _port_of_neighbour(_edge_of(scene))),
+    ),
+    "foreign_identifier": Case(
+        words="a server sends echo requests whose identifier is a port of another customer edge",
+        section="RFC 7597 section 8.2",
+        due="dropped",
+        level="must",
+        needs="the gateway shares its address with nobody",
+        sending=_foreign_identifier,
+    ),
+    **_of_subscriber(
+        passing="RFC 4787 section 11",
+        joining="RFC 2473 section 7",
+        fragmenting="RFC 7597 section 8.3.1",
+        level="should",
+    ),
+}
+"""Those of a MAP-E customer edge. A port that no client uses comes first: later ones take ports that are not known."""
+
+
+def _of_lwb4(name: CaseName, **changes: Any) -> Case[NatScene]:
+    """Return what does not match the configuration of a lwB4, which drops it; an error may tell the sender."""
+    return replace(TUNNEL_EDGE_CASES[name], **{"section": "RFC 7596 section 5.2", "silently": False, **changes})
+
+
+LWB4_CASES: Mapping[CaseName, Case[NatScene]] = {
+    **TUNNEL_EDGE_CASES,
+    "port_of_the_set": _of_lwb4("port_of_the_set"),
+    "echo_from_inside": _of_lwb4("echo_from_inside", section="RFC 7596 section 8.2", level="should"),
+    "hairpin": _of_lwb4("hairpin", section="RFC 4787 section 6", level="must"),
+    "foreign_source_address": _of_lwb4("foreign_source_address"),
+    "foreign_tunnel": _of_lwb4("foreign_tunnel"),
+    "nobodys_tunnel": _of_lwb4("nobodys_tunnel"),
+    "foreign_destination_address": _of_lwb4("foreign_destination_address"),
+    "inner_destination_address": _of_lwb4("inner_destination_address"),
+    "foreign_destination_port": _of_lwb4("foreign_destination_port"),
+    "foreign_identifier": _of_lwb4("foreign_identifier"),
+    "unused_port": _of_lwb4("unused_port"),
+    **_of_subscriber(
+        passing="RFC 4787 section 11",
+        joining="RFC 6333 section 5.3",
+        fragmenting="RFC 6333 section 5.3",
+        level="must",
+    ),
+}
+"""Those of a lwB4, whose RFC demands what those of NATs and of the B4 do."""
+
+B4_CASES: Mapping[CaseName, Case[B4Scene]] = {
+    **_expiries_of_subscriber(),
+    "echo_from_outside": _ping(
+        "a server sends echo requests", "RFC 6333 section 5.2", lambda scene: scene.downward("echo request")
+    ),
+    "echo_from_inside": _ping(
+        "a host sends echo requests", "RFC 6333 section 5.2", lambda scene: scene.upward("echo request")
+    ),
+    "nobodys_tunnel": replace(
+        NOBODYS_TUNNEL,
+        words="a packet of a server comes in a tunnel from an address that is not the AFTR's",
+        section="RFC 6333 section 5.2",
+        due="reported",
+        level="none",
+    ),
+    **_of_subscriber(
+        passing="RFC 6333 section 5.2",
+        joining="RFC 6333 section 5.3",
+        fragmenting="RFC 6333 section 5.3",
+        level="must",
+    ),
+    "error_from_outside": replace(ERROR_FROM_OUTSIDE, section="RFC 6333 section 5.2"),
+}
+"""Those of a B4, which leaves the packets in its tunnel as they are."""
+
+
+def _cases_of_subscriber(technology: Technology) -> Mapping[CaseName, Case[Any]]:
+    if not technology.is_stateful:
+        return B4_CASES
+    return LWB4_CASES if technology.has_bindings else TUNNEL_EDGE_CASES
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
@@ -694,6 +1018,8 @@ def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     if technology.has_edges:
         of_tunnels = SOFTWIRE_CASES if technology.has_bindings else TUNNEL_RELAY_CASES
         return of_tunnels if technology.has_tunnels else RELAY_CASES
+    if technology.is_subscriber:
+        return _cases_of_subscriber(technology)
     if technology.is_edge:
         return EDGE_CASES
     if technology.delegates_prefixes:

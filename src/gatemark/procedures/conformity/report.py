@@ -49,6 +49,8 @@ def _due(case: CaseResult) -> str:
         return "left open"
     if case.due == "not_decapsulated":
         return f"{case.level} not be decapsulated"
+    if case.due == "translated":
+        return f"{case.level} be dropped or translated"
     answer = f", should answer {_icmp_words(case.answer)}" if case.answer is not None else ""
     how = " silently" if case.silently else " at least once" if case.some_suffice else ""
     return f"{case.level} be {case.due}{how}{answer}"

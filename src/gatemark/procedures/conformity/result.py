@@ -43,8 +43,13 @@ CaseName = Literal[
     "error_from_outside",
     "error_from_tunnel",
     "same_inner_endpoint",
+    "foreign_destination_address",
+    "inner_destination_address",
+    "foreign_identifier",
+    "larger_than_tunnel",
+    "larger_than_tunnel_with_df",
 ]
-Due = Literal["dropped", "not_decapsulated", "delivered", "reported"]
+Due = Literal["dropped", "not_decapsulated", "translated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
 """How strongly the RFC asks for it; ``none``: it leaves it open."""
 Judgement = Literal["conforms", "does_not_conform", "differs", "reported", "no_result"]
@@ -65,7 +70,8 @@ class CaseResult(Part):
     """Where the RFC says what is due."""
     due: Due
     """What a conforming gateway does with the packets; `reported` where the RFC leaves it open. `not_decapsulated`: it
-    drops them, or forwards them in the tunnel that they are in."""
+    drops them, or forwards them in the tunnel that they are in. `translated`: it drops them, or delivers them from an
+    address and port of its own."""
     level: Level
     """How strongly the RFC asks for it; `none` where it leaves it open."""
     sent: int
@@ -108,7 +114,8 @@ class CaseResult(Part):
     @property
     def words(self) -> str:
         words = self.case.replace("_", " ").replace("nobodys", "nobody's")
-        return words.replace("dmr", "the default mapping rule").replace("of the set", "of the port set")
+        words = words.replace("dmr", "the default mapping rule").replace("with df", "with DF")
+        return words.replace("of the set", "of the port set")
 
     @property
     def arrived(self) -> int:
@@ -128,6 +135,8 @@ class CaseResult(Part):
         due = self.sent if self.due == "delivered" else 0
         if self.some_suffice:
             due = max(1, min(self.correct, due))
+        if self.due == "translated":
+            due = min(self.correct, self.sent)
         if not self.arrived == self.correct == due:
             return "does_not_conform" if self.level == "must" else "differs"
         if self.silently and self.icmp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
@@ -18,11 +18,13 @@ from zlib import crc32
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.packets import (
+    TOO_LARGE,
     Flow,
     Fragment,
     IcmpError,
     Packet,
     Read,
+    Tunnel,
     build,
     differences,
     encapsulated,
@@ -47,6 +49,8 @@ from gatemark.trial.form import TrialForm
 MARK = b"gatemark"
 MARK_OCTETS = len(MARK) + 6
 DATA_OCTETS = 64
+HEADERS_OCTETS = 28
+"""Before the data of a UDP packet in IPv4."""
 FRAGMENT_OCTETS = 40
 """Octets of the payload of IP in the first of two fragments."""
 TUNNEL_FRAGMENT_OCTETS = 64
@@ -78,7 +82,9 @@ class Sent:
 
     def data(self, turn: int) -> bytes:
         """Return the data of the packet that is sent in a turn."""
-        return (self.mark + struct.pack("!H", turn)).ljust(DATA_OCTETS, b"\xa5")
+        octets = self.sending.octets
+        length = DATA_OCTETS if octets is None else octets - HEADERS_OCTETS
+        return (self.mark + struct.pack("!H", turn)).ljust(length, b"\xa5")
 
 
 def measure(trials: RunTrials) -> ConformityResult:
@@ -185,19 +191,34 @@ def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[
 def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
     turns = campaign.table(ConformityTable).frames + 1
     sending, identification = item.sending, item.number * turns + turn
-    packets: tuple[bytes, ...] = (build(sending.flow, item.data(turn), hop_limit=_hop_limit(campaign, sending)),)
+    limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.octets is None or sending.dont_fragment
+    packet = build(
+        sending.flow,
+        item.data(turn),
+        hop_limit=_hop_limit(campaign, sending),
+        dont_fragment=sending.dont_fragment,
+        identification=0 if sends_whole else identification,
+    )
+    packets: tuple[bytes, ...] = (packet,)
     if sending.in_fragments:
         packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
-    ends, tunnel, limit = sending.flow.tunnel, campaign.gateway.tunnel, defaults.TUNNEL_HOP_LIMIT
-    if ends is not None and tunnel is not None:
-        of_class = 0 if tunnel.traffic_class == "copied" else tunnel.traffic_class
-        packets = tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
+    packets = _encapsulated(campaign, packets, sending.flow.tunnel)
     if sending.tunnel_in_fragments:
         return fragmented(packets[0], octets=TUNNEL_FRAGMENT_OCTETS, identification=identification)
     if (message := sending.message) is not None:
-        source, destination = message.source, message.destination
-        return (unreachable(packets[0], source=source, destination=destination, hop_limit=limit),)
+        error = unreachable(packets[0], source=message.source, destination=message.destination, hop_limit=limit)
+        return _encapsulated(campaign, (error,), message.sent_in)
     return packets
+
+
+def _encapsulated(campaign: Campaign, packets: tuple[bytes, ...], ends: Tunnel | None) -> tuple[bytes, ...]:
+    """Return packets in a tunnel with the traffic class of the stated policy; as they are without one."""
+    policy = campaign.forwarding.tunnel
+    if ends is None or policy is None:
+        return packets
+    of_class = 0 if policy.traffic_class == "copied" else policy.traffic_class
+    limit = defaults.TUNNEL_HOP_LIMIT
+    return tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
 
 
 def _hop_limit(campaign: Campaign, sending: Sending) -> int:
@@ -267,16 +288,23 @@ def observed(
         )
 
 
-def _read_all(arrived: Iterable[ArrivedFrame]) -> Iterator[tuple[SideName, Read]]:
-    """Yield what arrived on each side; fragments of IPv4 that make a packet as that packet."""
+Arrival = tuple[SideName, Read]
+
+
+def _read_all(arrived: Iterable[ArrivedFrame]) -> Iterator[Arrival]:
+    """Yield what arrived on each side; fragments of tunnel packets, then of IPv4, that make a packet as that packet."""
+    read = ((frame.side, read_frame(bytes.fromhex(frame.octets))) for frame in arrived)
+    yield from _joined_where(lambda part: not part.is_ipv6, _joined_where(lambda part: part.is_of_tunnel, read))
+
+
+def _joined_where(is_joined: Callable[[Fragment], bool], read: Iterable[Arrival]) -> Iterator[Arrival]:
     fragments: dict[tuple[Any, ...], list[Fragment]] = {}
-    for frame in arrived:
-        read = read_frame(bytes.fromhex(frame.octets))
-        if isinstance(read, Fragment) and read.header:
-            ends = (read.source, read.destination, read.tunnel, read.identification)
-            fragments.setdefault((frame.side, *ends), []).append(read)
+    for side, each in read:
+        if isinstance(each, Fragment) and is_joined(each):
+            ends = (each.source, each.destination, each.tunnel, each.identification)
+            fragments.setdefault((side, *ends), []).append(each)
         else:
-            yield frame.side, read
+            yield side, each
     for (side, *_), parts in fragments.items():
         whole = joined(parts)
         yield from ((side, part) for part in parts) if whole is None else ((side, whole),)
@@ -292,9 +320,10 @@ def _count(campaign: Campaign, side: SideName, read: Read, sent: Sequence[Sent],
             _count_message(side, read, *of_message)
     elif isinstance(read, Fragment):
         for item, tally in zip(sent, tallies, strict=True):
-            if item.sending.in_fragments and (item.mark in read.data or _is_second(read, item)):
+            if _may_be_in_fragments(item.sending) and (item.mark in read.data or _is_second(read, item)):
+                is_part = read.is_of_tunnel or not read.is_ipv6
                 tally.arrived[side] += 1
-                tally.differences["not all of its fragments" if read.header else "still in fragments"] = None
+                tally.differences["not all of its fragments" if is_part else "still in fragments"] = None
     elif isinstance(read, Packet) and len(read.data) >= MARK_OCTETS + 2:
         number, turn = struct.unpack_from("!HH", read.data, MARK_OCTETS - 2)
         if turn and number < len(sent) and read.data.startswith(sent[number].mark):
@@ -341,15 +370,17 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
     if error.quoted is None:
         return
     about = [
-        (item.sending.flow, tally)
+        (item.sending.flow, item.sending.mtu, tally)
         for item, tally in zip(sent, tallies, strict=True)
         if error.quoted in (item.sending.flow, item.sending.flow.inside) and _may_quote(error, item)
     ]
-    for flow, tally in about:
+    for flow, mtu, tally in about:
         due = None
         if flow.tunnel is not None and error.quoted.tunnel is None:
             due = flow.tunnel.back
-        if error.tunnel == due:
+        if error.tunnel == due and error.name in TOO_LARGE and error.mtu != mtu:
+            tally.differences[f"answer states an MTU of {error.mtu} instead of {mtu}"] = None
+        elif error.tunnel == due:
             tally.icmp[error.name] += 1
         else:
             tally.differences[f"answer {tunnel_words(error.tunnel)} instead of {tunnel_words(due)}"] = None
@@ -360,10 +391,17 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
             tally.differences[f"answered, but quotes {error.quoted}"] = None
 
 
+def _may_be_in_fragments(sending: Sending) -> bool:
+    return sending.in_fragments or sending.octets is not None
+
+
 def _is_second(fragment: Fragment, item: Sent) -> bool:
     """Whether a fragment without a mark may be the end of a packet: it goes to the same address."""
     delivery = item.sending.delivery
-    return MARK not in fragment.data and delivery is not None and fragment.destination == delivery.flow.destination
+    if MARK in fragment.data or delivery is None:
+        return False
+    tunnel = delivery.flow.tunnel if fragment.is_of_tunnel else None
+    return fragment.destination == (delivery.flow.destination if tunnel is None else tunnel.destination)
 
 
 def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent, turn: int, tally: _Tally) -> None:
@@ -386,6 +424,8 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
     due = hop_limits_due(campaign, item.sending, delivery)
     wrong += differences(packet, flow, hop_limits=due, data=item.data(turn))
     wrong += _tunnel_differences(campaign, packet, delivery)
+    if packet.was_in_fragments and not delivery.in_fragments:
+        wrong.append("in fragments of its own, not of the tunnel packet")
     if turn in tally.turns:
         wrong.append("arrived more than once")
     tally.turns.add(turn)
@@ -397,10 +437,11 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
 
 def _tunnel_differences(campaign: Campaign, packet: Packet, delivery: Delivery) -> Iterator[str]:
     """Yield in words how a tunnel differs from the stated policy, and whether it is that of somebody else."""
-    policy, ends, due = campaign.gateway.tunnel, packet.flow.tunnel, delivery.flow.tunnel
-    if policy is None or ends is None or packet.outer is None or due is None or delivery.is_subscriber is None:
+    policy, ends, due = campaign.forwarding.tunnel, packet.flow.tunnel, delivery.flow.tunnel
+    if policy is None or ends is None or packet.outer is None or due is None:
         return
-    if ends.destination != due.destination and delivery.is_subscriber(ends.destination):
+    is_subscriber = delivery.is_subscriber
+    if ends.destination != due.destination and is_subscriber is not None and is_subscriber(ends.destination):
         yield "in the tunnel of another subscriber"
     if policy.hop_limit not in ("any", packet.outer.hop_limit):
         yield f"outer hop limit {packet.outer.hop_limit} instead of {policy.hop_limit}"

@@ -12,13 +12,16 @@ from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts, sixrd_problems
+from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import Ipv4Model, TunnelModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
+from gatemark.map_domains.port_set import PortSet
 from gatemark.packets import Flow, IpAddress, Tunnel
 from gatemark.technology import SideName
+from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 CLIENT_PORT = 40_000
 """Source port of the client behind a gateway; the next ports are those of its other clients."""
@@ -44,7 +47,9 @@ class Delivery:
     source_fault: Callable[[Endpoint], str | None] | None = None
     """Returns what is wrong with a source that the gateway chose, None if nothing is. None: it is that of the flow."""
     is_subscriber: Callable[[IpAddress], bool] | None = None
-    """Whether a tunnel to an address is that of a subscriber; None if the packet is due in no tunnel."""
+    """Whether a tunnel to an address is that of a subscriber; None where a gateway has no choice of tunnels."""
+    in_fragments: bool = True
+    """Whether it may arrive in IPv4 fragments."""
 
     def hop_limits(self, sent: int, decrement: int) -> range:
         """Return the hop limits that are due if a crossing takes off `decrement`."""
@@ -67,6 +72,8 @@ class Message:
     destination: IpAddress
     due_in: Tunnel | None
     """The tunnel in which an error about the packet is due; None if it is due in none."""
+    sent_in: Tunnel | None = None
+    """The tunnel in which it is sent; None if it is sent in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +92,12 @@ class Sending:
     """The error that is sent about the packet; then the delivery is that of an error about the packet of its flow."""
     hop_limit: int | None = None
     """None: that of the campaign's frames."""
+    octets: int | None = None
+    """Length of the IPv4 packet in no tunnel; None: that of the packets of all other cases."""
+    dont_fragment: bool = False
+    """Whether DF is set."""
+    mtu: int | None = None
+    """What an answer that it is too large must state; None if it is not too large."""
     opening: Sending | None = None
     """What the receiver sends first, so that a gateway that filters lets the packet pass (RFC 4787 section 5). Where it
     is due somewhere, it is one of the controls."""
@@ -115,13 +128,56 @@ class TunnelScene(Scene, Protocol):
         """Return what a crossing takes off the hop limit of the packet in the tunnel."""
 
     def upward(self) -> Sending:
-        """Return a packet in a tunnel to the server, and what arrives there."""
+        """Return a packet to the server and what arrives there; one of both is in a tunnel."""
 
     def downward(self) -> Sending:
-        """Return a packet of the server, and what arrives in a tunnel."""
+        """Return a packet of the server and what arrives of it; one of both is in a tunnel."""
 
     def is_taken(self, address: IpAddress) -> bool:
         """Whether an address is in use, or may be."""
+
+
+class SubscriberScene(TunnelScene, Protocol):
+    """The same where the gateway is the subscriber's end of a tunnel, and hosts are behind it."""
+
+    @property
+    def uplink(self) -> Uplink | None:
+        """Return the way to its relay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uplink:
+    """The way of a customer edge to its relay."""
+
+    tunnel: Tunnel
+    """From the gateway to the relay."""
+    link_mtu: int
+    """Octets of the largest packet on the link with the tunnel."""
+    host_mtu: int
+    """Octets of the largest packet of the hosts."""
+
+    @property
+    def mtu(self) -> int:
+        """Return the tunnel MTU (RFC 2473 section 6.7): the largest packet that fits into the tunnel, octets."""
+        return self.link_mtu - defaults.HEADER_OCTETS["ipv6"]
+
+    @property
+    def too_large(self) -> int | None:
+        """Return the octets of a packet of the hosts that does not fit into the tunnel; None if there is none."""
+        octets = min(self.host_mtu, self.link_mtu, PACKET_OCTETS_MAX)
+        return octets if octets > self.mtu else None
+
+
+def in_tunnel(scene: TunnelScene) -> Sending:
+    """Return the packet that is sent in a tunnel: to the server where the gateway is a relay, else of the server."""
+    sent = scene.upward()
+    return scene.downward() if sent.flow.tunnel is None else sent
+
+
+def into_tunnel(scene: TunnelScene) -> Sending:
+    """Return the packet that the gateway puts into a tunnel."""
+    sent = scene.upward()
+    return sent if sent.flow.tunnel is None else scene.downward()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,18 +358,26 @@ class SixrdScene:
 
 
 def error_from_outside(scene: TunnelScene) -> Sending:
-    """Return the server's error about what arrived there, and the packet in the tunnel that an error arrives about."""
+    """Return the server's error about what arrived there, and the packet that an error arrives about where it is from.
+
+    One of both errors is in the tunnel.
+    """
     sent = scene.upward()
-    assert sent.delivery is not None and sent.flow.tunnel is not None, "it is due at the server"
-    about = sent.delivery.flow
-    message = Message(source=about.destination, destination=about.source, due_in=sent.flow.tunnel.back)
-    due = Delivery(side=sent.side, flow=sent.flow.inside)
-    return Sending(side=sent.delivery.side, flow=about, delivery=due, message=message)
+    assert sent.delivery is not None, "it is due at the server"
+    about, at_sender = sent.delivery.flow, sent.flow
+    message = Message(
+        source=about.destination,
+        destination=about.source,
+        due_in=None if at_sender.tunnel is None else at_sender.tunnel.back,
+        sent_in=None if about.tunnel is None else about.tunnel.back,
+    )
+    due = Delivery(side=sent.side, flow=at_sender.inside)
+    return Sending(side=sent.delivery.side, flow=about.inside, delivery=due, message=message)
 
 
 def error_from_tunnel(scene: TunnelScene) -> Sending:
-    """Return an error about the tunnel of a packet of the server, and the packet that it must be told of."""
-    sent = scene.downward()
+    """Return an error about the tunnel that the gateway put a packet into, and that packet as it was sent."""
+    sent = into_tunnel(scene)
     assert sent.delivery is not None and sent.delivery.flow.tunnel is not None, "it is due in a tunnel"
     message = Message(source=scene.hosts[0], destination=sent.delivery.flow.tunnel.source, due_in=None)
     due = Delivery(side=sent.side, flow=sent.flow)
@@ -465,8 +529,12 @@ class NatScene:
     """Address and port of the first client behind another B4, if there is any."""
     b4s: HostSet | None
     """All B4s; None without tunnels."""
+    uplink: Uplink | None
+    """The way to its relay, if it is a customer edge with a tunnel."""
+    edge: Edge | None
+    """Whose address and ports are its public ones, if it is a customer edge."""
     hosts: tuple[IPv6Address, ...]
-    """Other addresses that are in use on the link with the B4s."""
+    """Other addresses that are in use on the link with the tunnels."""
     server: Endpoint
     server_inside: IpAddress
     """The server's address as it is known inside."""
@@ -474,7 +542,7 @@ class NatScene:
     """Under which any address outside is known inside; None without a translation between families."""
     is_translation: bool
     pool: tuple[IPv4Network | IPv6Network, ...]
-    pool_ports: range
+    pool_ports: range | PortSet
     keeps_mapping: bool
     """Whether a client has the same public endpoint for all destinations (RFC 4787 section 4.1)."""
     decrement: int
@@ -494,9 +562,14 @@ class NatScene:
         by = client or self.client
         sent = _flow(kind, by.inside.address, self.server_inside, (by.inside.port, self.server.port))
         arrives = _flow(kind, by.public.address, self.server.address, (by.public.port, self.server.port))
-        fault = self._source_fault if kind == "udp" else self._address_fault
-        delivery = Delivery(side=self.outside, flow=arrives, source_fault=fault)
+        fault = self._source_fault if kind == "udp" or self.edge is not None else self._address_fault
+        flow = replace(arrives, tunnel=None if self.uplink is None else self.uplink.tunnel)
+        delivery = Delivery(side=self.outside, flow=flow, source_fault=fault)
         return Sending(side=self.inside, flow=replace(sent, tunnel=by.tunnel), delivery=delivery)
+
+    def from_port(self, port: int) -> Sending:
+        """Return a packet of the first client's host from another port, and what arrives at the server."""
+        return self.upward(client=replace(self.client, inside=replace(self.client.inside, port=port)))
 
     def downward(self, client: Client | None = None) -> Sending:
         """Return the server's answer, and what arrives at the client."""
@@ -504,7 +577,11 @@ class NatScene:
         sent = _flow("udp", self.server.address, to.public.address, (self.server.port, to.public.port))
         arrives = _flow("udp", self.server_inside, to.inside.address, (self.server.port, to.inside.port))
         delivery = Delivery(side=self.inside, flow=to.to(arrives), is_subscriber=self.is_subscriber)
-        return Sending(side=self.outside, flow=sent, delivery=delivery)
+        return Sending(side=self.outside, flow=self.from_relay(sent), delivery=delivery)
+
+    def from_relay(self, flow: Flow) -> Flow:
+        """Return a packet from outside in the tunnel of the relay, if there is one."""
+        return replace(flow, tunnel=None if self.uplink is None else self.uplink.tunnel.back)
 
     def to_twin(self) -> Sending | None:
         """Return the server's answer to the twin, whose packets come from the public endpoint that it has."""
@@ -571,6 +648,45 @@ class NatScene:
         return self._source_fault(Endpoint(address=public, port=source.port))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class B4Scene:
+    """A B4 with a host on one side, and the AFTR and a server behind it on the other."""
+
+    inside: SideName
+    outside: SideName
+    host: Endpoint
+    server: Endpoint
+    uplink: Uplink
+    hosts: tuple[IPv6Address, ...]
+    """Addresses that are in use on the link with the tunnel."""
+    decrement: int
+    """What a crossing takes off the hop limit of the packet in the tunnel."""
+
+    def clients(self) -> tuple[Sending, ...]:
+        """Return nothing: addresses and ports stay as they are."""
+        return ()
+
+    def controls(self) -> tuple[Sending, ...]:
+        """Return a packet of the host, and one of the server."""
+        return self.upward(), self.downward()
+
+    def upward(self, kind: Packets = "udp") -> Sending:
+        """Return a packet of the host to the server, and what arrives there."""
+        sent = _flow(kind, self.host.address, self.server.address, (self.host.port, self.server.port))
+        arrives = replace(sent, tunnel=self.uplink.tunnel)
+        return Sending(side=self.inside, flow=sent, delivery=Delivery(side=self.outside, flow=arrives))
+
+    def downward(self, kind: Packets = "udp") -> Sending:
+        """Return a packet of the server, and what arrives at the host."""
+        arrives = _flow(kind, self.server.address, self.host.address, (self.server.port, self.host.port))
+        sent = replace(arrives, tunnel=self.uplink.tunnel.back)
+        return Sending(side=self.outside, flow=sent, delivery=Delivery(side=self.inside, flow=arrives))
+
+    def is_taken(self, address: IpAddress) -> bool:
+        """Whether an address is in use on the link with the tunnel."""
+        return address in self.hosts
+
+
 def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple[int, int]) -> Flow:
     return Flow(kind=kind, source=source, destination=destination, source_port=ports[0], destination_port=ports[1])
 
@@ -601,6 +717,8 @@ def scenes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterat
 
 def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene | None:
     """Return the scene of a gateway that has only one; None if a host of it is not known."""
+    if campaign.technology.is_subscriber:
+        return _nat_scene(campaign, public) if campaign.technology.is_stateful else _b4_scene(campaign)
     if campaign.technology.is_edge:
         return _edge_scene(campaign, public)
     if campaign.technology.delegates_prefixes:
@@ -638,8 +756,8 @@ def _server_port(campaign: Campaign) -> int:
 
 
 def _hosts(campaign: Campaign, side: SideName) -> tuple[IpAddress, ...]:
-    """Return the Tester's own host of a side in the family of its foreground, and another one or the same again."""
-    family = campaign.roles.family(side)
+    """Return the Tester's own host of a side in the family of its hosts, and another one or the same again."""
+    family = campaign.roles.host_family(side)
     model = campaign.side(side).family(family)
     if model is None:
         return ()
@@ -702,18 +820,21 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
     known = represented(servers[0], forwarding.prefix, gateway.eam) if is_translation else servers[0]
     if known is None:
         return None
-    ports = gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    edge, uplink = campaign.edges.gateway, _uplink(campaign)
+    if (uplink is None) == campaign.technology.is_subscriber:
+        return None
+    span = gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    ports = range(span.minimum, span.maximum + 1) if edge is None else edge.ports
     known_clients = [
         Client(
             inside=endpoint,
             public=(public[i] if public else None)
-            or Endpoint(address=forwarding.pool[0].network_address, port=ports.minimum + i),
+            or Endpoint(address=forwarding.pool[0].network_address, port=_nth(ports, i)),
             tunnel=tunnel,
         )
         for i, (endpoint, tunnel) in enumerate(clients)
     ]
     b4s = campaign.side(inside).ipv6 if campaign.technology.has_b4s else None
-    used = () if b4s is None else (b4s.address, b4s.gateway, b4s.router)
     return NatScene(
         inside=inside,
         outside=_other(inside),
@@ -721,15 +842,61 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
         other=known_clients[1],
         twin=known_clients[2] if len(known_clients) > 2 else None,
         b4s=None if b4s is None else HostSet.of("ipv6", b4s),
-        hosts=tuple(address for address in used if address is not None),
+        uplink=uplink,
+        edge=edge,
+        hosts=_on_link(campaign),
         server=Endpoint(address=servers[0], port=_server_port(campaign)),
         server_inside=known,
         prefix=forwarding.prefix,
         is_translation=is_translation,
         pool=forwarding.pool,
-        pool_ports=range(ports.minimum, ports.maximum + 1),
+        pool_ports=ports,
         keeps_mapping=gateway.mapping == "endpoint_independent",
         decrement=forwarding.hop_limit_decrement,
+    )
+
+
+def _nth(ports: range | PortSet, i: int) -> int:
+    """Return the port of a number from 0; from the first again where there are fewer."""
+    return ports.port(i % ports.count) if isinstance(ports, PortSet) else ports[i]
+
+
+def _uplink(campaign: Campaign) -> Uplink | None:
+    """Return the way to the relay; None if there is none, or an end of its tunnel is not known."""
+    side = campaign.technology.tunnel_side
+    end, relay = campaign.forwarding.tunnel_end, campaign.side(side).ipv6
+    if not campaign.technology.is_subscriber or not isinstance(end, IPv6Address) or relay is None:
+        return None
+    return Uplink(
+        tunnel=Tunnel(source=end, destination=relay.address),
+        link_mtu=mtu_of(campaign, side),
+        host_mtu=mtu_of(campaign, _other(side)),
+    )
+
+
+def _on_link(campaign: Campaign) -> tuple[IPv6Address, ...]:
+    """Return addresses that are in use on the link with tunnels in IPv6, a router first; none without."""
+    technology = campaign.technology
+    model = campaign.side(technology.tunnel_side).ipv6 if technology.has_tunnels else None
+    if model is None:
+        return ()
+    return tuple(address for address in (model.router, model.address, model.gateway) if address is not None)
+
+
+def _b4_scene(campaign: Campaign) -> B4Scene | None:
+    uplink = _uplink(campaign)
+    inside, outside = campaign.roles.inside, campaign.roles.outside
+    hosts, servers = _hosts(campaign, inside), _hosts(campaign, outside)
+    if uplink is None or not hosts or not servers:
+        return None
+    return B4Scene(
+        inside=inside,
+        outside=outside,
+        host=Endpoint(address=hosts[0], port=CLIENT_PORT),
+        server=Endpoint(address=servers[0], port=_server_port(campaign)),
+        uplink=uplink,
+        hosts=_on_link(campaign),
+        decrement=campaign.forwarding.hop_limit_decrement,
     )
 
 
@@ -783,9 +950,8 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
 
 
 def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
-    tunnel, host = campaign.gateway.tunnel, campaign.side("left").ipv6
-    assert tunnel is not None and host is not None, "the campaign is complete"
-    used = (host.address, host.gateway, host.router)
+    tunnel = campaign.gateway.tunnel
+    assert tunnel is not None, "the campaign is complete"
     return TunnelRelayScene(
         domains=scene.domains,
         domain=scene.domain,
@@ -794,6 +960,6 @@ def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
         server=scene.server,
         server_port=scene.server_port,
         relay=tunnel.ipv6_end,
-        hosts=tuple(IPv6Address(str(address)) for address in used if address is not None),
+        hosts=_on_link(campaign),
         decrement=campaign.forwarding.hop_limit_decrement,
     )

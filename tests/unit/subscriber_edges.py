@@ -1,0 +1,241 @@
+"""Customer edges with tunnels, made of scapy: B4s, and NATs with a port set; what each does wrong is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address
+from typing import Any, Literal
+
+from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    fragment6,
+)
+from scapy.packet import Packet
+from tests.unit.translators import Gateway, parsed, ports_of, sent_again, time_exceeded, tunnel_packet
+
+from gatemark.map_domains.domain import Edge
+
+EdgeFault = Literal[
+    "forwards nothing",
+    "an option in every tunnel",
+    "outer hop limit",
+    "another relay",
+    "a port of nobody",
+    "a port of nobody for the third client",
+    "an identifier of nobody",
+    "forwards foreign sources as they are",
+    "drops foreign sources",
+    "drops echo",
+    "never answers",
+    "answers in no tunnel",
+    "ignores hop limits",
+    "drops hairpin",
+    "hairpin from inside",
+    "takes any tunnel",
+    "takes tunnels of customer edges",
+    "answers customer edges",
+    "ends any tunnel",
+    "routes tunnels to others",
+    "returns other addresses",
+    "takes inner addresses",
+    "takes any port",
+    "takes any identifier",
+    "drops fragments",
+    "drops inner fragments",
+    "drops outer fragments",
+    "drops large packets",
+    "fragments inside",
+    "loses last fragments",
+    "ignores DF",
+    "states another MTU",
+    "drops errors",
+    "errors about the public address",
+    "drops errors of routers",
+    "passes one error on",
+]
+
+
+class SubscriberEdge(Gateway):
+    """One with its hosts on the left; without an `edge` it is a B4. Packets of more than `mtu` octets do not fit."""
+
+    def __init__(self, end: str, relay: str, edge: Edge | None, mtu: int, *faults: EdgeFault) -> None:
+        super().__init__(*faults)
+        self.end, self.relay, self.edge, self.mtu = end, relay, edge, mtu
+        self._public: dict[tuple[str, int, bool], int] = {}
+        self._outer: list[Packet] = []
+        self._parts: dict[str, list[Packet]] = {"left": [], "right": []}
+        self._passed_on = 0
+        self._identification = 0
+
+    def _arrivals(self, body: Mapping[str, Any]) -> Iterator[tuple[str, Packet]]:
+        if "forwards nothing" in self.faults:
+            return
+        for place in range(max(len(body["left"]), len(body["right"]))):
+            for packet in map(parsed, body["left"][place : place + 1]):
+                for whole in self._whole("left", packet):
+                    yield from self._leave(whole)
+            for packet in map(parsed, body["right"][place : place + 1]):
+                yield from self._enter(packet)
+
+    def _whole(self, side: str, packet: Packet) -> Iterator[Packet]:
+        """Yield packets as a NAT needs them; fragments of a packet are put together."""
+        if not packet.frag and not packet.flags.MF:
+            yield packet
+            return
+        if ("drops fragments" if side == "left" else "drops inner fragments") in self.faults:
+            return
+        if self.edge is None:
+            yield packet
+            return
+        parts = self._parts[side]
+        parts.append(packet)
+        if len(parts) == 2:
+            yield from defragment(parts)
+            parts.clear()
+
+    def _tunnel(self, packet: Packet) -> Packet:
+        to = "2001:2:0:8000::77" if "another relay" in self.faults else self.relay
+        header = IPv6(src=self.end, dst=to, hlim=63 if "outer hop limit" in self.faults else 64)
+        return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.faults else header) / packet
+
+    def _leave(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        if "drops echo" in self.faults and ICMP in packet:
+            return
+        if packet.ttl <= 1 and "ignores hop limits" not in self.faults:
+            if "never answers" not in self.faults:
+                yield "left", time_exceeded(packet)
+            return
+        large = len(packet) > self.mtu
+        if large and packet.flags.DF and "ignores DF" not in self.faults:
+            if "never answers" not in self.faults:
+                mtu = 1280 if "states another MTU" in self.faults else self.mtu
+                yield "left", IP(src="198.18.0.1", dst=packet.src) / ICMP(type=3, code=4, nexthopmtu=mtu) / packet
+            return
+        if "drops foreign sources" in self.faults and not packet.src.startswith("198.18."):
+            return
+        if self.edge is not None and packet.dst == str(self.edge.ipv4):
+            yield from self._hairpin(packet)
+            return
+        sent = self._as_public(packet)
+        if not large or "ignores DF" in self.faults:
+            yield "right", self._tunnel(sent)
+        elif "drops large packets" not in self.faults:
+            parts = self._in_fragments(sent)
+            yield from (("right", part) for part in (parts[:-1] if "loses last fragments" in self.faults else parts))
+
+    def _in_fragments(self, packet: Packet) -> list[Packet]:
+        self._identification += 1
+        if "fragments inside" in self.faults:
+            packet.id = self._identification
+            return [self._tunnel(part) for part in fragment(packet, fragsize=800)]
+        header = IPv6(src=self.end, dst=self.relay, hlim=64) / IPv6ExtHdrFragment(nh=4, id=self._identification)
+        return list(fragment6(header / packet, self.mtu + 40))
+
+    def _as_public(self, packet: Packet) -> Packet:
+        is_own = packet.src.startswith("198.18.") or "forwards foreign sources as they are" not in self.faults
+        if self.edge is None or (packet.frag and UDP not in packet) or not is_own:
+            lowered = packet.copy()
+            lowered.ttl -= 1
+            del lowered.chksum
+            return IP(bytes(lowered))
+        port = self._port_of(packet)
+        return sent_again(packet, self.edge.ipv4, IPv4Address(packet.dst), hops=1, ports=(port, ports_of(packet)[1]))
+
+    def _port_of(self, packet: Packet) -> int:
+        assert self.edge is not None
+        inside, is_udp = ports_of(packet)[0], UDP in packet
+        number = len(self._public)
+        wrong = {"a port of nobody"} | ({"a port of nobody for the third client"} if inside == 40_002 else set())
+        if (wrong if is_udp else {"an identifier of nobody"}) & self.faults:
+            return self._public.setdefault((packet.src, inside, is_udp), 100 + number)
+        return self._public.setdefault((packet.src, inside, is_udp), self.edge.ports.port(10 + number))
+
+    def _inside_of(self, public: int, *, is_udp: bool = True) -> tuple[str, int] | None:
+        known = ((key[:2], port) for key, port in self._public.items() if key[2] == is_udp)
+        return next((inside for inside, port in known if port == public), None)
+
+    def _hairpin(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        to = self._inside_of(ports_of(packet)[1])
+        if to is None or "drops hairpin" in self.faults:
+            return
+        assert self.edge is not None
+        source, port = self.edge.ipv4, self._port_of(packet)
+        if "hairpin from inside" in self.faults:
+            source, port = IPv4Address(packet.src), ports_of(packet)[0]
+        yield "left", sent_again(packet, source, IPv4Address(to[0]), hops=1, ports=(port, to[1]))
+
+    def _enter(self, part: Packet) -> Iterator[tuple[str, Packet]]:
+        outer = tunnel_packet(part, self._outer, drops_fragments="drops outer fragments" in self.faults)
+        if outer is None:
+            return
+        if outer.dst != self.end and "ends any tunnel" not in self.faults:
+            if "routes tunnels to others" in self.faults:
+                yield "right", outer
+        elif ICMPv6DestUnreach in outer:
+            yield from self._router_error(IP(bytes(outer.payload)[48:]))
+        elif self._is_taken(outer):
+            for inner in self._whole("right", IP(bytes(outer.payload))):
+                yield from self._inward(inner)
+        elif "answers customer edges" in self.faults:
+            yield "right", IPv6(src=self.end, dst=outer.src) / ICMPv6DestUnreach(code=5) / outer
+
+    def _is_taken(self, outer: Packet) -> bool:
+        if outer.src == self.relay or "takes any tunnel" in self.faults:
+            return True
+        return "takes tunnels of customer edges" in self.faults and not outer.src.startswith("2001:2:")
+
+    def _inward(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        if ICMP in packet and packet[ICMP].type == 3:
+            yield from self._error(packet)
+            return
+        if "drops echo" in self.faults and ICMP in packet:
+            return
+        if packet.ttl <= 1 and "ignores hop limits" not in self.faults:
+            answer = time_exceeded(packet)
+            if "never answers" not in self.faults:
+                yield "right", answer if "answers in no tunnel" in self.faults else self._tunnel(answer)
+            return
+        yield from self._to_host(packet)
+
+    def _to_host(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        if self.edge is None:
+            yield "left", self._as_public(packet)
+            return
+        if packet.dst != str(self.edge.ipv4):
+            if packet.dst.startswith("198.18.") and "takes inner addresses" in self.faults:
+                yield "left", packet
+            elif not packet.dst.startswith("198.18.") and "returns other addresses" in self.faults:
+                yield "right", self._tunnel(packet)
+            return
+        port = ports_of(packet)[1] if UDP in packet else ports_of(packet)[0]
+        to = self._inside_of(port, is_udp=UDP in packet)
+        if to is None and ("takes any port" if UDP in packet else "takes any identifier") in self.faults:
+            to = ("198.18.0.2", port)
+        if to is not None:
+            source = IPv4Address(packet.src)
+            yield "left", sent_again(packet, source, IPv4Address(to[0]), hops=1, ports=(ports_of(packet)[0], to[1]))
+
+    def _known_inside(self, about: Packet) -> Packet | None:
+        """Return a packet that an error quotes as its host sent it; None if there is none."""
+        if self.edge is None or "errors about the public address" in self.faults:
+            return about
+        to = self._inside_of(about[UDP].sport)
+        if to is not None:
+            about.src, about[UDP].sport = to
+        return None if to is None else about
+
+    def _error(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        about = self._known_inside(IP(bytes(packet[ICMP].payload)))
+        if about is not None and "drops errors" not in self.faults:
+            yield "left", IP(src=packet.src, dst="198.18.0.2") / ICMP(type=3, code=packet[ICMP].code) / about
+
+    def _router_error(self, about: Packet) -> Iterator[tuple[str, Packet]]:
+        is_limited = "passes one error on" in self.faults and self._passed_on
+        self._passed_on += 1
+        known = self._known_inside(about)
+        if known is not None and not is_limited and "drops errors of routers" not in self.faults:
+            yield "left", IP(src="198.18.0.1", dst="198.18.0.2") / ICMP(type=3, code=1) / known
