@@ -521,11 +521,19 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
 
 
 def kept_frames(record: TrialRecord) -> dict[tuple[str, str], list[bytes]]:
-    """Return the bad frames that a trial kept, by the side where they arrived and the reason."""
+    """Return the bad frames that a trial kept, by the side where they arrived and the reason.
+
+    Those of the short trial that found out which of two gateways in a row damaged them: as they were on each link.
+    """
     kept: dict[tuple[str, str], list[bytes]] = {}
     for report in record.reports():
         for frame in report.kept_frames:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
+    for damage in record.damages:
+        for place in ("entered", "middle", "arrived"):
+            octets = [bytes.fromhex(text) for frame in damage.frames if (text := getattr(frame, place))]
+            if octets:
+                kept[f"{damage.direction}-{damage.traffic_class}-{place}", damage.reason] = octets
     return kept
 
 

@@ -1,4 +1,4 @@
-"""Two gateways in a row: services end to end, and of both the right one is blamed for losses (RFC 8219 section 4.2)."""
+"""Two gateways in a row: services end to end; the right one is blamed for losses and damage (RFC 8219 section 4.2)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.system.machine import missing, missing_for_guest
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured
 
-from gatemark.causes.places import CUSTOMER, PROVIDER
 from gatemark.dut.recipe import load_recipe
+from gatemark.trial.damage import CUSTOMER, PROVIDER
 from gatemark.trial.record import TrialRecord
 from gatemark.units import NANOSECONDS_PER_SECOND
 
@@ -96,3 +96,99 @@ def lost_by(bed: OpenBed, rule: str, number: int) -> tuple[int, TrialRecord]:
         if record.verdict is not None and record.report.lost_count == int(dropped) > 0:
             return int(dropped), record
     raise AssertionError(f"no trial of {ATTEMPTS} counts: {record.verdict} {record.validity.reasons}")
+
+
+ON_IPV6, ON_IPV4 = "link in the middle", "link to the Tester"
+CHANGES: list[tuple[str, str, set[str]]] = [
+    (ON_IPV6, "ip6 dscp set 1", {"traffic_class"}),
+    (ON_IPV4, "ip dscp set 1", {"traffic_class"}),
+    (ON_IPV6, "ip6 ecn set ce", {"traffic_class"}),
+    (ON_IPV4, "ip ecn set ce", {"traffic_class"}),
+    (ON_IPV6, "ip6 hoplimit set 9", {"hop_limit"}),
+    (ON_IPV4, "ip ttl set 9", {"hop_limit"}),
+    (ON_IPV6, "@th,224,16 set 0x1617 @th,240,16 set 0x1415", {"payload"}),
+    (ON_IPV4, "@th,224,16 set 0x1617 @th,240,16 set 0x1415", {"payload"}),
+    (ON_IPV4, "@th,224,16 set 0xbeef", {"payload", "udp_checksum"}),
+    (ON_IPV4, "@th,48,16 set 0x1234", {"udp_checksum"}),
+    (ON_IPV4, "ip frag-off set 0", {"dont_fragment"}),
+]
+"""Link before which nft changes a frame, how, and the faults that this is. DF is no field of IPv6.
+
+Data are 0x12, 0x13 and so on, and two of their words that change places change no checksum.
+"""
+DAMAGED = [(way, *change) for way in ("forward", "reverse") for change in CHANGES]
+DAMAGED += [
+    ("forward", ON_IPV6, "@th,224,16 set 0xbeef", {"payload", "udp_checksum"}),
+    ("forward", ON_IPV6, "@th,48,16 set 0x1234", {"udp_checksum"}),
+    ("forward", ON_IPV6, "udp dport set 9", {"destination_port"}),
+    ("forward", ON_IPV4, "udp dport set 9", {"destination_port"}),
+    ("reverse", ON_IPV4, "udp sport set 9", {"source_port"}),
+    ("reverse", ON_IPV4, "ip saddr set 198.19.0.99", {"source_address"}),
+]
+"""What the customer's gateway does not take for a reply is lost in it: wrong checksums, addresses and ports."""
+
+
+IN_TUNNELS = [("ip ttl set 9", "hop_limit"), ("ip dscp set 1", "traffic_class"), ("ip frag-off set 0", "dont_fragment")]
+
+
+@pytest.mark.parametrize(("way", "link", "change", "reasons"), DAMAGED)
+def test_the_gateway_that_damaged_frames_is_blamed(
+    bed: OpenBed, way: str, link: str, change: str, reasons: set[str]
+) -> None:
+    """Each tenth frame is changed where it leaves one of both, after test phase 1: exactly these, in both trials."""
+    number = int((link == ON_IPV6) == (way == "reverse"))
+    interface = bed.bed.gateway.gateways[number].interfaces["right" if way == "forward" else "left"]
+    assert_blamed(bed, number, way, f'oifname "{interface}"', change, reasons)
+
+
+@in_a_guest
+def test_the_gateway_that_damaged_frames_in_tunnels_is_blamed() -> None:
+    """In a guest: each packet is changed before the first gateway puts it into the tunnel, or behind the tunnel."""
+    traffic = {**TRAFFIC, "mix": "1/1", "dont_fragment": True}
+    campaign = stateful_campaign("linux-dslite", traffic=traffic, connections=FEW, frame_loss={"rates": ["2k"]})
+    with open_bed(campaign) as bed:
+        for way in ("forward", "reverse"):
+            for is_first in (True, False):
+                number = int(is_first == (way == "reverse"))
+                left = bed.bed.gateway.gateways[number].interfaces["right" if way == "forward" else "left"]
+                where = f'oifname "{"dslite" if is_first else left}"'
+                for change, reason in IN_TUNNELS:
+                    assert_blamed(bed, number, way, where, change, {reason})
+
+
+def assert_blamed(bed: OpenBed, number: int, way: str, where: str, change: str, reasons: set[str]) -> None:
+    """Let nft change each tenth frame in one gateway; check that it is blamed for these, exactly, in both trials.
+
+    Beside what is planted, tayga writes no checksum in one of 65,536 packets of IPv6: a trial with such a one is made
+    again.
+    """
+    rule = f"{where} meta l4proto udp quota over 100 kbytes numgen inc mod 10 == 3 counter {change}"
+    culprit, planted = ("customer", "provider")[number], {(way, reason) for reason in reasons}
+    for _ in range(ATTEMPTS):
+        with bed.rules(rule, gateway=number):
+            record = bed.trial(frames_per_second=LOAD, duration_ns=FRAMES * NANOSECONDS_PER_SECOND // LOAD)
+            listed = bed.bed.gateway.gateways[number].shell("nft list table inet planted", where="test")
+        (changed,) = map(int, re.findall(r"counter packets (\d+)", listed))
+        damages = [damage for damage in record.damages if (damage.direction, damage.reason) in planted]
+        is_whole = record.verdict is not None and not record.report.lost_count
+        is_exact = is_whole and all(damage.faulty + damage.again == changed for damage in damages)
+        for damage in damages:
+            if damage.reason == "udp_checksum" and not is_exact:
+                continue
+            blamed = {"customer": damage.customer, "provider": damage.provider, "both": damage.both}
+            assert (blamed.pop(culprit), damage.undecided, set(blamed.values())) == (damage.again, 0, {0}), damage.told
+            assert f"damaged in {(CUSTOMER, PROVIDER)[number]}: " in damage.sentence
+            assert {frame.by for frame in damage.frames} == {culprit}
+            assert all(frame.entered and frame.middle for frame in damage.frames)
+        if is_exact:
+            break
+    assert {(damage.direction, damage.reason) for damage in damages} == planted
+    assert all(damage.faulty + damage.again == changed and damage.again for damage in damages), changed
+    assert faults_of(record, way).items() >= {(damage.reason, damage.faulty) for damage in damages}
+    assert faults_of(record, way).keys() - {"udp_checksum"} <= reasons
+
+
+def faults_of(record: TrialRecord, way: str) -> dict[str, int]:
+    """Return the faults of one direction in the measured phase."""
+    (faults,) = (counts.faults for direction, _, counts in record.report.counts() if direction == way)
+    return dict(faults)

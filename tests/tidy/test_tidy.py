@@ -33,6 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "config": {"bed_kinds", "embedded_ipv4", "errors", "linux_aftr", "map_domains", "technology", "units"},
     "trial": {"config", "errors", "facts", "map_domains", "packets", "search", "technology", "units"},
     "causes": {"trial", "units"},
+    "damage": {"bed_kinds", "config", "embedded_ipv4", "packets", "technology", "trial"},
     "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
     "report": {"consoles", "harmless", "results", "stats", "technology", "trial", "units"},
     "packets": set(),
@@ -46,8 +47,8 @@ ARROWS: dict[str, set[str]] = {
     "dut": {"bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "causes", "config", "consoles", "dut", "embedded_ipv4", "engine.client", "errors", "files", "harmless",
-        "map_domains", "procedures", "results", "search", "technology", "trial", "units",
+        "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.client", "errors", "files",
+        "harmless", "map_domains", "procedures", "results", "search", "technology", "trial", "units",
     },
     "series": {
         "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
@@ -82,7 +83,7 @@ ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stor
 
 PURE = (
     "units", "errors", "facts", "harmless", "consoles", "technology", "bed_kinds", "embedded_ipv4", "linux_aftr",
-    "map_domains", "packets", "stats", "search", "trial", "causes",
+    "map_domains", "packets", "stats", "search", "trial", "causes", "damage",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.b4_gateway", "config.sixrd", "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe",
     "config.reserved", "config.sizes", "config.defaults", "config.load_types", "config.problems", "config.stateful",
@@ -94,7 +95,7 @@ PURE = (
     "pairs.conclude", "pairs.document", "pairs.evidence", "pairs.figure", "pairs.load", "pairs.options", "pairs.pair",
     "pairs.report", "pairs.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
-    "results.ceiling", "results.connections", "results.coordinates", "results.document",
+    "results.ceiling", "results.connections", "results.coordinates", "results.damage", "results.document",
     "results.header_changes", "results.loss", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",

@@ -166,6 +166,10 @@ class EngineTrials:
             reset=reset,
         )
 
+    def report(self, body: TrialRequest, trial_number: int) -> TrialReport:
+        """Make a trial of the engine and return its report, which nobody judges; raise as `make` does."""
+        return self._report(body, trial_number, None)[0]
+
     def exchange(self, exchange: Exchange, trial_number: int, demands: Demands) -> Observed:
         """Send packets as they are; raise as `make` does."""
         own_before, gateway_before = self._own_drops(), self._gateway_drops()

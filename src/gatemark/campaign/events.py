@@ -85,6 +85,13 @@ class TableClearing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DamageAsked:
+    """A short trial begins that finds out which of two gateways in a row damaged the frames of a trial."""
+
+    trial_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialProgress:
     """A trial is running."""
 
@@ -164,6 +171,7 @@ Event = (
     | TrialStarted
     | HostBooting
     | TableClearing
+    | DamageAsked
     | PhaseStarted
     | TrialProgress
     | TrialFinished

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gatemark.causes.campaign import CausesOfRun, Shared
@@ -13,6 +13,7 @@ from gatemark.config.types import Span
 from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
+from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import ReasonCounter
@@ -24,7 +25,7 @@ from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
 
 CAUSES_MAX = 16
-"""So many causes are published of a run."""
+"""So many causes are published of a run, and so many kinds of damage."""
 
 
 class TrialTally:
@@ -42,6 +43,8 @@ class TrialTally:
         self._host = _HostTally()
         self._causes = CausesOfRun()
         self._headers = Counter[str]()
+        self.damages: tuple[FrameDamage, ...] = ()
+        """Which of two gateways in a row damaged frames."""
         for trial in trials:
             self.add(trial)
 
@@ -59,6 +62,7 @@ class TrialTally:
         self._open.add(trial)
         self._host.add(trial)
         self._causes.add(trial)
+        self.damages = (*self.damages, *_published_damages(trial))[:CAUSES_MAX]
         for counts in (counts for report in trial.reports() for *_, counts in report.counts()):
             self.zero_checksum += counts.zero_checksum
             self._headers.update({name: getattr(counts, name) or 0 for name in HeaderChanges.model_fields})
@@ -118,6 +122,23 @@ def _published_cause(shared: Shared) -> LossCause:
         explained=shared.explained,
         sentence=cause.sentence,
     )
+
+
+def _published_damages(trial: TrialRecord) -> Iterator[FrameDamage]:
+    for damage in trial.damages:
+        yield FrameDamage(
+            trial=trial.order.trial_number,
+            direction=damage.direction,
+            traffic_class=damage.traffic_class,
+            reason=damage.reason,
+            faulty=damage.faulty,
+            again=damage.again,
+            customer=damage.customer,
+            provider=damage.provider,
+            both=damage.both,
+            undecided=damage.undecided,
+            sentence=damage.sentence,
+        )
 
 
 class _HostTally:
@@ -282,6 +303,7 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "invalid_trials": tally.invalid,
         "suspect_trials": tally.suspect,
         "losses": tally.losses,
+        "damages": tally.damages,
         "header_changes": tally.header_changes,
         "telemetry": tally.telemetry,
     }

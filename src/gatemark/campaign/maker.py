@@ -10,6 +10,7 @@ from fractions import Fraction
 from gatemark.campaign.echo_trials import EchoTrials
 from gatemark.campaign.engine_trial import Demands, EngineTrials, Observed
 from gatemark.campaign.events import AddressesAsked, EventCallback, TrialStarted
+from gatemark.campaign.inquiry import Inquiries
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
@@ -35,6 +36,8 @@ class TrialMaker:
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
         self._echoes = EchoTrials(self._trials, self._stateful)
+        self.inquiries = Inquiries(self._trials, self._stateful)
+        """Asks which of two gateways in a row damaged frames."""
         self._makers: Mapping[RateTrial, Callable[[TrialOrder, Fraction, Demands], Judged]] = {
             RATE: self._make_one_phase,
             STATEFUL: self._stateful.make,
@@ -97,7 +100,9 @@ class TrialMaker:
             collapse=trial.collapse,
         )
         suspicion, causes = why_it_failed(record, rules, asks_for_pattern=asks_for_pattern)
-        return record.model_copy(update={"suspicion": suspicion, "causes": causes})
+        record = record.model_copy(update={"suspicion": suspicion, "causes": causes})
+        damages = self.inquiries.ask(record)
+        return record.model_copy(update={"damages": damages}) if damages else record
 
     def _boot_if_due(self, order: TrialOrder, *, empties_table: bool) -> None:
         """Boot the gateway's host if the campaign wants that before this trial.

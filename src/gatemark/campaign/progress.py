@@ -20,6 +20,7 @@ from gatemark.campaign.events import (
     ColumnEnded,
     ColumnStarted,
     ColumnWarning,
+    DamageAsked,
     Event,
     EventCallback,
     HostBooting,
@@ -41,6 +42,7 @@ from gatemark.search.goal import Bounds, Purpose
 from gatemark.trial.cell import Run
 from gatemark.trial.kinds import kind_of
 from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import format_duration_ns, format_rate, format_ratio
 
@@ -114,6 +116,10 @@ class ProgressState:
                     self.lines.append(f"  trial {event.trial_number}: {event.why}; its host is booted")
                 self.stateful = None
                 self._begin()
+            case DamageAsked():
+                self.stateful = None
+                self._begin()
+                self.phase = "which gateway damaged frames?"
             case PhaseStarted():
                 self.stateful = event
                 self._begin()
@@ -123,7 +129,7 @@ class ProgressState:
                 self.bounds = event.bounds
                 self.trials_made += not event.replayed
                 self.invalid += event.record.tester_fell_short
-                self.lines.append(trial_line(event))
+                self.lines += [trial_line(event), *damage_lines(event.record)]
             case RepetitionFinished():
                 self.repetitions_done += 1
             case RunFinished():
@@ -255,6 +261,11 @@ def trial_line(event: TrialFinished) -> str:
         return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
     has_bounds = step.purpose in WITH_BOUNDS and not step.is_burst
     return f"{words}; bounds {bounds_words(event.bounds)}" if has_bounds else words
+
+
+def damage_lines(record: TrialRecord) -> list[str]:
+    """Which of two gateways in a row damaged frames, a line for each kind of fault."""
+    return [f"    {damage.told}" for damage in record.damages]
 
 
 def delay_words(report: TrialReport) -> str:

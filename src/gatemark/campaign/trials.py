@@ -8,7 +8,7 @@ it passes in `trial.verdict`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -191,7 +191,7 @@ class Repetition:
         while not patience.settled_by(record := self._trial(step, patience)):
             patience.take(record)
         if _gateway_lost_connections(record):
-            _refuse(record)
+            _refuse(record, self.trials.maker.inquiries.told(record))
         return Measured(observation=record.observation, record=record)
 
     def _trial(self, step: Measure, patience: Patience) -> TrialRecord:
@@ -221,6 +221,8 @@ class Repetition:
                 digest = hashlib.sha256(text.encode()).hexdigest()
                 record = record.model_copy(update={"samples_sha256": digest})
             trials.journal.append(record)
+        else:
+            trials.maker.inquiries.note(record)
         self._on_record(record)
         if patience.settled_by(record):
             self._history.append(record.observation)
@@ -307,10 +309,10 @@ def _gateway_lost_connections(record: TrialRecord) -> bool:
     return last.verdict is not None and not last.verdict.passed and last.suspicion is None
 
 
-def _refuse(record: TrialRecord) -> NoReturn:
+def _refuse(record: TrialRecord, damages: Iterable[str]) -> NoReturn:
     assert record.connections is not None, "only a stateful trial has a test phase 1"
     last = record.connections.phase_one[-1]
-    reasons = "; ".join(last.verdict.reasons if last.verdict is not None else ())
+    reasons = "; ".join((*(last.verdict.reasons if last.verdict is not None else ()), *damages))
     is_loss = any(counts.lost or counts.late for _, _, counts in last.report.counts())
     raise TestBedError(
         what=f"test phase 1 failed in every attempt, the last one at {last.connections_per_second} connections/s:"

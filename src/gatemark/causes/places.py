@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gatemark.trial.damage import CUSTOMER, PROVIDER
 from gatemark.trial.host import HostFacts
 from gatemark.trial.report import DirectionResult
-
-CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,8 @@ def in_words(record: TrialRecord) -> str:
         lines.extend(f"  {reason}" for reason in record.verdict.reasons)
     if record.causes:
         lines += ["why frames were lost:", *(f"  {cause.told}" for cause in record.causes)]
+    if record.damages:
+        lines += ["which gateway damaged frames:", *(f"  {damage.told}" for damage in record.damages)]
     if record.suspicion is not None:
         lines += ["the failure is suspect:", f"  {record.suspicion.reason}"]
     return "\n".join(lines)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
+from gatemark.config.recipe import Standing
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts, SamplingFacts, SettingFact
 
@@ -254,6 +255,40 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedFrames:
+    """Frames that links carried, without FCS."""
+
+    links: Mapping[str, tuple[bytes, ...]]
+    """In the order of their capture, by link: `left` and `right` towards the Tester, `middle` between both gateways."""
+    lost: int
+    """Frames for which the capture had no room."""
+
+
+class Capture(Protocol):
+    """Captures frames of all links."""
+
+    def frames(self) -> CapturedFrames:
+        """Return what it has captured, once it has ended."""
+        ...
+
+
+class MiddleLink(Protocol):
+    """The link between two gateways in a row."""
+
+    @property
+    def standings(self) -> Sequence[Standing]:
+        """Both gateways, the customer's first."""
+        ...
+
+    def captured(self) -> AbstractContextManager[Capture]:
+        """Capture, inside the block, what this link and those to the Tester carry.
+
+        Raises TestBedError if that is not possible.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
     """What can be asked of a test bed besides its ports; None where it is not able to."""
 
@@ -261,6 +296,8 @@ class Abilities:
     booter: Booter | None = None
     host: HostReader | None = None
     telemetry: Sampler | None = None
+    middle: MiddleLink | None = None
+    """Of two gateways in a row."""
     own_drops: Callable[[], Mapping[str, int]] | None = None
     """Counts frames that were dropped because a receive queue of the Tester was full, by counter, since it was made."""
     gateway_drops: Callable[[], Mapping[str, int]] | None = None

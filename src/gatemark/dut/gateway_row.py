@@ -9,6 +9,7 @@ from gatemark.config.recipe import Standing, keeper_of
 from gatemark.config.tables import GatewayTableModel
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, GatewayKernel, Links
+from gatemark.dut.link_capture import RowLinks
 from gatemark.dut.recipe_gateway import RecipeGateway
 from gatemark.dut.shell import Shell
 from gatemark.facts import SettingFact
@@ -47,6 +48,7 @@ class GatewayRow:
         self._kernel = kernel
         self._links = links
         self._kernel_settings = kernel_settings
+        self._standings = tuple(standings)
 
     @property
     def shell(self) -> Shell:
@@ -63,6 +65,12 @@ class GatewayRow:
         """The interface towards the Tester on each side that has a gateway's addresses."""
         first, last = self.gateways[0], self.gateways[-1]
         return {"left": first.interfaces["left"], "right": last.interfaces["right"]}
+
+    @property
+    def middle(self) -> RowLinks | None:
+        """The link between both gateways; None with one."""
+        places = self._kernel.places
+        return RowLinks(self._standings, places, self._links.stages()) if len(places) > 1 else None
 
     @property
     def nice(self) -> int:

@@ -152,6 +152,7 @@ class NetnsTestBed:
             control=self.gateway,
             host=self._host,
             telemetry=self._sampler,
+            middle=self.gateway.middle,
             own_drops=self.kernel.own_drops,
             gateway_drops=self.kernel.gateway_queue_drops,
         )

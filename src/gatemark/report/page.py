@@ -15,6 +15,7 @@ from gatemark.harmless import visible
 from gatemark.report import model, words
 from gatemark.report.comparison import comparison_plots, comparison_section
 from gatemark.report.counters import counter_section
+from gatemark.report.damages import damages_section
 from gatemark.report.headline import headlines
 from gatemark.report.losses import loss_plots, losses_section
 from gatemark.report.model import ReportPart, TrialRow
@@ -180,7 +181,10 @@ def _lateness(part: ReportPart) -> Iterator[Plot]:
 
 
 def _losses(part: ReportPart) -> Iterator[Chapter]:
-    """Why frames were lost, where anything can be said."""
+    """Why frames were lost and where they were damaged, where anything can be said."""
+    damages = damages_section(part.document)
+    if damages is not None:
+        yield Chapter(section=damages)
     section = losses_section(part.document)
     if section is not None:
         yield Chapter(section=section, plots=tuple(loss_plots(part)))

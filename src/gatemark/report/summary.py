@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gatemark.consoles import stdout_console
 from gatemark.report.comparison import comparison_section
+from gatemark.report.damages import damages_sentences
 from gatemark.report.figure_tables import rate_tables
 from gatemark.report.headline import not_made
 from gatemark.report.losses import losses_sentences
@@ -64,6 +65,7 @@ def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:
     for document in documents:
         for sentence in (
             *losses_sentences(document),
+            *damages_sentences(document),
             *observations(document),
             *phase_one_failures(document),
             *ceiling_notes(document),

@@ -10,6 +10,7 @@ from pydantic import Field, computed_field
 
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordinate
+from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, OneWay, Part
@@ -119,6 +120,9 @@ class RunResult(Part):
     losses: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
     """What the frames that were lost in failed trials had in common, most trials first, 16 at most. Absent where
     nothing could be claimed."""
+    damages: tuple[FrameDamage, ...] = Field(default=(), exclude_if=lambda damages: not damages)
+    """Which of two gateways in a row damaged frames: each kind of fault in the trial that met it first, 16 at most.
+    Absent where nothing was asked."""
     header_changes: HeaderChanges | None = Field(default=None, exclude_if=lambda changes: changes is None)
     """What the gateway wrote into headers of correct frames. Absent where nothing is to be told."""
     telemetry: tuple[HostLevel, ...] = ()

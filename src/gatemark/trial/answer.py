@@ -17,6 +17,8 @@ from gatemark.trial.request import trial_request
 
 STEPS_MAX = 16
 """Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
+LAST_STEPS = (STEPS_MAX - 2, STEPS_MAX - 1)
+"""Of the short trial that may follow a trial: more phases than are made before it, unless many attempts fail."""
 
 
 def step_number(order: TrialOrder, step: int) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
+from pydantic import Field
+
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.cause import Cause
+from gatemark.trial.damage import Damage
 from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.facts import Counter, Facts
 from gatemark.trial.host import HostFacts
@@ -113,6 +116,9 @@ class TrialRecord(Facts):
     causes: tuple[Cause, ...] = ()
     """What the frames that were lost have in common. Empty if the trial did not fail or does not count, and where
     nothing can be claimed."""
+    damages: tuple[Damage, ...] = Field(default=(), exclude_if=lambda damages: not damages)
+    """Which of two gateways in a row damaged frames, for each kind of fault when it is first met. Absent with one
+    gateway, without such faults, and in trials after the first with a fault."""
     report: TrialReport
     """What the engine counted; of a stateful trial, in the last phase that was made."""
     testbed_drops: Annotated[

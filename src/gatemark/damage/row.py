@@ -1,0 +1,103 @@
+"""What each of two gateways in a row does to a frame, from their recipes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from gatemark.bed_kinds import BED_KINDS
+from gatemark.config.recipe import Standing, keeper_of
+from gatemark.config.tables import DontFragmentRule
+from gatemark.config.views import Forwarding
+from gatemark.embedded_ipv4 import embed_ipv4
+from gatemark.packets import IpAddress
+
+Form = tuple[int, ...]
+"""IP versions of the headers of a packet from the outside, as of `Sighting`."""
+IPV4, IPV6, IPV4_IN_IPV6 = (4,), (6,), (6, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """Which IPv6 address stands for an IPv4 address at a translator."""
+
+    prefix: IPv6Network | None
+    """Of all that no entry has (RFC 6052)."""
+    entries: tuple[tuple[IPv4Network, IPv6Network], ...] = ()
+    """Explicit address mappings (RFC 7757)."""
+    edge: tuple[IPv4Address, IPv6Address] | None = None
+    """The shared address and the MAP address of the only customer edge (RFC 7597 section 6)."""
+
+    def stands_for(self, ipv6: IPv6Address, ipv4: IPv4Address) -> bool | None:
+        """Whether this is the IPv6 address of an IPv4 address; None if nothing is said of that."""
+        if self.edge is not None and ipv4 == self.edge[0]:
+            return ipv6 == self.edge[1]
+        for ipv4_network, ipv6_network in self.entries:
+            if ipv4 in ipv4_network:
+                offset = int(ipv4) - int(ipv4_network.network_address)
+                shift = 128 - ipv6_network.prefixlen - (32 - ipv4_network.prefixlen)
+                return int(ipv6) == int(ipv6_network.network_address) | offset << shift
+        return None if self.prefix is None else ipv6 == embed_ipv4(ipv4, self.prefix)
+
+    def is_same(self, entering: IpAddress, leaving: IpAddress) -> bool | None:
+        """Whether both are the same host, in one family or in both; None if nothing is said of that."""
+        if isinstance(entering, IPv6Address) and isinstance(leaving, IPv4Address):
+            return self.stands_for(entering, leaving)
+        if isinstance(entering, IPv4Address) and isinstance(leaving, IPv6Address):
+            return self.stands_for(leaving, entering)
+        return entering == leaving
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGateway:
+    """One of both gateways."""
+
+    hop_limit_decrement: int
+    background_hop_limit_decrement: int
+    dont_fragment_rule: DontFragmentRule
+    """Of IPv4 packets that it makes of IPv6 ones."""
+    zero_udp_checksum: bool
+    """Whether it may write UDP checksum 0x0000 where 0xffff is due."""
+    keeps_connections: bool
+    """Whether it chooses the customer's address and port as others see them."""
+    mapping: Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Two gateways in a row, and what is between them."""
+
+    customer: RowGateway
+    provider: RowGateway
+    middle: Form
+    """Of the foreground on the link between both."""
+
+
+def row_of(standings: Sequence[Standing]) -> Row:
+    """Return the facts of both gateways, the customer's first."""
+    keeper = keeper_of([standing.recipe for standing in standings])
+    customer, provider = (
+        _gateway(standing, keeps_connections=number == keeper) for number, standing in enumerate(standings)
+    )
+    has_tunnel = standings[0].recipe.technology.has_tunnels
+    return Row(customer=customer, provider=provider, middle=IPV4_IN_IPV6 if has_tunnel else IPV6)
+
+
+def _gateway(standing: Standing, *, keeps_connections: bool) -> RowGateway:
+    recipe = standing.recipe
+    model = recipe.gateway
+    forwarding = Forwarding(model=model, technology=recipe.technology, bed=BED_KINDS["netns"], edge=None)
+    edge = None if standing.edges is None else standing.edges.gateway_edge
+    if edge is None or not recipe.technology.has_rules:
+        mapping = Mapping(prefix=model.prefix, entries=tuple((entry.ipv4, entry.ipv6) for entry in model.eam))
+    else:
+        mapping = Mapping(prefix=edge.domain.dmr, edge=(edge.ipv4, edge.address))
+    return RowGateway(
+        hop_limit_decrement=forwarding.hop_limit_decrement,
+        background_hop_limit_decrement=forwarding.background_hop_limit_decrement,
+        dont_fragment_rule=model.dont_fragment_rule or "rfc7915",
+        zero_udp_checksum=bool(model.zero_udp_checksum),
+        keeps_connections=keeps_connections,
+        mapping=mapping,
+    )

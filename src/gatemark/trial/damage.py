@@ -1,0 +1,88 @@
+"""Which of two gateways in a row damaged frames: what a record keeps of it. The rules are in `damage`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gatemark.trial.cause import TrafficClass
+from gatemark.trial.facts import Facts, Natural
+
+CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
+
+Culprit = Literal["customer", "provider", "both"]
+"""Which of both gateways damaged a frame."""
+WORDS = {"customer": CUSTOMER, "provider": PROVIDER, "both": "each of both gateways"}
+
+
+class DamagedFrame(Facts):
+    """A frame that arrived damaged, where it passed. In hexadecimal, without FCS; empty where it was not captured."""
+
+    entered: str
+    """As it entered the first gateway on its way."""
+    middle: str
+    """As it was on the link between both."""
+    arrived: str
+    """As the Tester received it."""
+    by: Culprit | None
+    """Which gateway damaged it. Null where that cannot be decided."""
+
+
+class Damage(Facts):
+    """One kind of fault in one class of one direction, and which of two gateways in a row it comes from.
+
+    A short trial at a low load is made after the one with the fault, with a capture on all three links: the counts are
+    of this short trial.
+    """
+
+    direction: Literal["forward", "reverse"]
+    """Direction of the frames."""
+    traffic_class: TrafficClass
+    """Class of the frames (RFC 8219 section 5.3)."""
+    reason: str
+    """The reason, as under `faults`."""
+    faulty: Natural
+    """Arrivals with this fault in the trial of the record, its test phase 1 included."""
+    again: Natural
+    """Arrivals with this fault in the short trial."""
+    customer: Natural = 0
+    """Those of them that the customer's gateway damaged."""
+    provider: Natural = 0
+    """Those that the provider's gateway damaged."""
+    both: Natural = 0
+    """Those that each of both damaged."""
+    undecided: Natural = 0
+    """Those of which it cannot be decided, or that were not kept."""
+    why: str | None = None
+    """Why not, of the first of these; or why there is no answer at all. Null if there is an answer for all."""
+    frames: tuple[DamagedFrame, ...] = ()
+    """The first 4 of the short trial."""
+
+    @property
+    def sentence(self) -> str:
+        """What is known, in words."""
+        shares = {"customer": self.customer, "provider": self.provider, "both": self.both}
+        known = {WORDS[name]: count for name, count in shares.items() if count}
+        if not known:
+            return f"by which of both gateways is not known: {self.why}"
+        if len(known) == 1 and not self.undecided:
+            ((words, count),) = known.items()
+            frames = "the one frame" if count == 1 else f"all {count:,} frames"
+            return f"damaged in {words}{self._at_middle}, {frames} of a short trial made to find out"
+        parts = [f"{count:,} in {words}" for words, count in known.items()]
+        if self.undecided:
+            parts.append(f"{self.undecided:,} are not decided ({self.why})")
+        return f"of {self.again:,} damaged frames of a short trial made to find out: {', '.join(parts)}"
+
+    @property
+    def _at_middle(self) -> str:
+        """What was seen on the link between both if a single gateway is to blame."""
+        if self.both:
+            return ""
+        is_first = bool(self.customer) == (self.direction == "forward")
+        return ": already wrong on the link between both" if is_first else ": still right on the link between both"
+
+    @property
+    def told(self) -> str:
+        """The sentence with the frames that it is about."""
+        frames = "1 frame" if self.faulty == 1 else f"{self.faulty:,} frames"
+        return f"{self.direction} {self.traffic_class}, {frames} with fault {self.reason}: {self.sentence}"

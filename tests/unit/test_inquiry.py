@@ -1,0 +1,224 @@
+"""A short trial finds out which of two gateways in a row damaged frames; the trial before stays as it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.simulated.state import SimulatedGateway
+
+from gatemark.campaign.engine_trial import Demands
+from gatemark.campaign.events import DamageAsked, Event, TrialFinished
+from gatemark.campaign.inquiry import INQUIRIES_MAX, KEPT_FRAMES, short_requests
+from gatemark.campaign.maker import TrialMaker
+from gatemark.campaign.plan import cells_of
+from gatemark.campaign.progress import ProgressState
+from gatemark.config.model import Campaign
+from gatemark.config.recipe import Standing
+from gatemark.dut.base import Abilities, CapturedFrames
+from gatemark.dut.recipe import load_recipe
+from gatemark.engine.client import JsonObject, ProgressCallback
+from gatemark.errors import TestBedError
+from gatemark.search.goal import Measure, bounds_of
+from gatemark.trial.cell import Run
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
+
+NatCampaign = Callable[..., Campaign]
+TABLES = {"throughput": {"maximum": "1M"}}
+
+
+class Damaging(SimulatedEngine):
+    """Its gateway damages some frames of each phase that it is to."""
+
+    def __init__(self, reasons: Mapping[tuple[str, str], int]) -> None:
+        """`reasons`: frames by phase and kind of fault."""
+        super().__init__(SimulatedDevice(capacity_forward=1_000_000))
+        self.reasons = reasons
+        self.asked: list[Mapping[str, Any]] = []
+
+    def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
+        self.asked.append(body)
+        answer = super().trial(body, on_progress)
+        phase = body["connections"]["phase"]
+        counts = answer["directions"][0]["foreground"]
+        for (where, reason), count in self.reasons.items():
+            if where == phase:
+                counts["faults"] = {**counts["faults"], reason: count}
+                counts["received"] -= count
+                counts["faulty"] += count
+                answer["ports"]["right"]["received_by_queue"][0] -= count
+        return answer
+
+
+class Middle:
+    """The link between two gateways, of which nothing is captured."""
+
+    def __init__(self, error: str = "") -> None:
+        self.error = error
+        self.captures = 0
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        recipe = load_recipe("tayga-mapt")
+        return recipe.standings({"left": recipe.side("left"), "right": recipe.side("right")})
+
+    @contextlib.contextmanager
+    def captured(self) -> Iterator[Middle]:
+        self.captures += 1
+        if self.error:
+            raise TestBedError(what=self.error, where="here", fix="nothing")
+        yield self
+
+    def frames(self) -> CapturedFrames:
+        return CapturedFrames(links={"left": (), "middle": (), "right": ()}, lost=0)
+
+
+class Bed:
+    """The test bed of the simulated gateway with a link between two gateways."""
+
+    def __init__(self, gateway: SimulatedGateway, middle: Middle | None) -> None:
+        self.gateway = gateway
+        self.middle = middle
+
+    @property
+    def can(self) -> Abilities:
+        return replace(self.gateway.can, middle=self.middle)
+
+    def check(self) -> None:
+        self.gateway.check()
+
+
+class Bench:
+    """Trials of one campaign."""
+
+    def __init__(self, campaign: Campaign, engine: Damaging, middle: Middle | None) -> None:
+        self.events: list[Event] = []
+        self.engine = engine
+        self.cell = cells_of(campaign)[0]
+        self.maker = TrialMaker(
+            campaign=campaign, engine=engine, testbed=Bed(engine.gateway, middle), on_event=self.events.append
+        )
+
+    def order(self, number: int = 1, **changes: Any) -> TrialOrder:
+        step = Measure(frames_per_second=20_000, duration_ns=10**9, purpose="search")
+        return TrialOrder(
+            run=Run(number=1, procedure="throughput", cell=self.cell),
+            trial_number=number,
+            repetition=0,
+            attempt=0,
+            step=replace(step, **changes),
+            connections_per_second=10_000,
+        )
+
+    def make(self, number: int = 1) -> TrialRecord:
+        demands = Demands(needs_link=False)
+        order, bounds = self.order(number), bounds_of(())
+        return self.maker.make(order, loss_tolerance=Fraction(0), bounds=bounds, demands=demands)
+
+
+@pytest.fixture
+def campaign(nat_campaign: NatCampaign) -> Campaign:
+    return nat_campaign(throughput={"maximum": "1M"})
+
+
+def test_a_kind_is_asked_for_once(campaign: Campaign) -> None:
+    engine, middle = Damaging({("use", "hop_limit"): 30}), Middle()
+    bench = Bench(campaign, engine, middle)
+    record = bench.make()
+    (damage,) = record.damages
+    assert (damage.direction, damage.reason, damage.faulty, damage.again) == ("forward", "hop_limit", 30, 30)
+    assert (damage.undecided, damage.why) == (30, "so many frames are not kept")
+    assert [event for event in bench.events if isinstance(event, DamageAsked)] == [DamageAsked(trial_number=1)]
+    asked = [(body["trial_number"], body["kept_frames_max"]) for body in engine.asked]
+    assert asked == [(16, 4), (17, 4), (30, KEPT_FRAMES), (31, KEPT_FRAMES)]
+    assert bench.make(2).damages == ()
+    assert middle.captures == 1
+    engine.reasons = {("use", "hop_limit"): 30, ("use", "payload"): 3}
+    assert [damage.reason for damage in bench.make(3).damages] == ["payload"]
+    assert middle.captures == 2
+
+
+def test_the_trial_before_stays_as_it_is(campaign: Campaign) -> None:
+    reasons = {("use", "hop_limit"): 30}
+    asked, alone = (Bench(campaign, Damaging(reasons), middle).make() for middle in (Middle(), None))
+    changing = {"damages": (), "started_at": "", "seconds": 0.0}
+    assert asked.damages and not alone.damages
+    assert asked.model_copy(update=changing) == alone.model_copy(update=changing)
+    assert TrialRecord.model_validate_json(asked.model_dump_json()) == asked
+    assert "damages" not in alone.model_dump(mode="json")
+
+
+def test_without_faults_nothing_is_captured(campaign: Campaign) -> None:
+    middle = Middle()
+    bench = Bench(campaign, Damaging({}), middle)
+    assert bench.make().damages == ()
+    assert (middle.captures, len(bench.engine.asked)) == (0, 2)
+
+
+def test_phase_two_is_not_made_over_connections_that_are_missing(campaign: Campaign) -> None:
+    engine = Damaging({("establish", "payload"): 7})
+    bench = Bench(campaign, engine, Middle())
+    record = bench.make()
+    before = [body for body in engine.asked if body["kept_frames_max"] != KEPT_FRAMES]
+    (damage,) = record.damages
+    assert damage.faulty == 7 * len([body for body in before if body["connections"]["phase"] == "establish"])
+    assert damage.again == 7
+    (told,) = bench.maker.inquiries.told(record)
+    assert told == f"forward foreground, fault payload: {damage.sentence}"
+
+
+def test_why_a_short_trial_failed_is_told(campaign: Campaign) -> None:
+    middle = Middle("frames cannot be captured: no permission")
+    bench = Bench(campaign, Damaging({("use", "hop_limit"): 1}), middle)
+    record = bench.make()
+    (damage,) = record.damages
+    assert damage.told == (
+        "forward foreground, 1 frame with fault hop_limit: by which of both gateways is not known: the short trial to"
+        " find out failed: frames cannot be captured: no permission"
+    )
+    state = ProgressState()
+    state.update(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))
+    assert state.lines[-1] == f"    {damage.told}"
+
+
+def test_there_are_no_more_short_trials_than_are_allowed(campaign: Campaign) -> None:
+    engine, middle = Damaging({}), Middle()
+    bench = Bench(campaign, engine, middle)
+    reasons = ["hop_limit", "payload", "length", "vlan", "family", "mark", "fragment", "udp_checksum", "headers"]
+    for number, reason in enumerate(reasons, start=1):
+        engine.reasons = {("use", reason): 1}
+        assert len(bench.make(number).damages) == (number <= INQUIRIES_MAX)
+    assert middle.captures == INQUIRIES_MAX == len(reasons) - 1
+
+
+def test_what_the_journal_has_answered_is_not_asked_again(campaign: Campaign) -> None:
+    reasons = {("use", "hop_limit"): 1}
+    record = Bench(campaign, Damaging(reasons), Middle()).make()
+    middle = Middle()
+    bench = Bench(campaign, Damaging(reasons), middle)
+    bench.maker.inquiries.note(record)
+    assert bench.make(2).damages == ()
+    assert middle.captures == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "phases"),
+    [
+        ({}, [("establish", 500), ("use", 500)]),
+        ({"frames_per_second": 100}, [("establish", 500), ("use", 100)]),
+        ({"connections": 2000, "alpha": Fraction(1)}, [("establish", 500), ("use", 500)]),
+        ({"connections": 30, "tears_down": True}, [("establish", 500)]),
+    ],
+)
+def test_a_short_trial_is_short(campaign: Campaign, changes: dict[str, Any], phases: list[tuple[str, int]]) -> None:
+    bench = Bench(campaign, Damaging({}), Middle())
+    bodies: list[Any] = list(short_requests(campaign, bench.order(3, **changes)))
+    assert [(body["connections"]["phase"], body["directions"][0]["frames_per_second"]) for body in bodies] == phases
+    assert [body["trial_number"] for body in bodies] == [62, 63][: len(phases)]
+    assert all(body["connections"]["count"] <= 500 and body["duration_ns"] <= 2 * 10**9 for body in bodies)
