@@ -94,7 +94,7 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
                     record = _trial(tester, framed)
                     findings += [*(() if record.connections is None else judge_connections(record))]
                     path = list(judge_path(campaign, record.report))
-                    findings += [*path, *judge_domain(record.report)]
+                    findings += [*path, *judge_damages(record), *judge_domain(record.report)]
                     if all(finding.status == "ok" for finding in path):
                         findings += _probe_class(tester, framed)
                         findings += _probe_largest(tester, framed, largest_sizes(plan_of(campaign).runs))
@@ -278,6 +278,17 @@ def judge_path(
             status="failed",
             observed=observed,
             remedy=_remedy_here(report) or _remedy(campaign, direction, faults, what),
+        )
+
+
+def judge_damages(record: TrialRecord) -> Iterator[Finding]:
+    """Say which of two gateways in a row damaged frames, for each kind of fault; pure."""
+    for damage in record.damages:
+        yield Finding(
+            check="which gateway",
+            status="failed",
+            observed=damage.told,
+            remedy="`gatemark trial --json` has the frames on each link, under `damages`",
         )
 
 

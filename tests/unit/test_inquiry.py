@@ -6,26 +6,39 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.simulated.state import SimulatedGateway
+from tests.trial_facts import record_of
+from tests.unit.calibration_evidence import throughput
+from tests.unit.stateful_documents import document
 
 from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import DamageAsked, Event, TrialFinished
+from gatemark.campaign.facts import TrialTally
 from gatemark.campaign.inquiry import INQUIRIES_MAX, KEPT_FRAMES, short_requests
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import cells_of
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.campaign.progress import ProgressState
+from gatemark.campaign.runner import run_campaign
+from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import Standing
 from gatemark.dut.base import Abilities, CapturedFrames
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import TestBedError
+from gatemark.preflight import judge_damages
+from gatemark.report.damages import damages_section, damages_sentences
+from gatemark.results.store import bad_frame_files
 from gatemark.search.goal import Measure, bounds_of
+from gatemark.session import kept_frames
 from gatemark.trial.cell import Run
+from gatemark.trial.damage import Damage, DamagedFrame
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
@@ -222,3 +235,72 @@ def test_a_short_trial_is_short(campaign: Campaign, changes: dict[str, Any], pha
     assert [(body["connections"]["phase"], body["directions"][0]["frames_per_second"]) for body in bodies] == phases
     assert [body["trial_number"] for body in bodies] == [62, 63][: len(phases)]
     assert all(body["connections"]["count"] <= 500 and body["duration_ns"] <= 2 * 10**9 for body in bodies)
+
+
+class TestPublished:
+    def damaged(self) -> TrialRecord:
+        octets = {"entered": "45aa", "middle": "60bb", "arrived": "45cc"}
+        damage = Damage(
+            direction="forward",
+            traffic_class="foreground",
+            reason="hop_limit",
+            faulty=30,
+            again=2,
+            provider=2,
+            frames=(DamagedFrame(**octets, by="provider"), DamagedFrame(**{**octets, "middle": ""}, by="provider")),
+        )
+        return record_of(damages=(damage,))
+
+    def test_the_run_the_report_and_the_terminal_tell_it(self) -> None:
+        (published,) = TrialTally([self.damaged()]).damages
+        assert (published.trial, published.reason, published.provider, published.customer) == (1, "hop_limit", 2, 0)
+        run = throughput(25_000)
+        assert "damages" not in run.model_dump()
+        whole = document([run.model_copy(update={"damages": (published,)})])
+        section = damages_section(whole)
+        assert section is not None
+        assert section.tables[0].rows[0][3:5] == ("hop_limit", "30")
+        (sentence,) = damages_sentences(whole)
+        assert sentence == (
+            "run 1: forward foreground, fault hop_limit: damaged in the provider's gateway: still right on the link"
+            " between both, all 2 frames of a short trial made to find out"
+        )
+        assert damages_section(document([run])) is None
+
+    def test_the_frames_are_kept_as_they_were_on_each_link(self) -> None:
+        kept = kept_frames(self.damaged())
+        assert kept == {
+            ("forward-foreground-entered", "hop_limit"): [b"\x45\xaa"] * 2,
+            ("forward-foreground-middle", "hop_limit"): [b"\x60\xbb"],
+            ("forward-foreground-arrived", "hop_limit"): [b"\x45\xcc"] * 2,
+        }
+        assert "trial-000001-forward-foreground-middle-hop_limit.pcap" in bad_frame_files(1, kept)
+
+    def test_doctor_tells_it(self) -> None:
+        (finding,) = judge_damages(self.damaged())
+        assert finding.status == "failed"
+        assert "damaged in the provider's gateway" in finding.observed
+        assert list(judge_damages(record_of())) == []
+
+    def test_one_trial_tells_it(self) -> None:
+        assert in_words(self.damaged()).splitlines()[-2:] == [
+            "which gateway damaged frames:",
+            "  forward foreground, 30 frames with fault hop_limit: damaged in the provider's gateway: still right on"
+            " the link between both, all 2 frames of a short trial made to find out",
+        ]
+
+
+def test_a_campaign_that_ends_in_test_phase_one_says_which_gateway_it_was(campaign: Campaign, tmp_path: Path) -> None:
+    engine = Damaging({("establish", "payload"): 7})
+    bed = Bed(engine.gateway, Middle("not here"))
+    with Journal(tmp_path / "trials.jsonl") as journal, pytest.raises(TestBedError) as caught:
+        run_campaign(campaign, plan_of(campaign), engine, journal, testbed=bed)
+    said = (
+        "forward foreground, fault payload: by which of both gateways is not known: the short trial to find out failed:"
+    )
+    assert f"{said} not here" in str(caught.value)
+    again = Bed(engine.gateway, middle := Middle())
+    with Journal(tmp_path / "trials.jsonl") as journal, pytest.raises(TestBedError) as caught:
+        run_campaign(campaign, plan_of(campaign), engine, journal, testbed=again)
+    assert f"{said} not here" in str(caught.value)
+    assert middle.captures == 0  # the journal has the answer
