@@ -174,8 +174,8 @@ class Technology:
     @property
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
-        is_relay_or_edge = (self.has_rules or self.is_subscriber) and self.in_a_row is None
-        return is_relay_or_edge or self.hairpin_section is not None
+        is_relay_or_edge = self.has_rules or self.is_subscriber
+        return is_relay_or_edge or self.in_a_row is not None or self.hairpin_section is not None
 
     @property
     def translates_background(self) -> bool:

@@ -19,6 +19,9 @@ from tests.unit.translators import Gateway, parsed, ports_of, sent_again, time_e
 
 from gatemark.map_domains.domain import Edge
 
+INSIDE = ("198.18.", "10.")
+"""What addresses of its hosts begin with."""
+
 EdgeFault = Literal[
     "forwards nothing",
     "an option in every tunnel",
@@ -105,7 +108,7 @@ class SubscriberEdge(Gateway):
     def _leave(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
         if "drops echo" in self.faults and ICMP in packet:
             return
-        if packet.ttl <= 1 and "ignores hop limits" not in self.faults:
+        if packet.ttl <= self.crossing and "ignores hop limits" not in self.faults:
             if "never answers" not in self.faults:
                 yield "left", time_exceeded(packet)
             return
@@ -115,7 +118,7 @@ class SubscriberEdge(Gateway):
                 mtu = 1280 if "states another MTU" in self.faults else self.mtu
                 yield "left", IP(src="198.18.0.1", dst=packet.src) / ICMP(type=3, code=4, nexthopmtu=mtu) / packet
             return
-        if "drops foreign sources" in self.faults and not packet.src.startswith("198.18."):
+        if "drops foreign sources" in self.faults and not packet.src.startswith(INSIDE):
             return
         if self.edge is not None and packet.dst == str(self.edge.ipv4):
             yield from self._hairpin(packet)
@@ -136,14 +139,16 @@ class SubscriberEdge(Gateway):
         return list(fragment6(header / packet, self.mtu + 40))
 
     def _as_public(self, packet: Packet) -> Packet:
-        is_own = packet.src.startswith("198.18.") or "forwards foreign sources as they are" not in self.faults
+        is_own = packet.src.startswith(INSIDE) or "forwards foreign sources as they are" not in self.faults
         if self.edge is None or (packet.frag and UDP not in packet) or not is_own:
             lowered = packet.copy()
-            lowered.ttl -= 1
+            lowered.ttl -= self.crossing
             del lowered.chksum
             return IP(bytes(lowered))
         port = self._port_of(packet)
-        return sent_again(packet, self.edge.ipv4, IPv4Address(packet.dst), hops=1, ports=(port, ports_of(packet)[1]))
+        return sent_again(
+            packet, self.edge.ipv4, IPv4Address(packet.dst), hops=self.crossing, ports=(port, ports_of(packet)[1])
+        )
 
     def _port_of(self, packet: Packet) -> int:
         assert self.edge is not None
@@ -152,7 +157,8 @@ class SubscriberEdge(Gateway):
         wrong = {"a port of nobody"} | ({"a port of nobody for the third client"} if inside == 40_002 else set())
         if (wrong if is_udp else {"an identifier of nobody"}) & self.faults:
             return self._public.setdefault((packet.src, inside, is_udp), 100 + number)
-        return self._public.setdefault((packet.src, inside, is_udp), self.edge.ports.port(10 + number))
+        ports = self.edge.ports
+        return self._public.setdefault((packet.src, inside, is_udp), ports.port(ports.count // 2 + number))
 
     def _inside_of(self, public: int, *, is_udp: bool = True) -> tuple[str, int] | None:
         known = ((key[:2], port) for key, port in self._public.items() if key[2] == is_udp)
@@ -166,7 +172,7 @@ class SubscriberEdge(Gateway):
         source, port = self.edge.ipv4, self._port_of(packet)
         if "hairpin from inside" in self.faults:
             source, port = IPv4Address(packet.src), ports_of(packet)[0]
-        yield "left", sent_again(packet, source, IPv4Address(to[0]), hops=1, ports=(port, to[1]))
+        yield "left", sent_again(packet, source, IPv4Address(to[0]), hops=self.crossing, ports=(port, to[1]))
 
     def _enter(self, part: Packet) -> Iterator[tuple[str, Packet]]:
         outer = tunnel_packet(part, self._outer, drops_fragments="drops outer fragments" in self.faults)
@@ -194,7 +200,7 @@ class SubscriberEdge(Gateway):
             return
         if "drops echo" in self.faults and ICMP in packet:
             return
-        if packet.ttl <= 1 and "ignores hop limits" not in self.faults:
+        if packet.ttl <= self.crossing and "ignores hop limits" not in self.faults:
             answer = time_exceeded(packet)
             if "never answers" not in self.faults:
                 yield "right", answer if "answers in no tunnel" in self.faults else self._tunnel(answer)
@@ -206,9 +212,9 @@ class SubscriberEdge(Gateway):
             yield "left", self._as_public(packet)
             return
         if packet.dst != str(self.edge.ipv4):
-            if packet.dst.startswith("198.18.") and "takes inner addresses" in self.faults:
+            if packet.dst.startswith(INSIDE) and "takes inner addresses" in self.faults:
                 yield "left", packet
-            elif not packet.dst.startswith("198.18.") and "returns other addresses" in self.faults:
+            elif not packet.dst.startswith(INSIDE) and "returns other addresses" in self.faults:
                 yield "right", self._tunnel(packet)
             return
         port = ports_of(packet)[1] if UDP in packet else ports_of(packet)[0]
@@ -217,7 +223,10 @@ class SubscriberEdge(Gateway):
             to = ("198.18.0.2", port)
         if to is not None:
             source = IPv4Address(packet.src)
-            yield "left", sent_again(packet, source, IPv4Address(to[0]), hops=1, ports=(ports_of(packet)[0], to[1]))
+            yield (
+                "left",
+                sent_again(packet, source, IPv4Address(to[0]), hops=self.crossing, ports=(ports_of(packet)[0], to[1])),
+            )
 
     def _known_inside(self, about: Packet) -> Packet | None:
         """Return a packet that an error quotes as its host sent it; None if there is none."""
@@ -239,3 +248,18 @@ class SubscriberEdge(Gateway):
         known = self._known_inside(about)
         if known is not None and not is_limited and "drops errors of routers" not in self.faults:
             yield "left", IP(src="198.18.0.1", dst="198.18.0.2") / ICMP(type=3, code=1) / known
+
+
+class EdgeRow(SubscriberEdge):
+    """One with its relay behind it, which together are a NAT44 that lowers hop limits by 2."""
+
+    def __init__(self, edge: Edge, *faults: EdgeFault) -> None:
+        super().__init__("", "", edge, 1500, *faults)
+        self.crossing = 2
+
+    def _tunnel(self, packet: Packet) -> Packet:
+        return packet
+
+    def _enter(self, part: Packet) -> Iterator[tuple[str, Packet]]:
+        for inner in self._whole("right", part):
+            yield from self._inward(inner)

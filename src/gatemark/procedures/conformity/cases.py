@@ -36,7 +36,7 @@ from gatemark.procedures.conformity.scenes import (
     into_tunnel,
     scenes,
 )
-from gatemark.technology import Family, Technology, technologies_where
+from gatemark.technology import TECHNOLOGIES, Family, Technology, technologies_where
 from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 S = TypeVar("S")
@@ -767,7 +767,7 @@ NOBODYS_TUNNEL: Case[SubscriberScene] = Case(
     sending=_of_nobody,
 )
 ERROR_FROM_OUTSIDE: Case[TunnelScene] = Case(
-    words="a server answers a packet of a host, through the tunnel, with an ICMP error",
+    words="a server answers a packet of a host with an ICMP error",
     section="RFC 5508 section 4.2",
     due="delivered",
     level="must",
@@ -1011,6 +1011,53 @@ def _cases_of_subscriber(technology: Technology) -> Mapping[CaseName, Case[Any]]
     return LWB4_CASES if technology.has_bindings else TUNNEL_EDGE_CASES
 
 
+OF_MAP_T: Mapping[CaseName, str] = {
+    "unused_port": "RFC 7599 section 8.2",
+    "port_of_the_set": "RFC 7599 section 8.1",
+    "echo_from_inside": "RFC 7599 section 9",
+    "foreign_source_address": "RFC 7599 section 8.1",
+    "foreign_destination_port": "RFC 7599 section 8.2",
+    "foreign_identifier": "RFC 7599 section 9",
+}
+"""Where the same is said of a MAP-T customer edge as of one of MAP-E."""
+END_TO_END: tuple[CaseName, ...] = (
+    "unused_port",
+    "port_of_the_set",
+    "echo_from_inside",
+    "hairpin",
+    "foreign_source_address",
+    "foreign_destination_port",
+    "foreign_identifier",
+    "fragments",
+    "error_from_outside",
+)
+"""What is due of the gateway with the connections even if another one is between it and the Tester."""
+
+
+def row_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
+    """Return the cases of two gateways in a row, tried as one (RFC 8219 section 4.2), which is a NAT44.
+
+    They are those of the gateway with the connections; what only the link between both shows is not tried.
+    """
+    assert technology.in_a_row is not None, "it is two gateways"
+    customer, provider = (TECHNOLOGIES[name] for name in technology.in_a_row)
+    of_keeper: dict[CaseName, Case[Any]] = {**cases_of(customer if customer.is_stateful else provider)}
+    if technology.has_default_rules:
+        of_keeper = {
+            name: replace(case, section=OF_MAP_T.get(name, case.section)) for name, case in TUNNEL_EDGE_CASES.items()
+        }
+        of_keeper["error_from_outside"] = replace(ERROR_FROM_OUTSIDE, level="should")
+    expiries: dict[CaseName, Case[Any]] = {
+        "expired_from_outside": _expiry(
+            "a server sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.downward
+        ),
+        "expired_from_inside": _expiry(
+            "a client sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.upward
+        ),
+    }
+    return {**expiries, **{name: of_keeper[name] for name in END_TO_END if name in of_keeper}}
+
+
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     """Return the cases of a gateway, in the order in which they are tried; none if no RFC says what it has to do."""
     if not technology.has_duties:
@@ -1018,6 +1065,8 @@ def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     if technology.has_edges:
         of_tunnels = SOFTWIRE_CASES if technology.has_bindings else TUNNEL_RELAY_CASES
         return of_tunnels if technology.has_tunnels else RELAY_CASES
+    if technology.in_a_row is not None:
+        return row_cases(technology)
     if technology.is_subscriber:
         return _cases_of_subscriber(technology)
     if technology.is_edge:

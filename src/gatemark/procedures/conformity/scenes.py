@@ -717,7 +717,7 @@ def scenes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterat
 
 def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene | None:
     """Return the scene of a gateway that has only one; None if a host of it is not known."""
-    if campaign.technology.is_subscriber:
+    if campaign.technology.is_subscriber or campaign.technology.in_a_row is not None:
         return _nat_scene(campaign, public) if campaign.technology.is_stateful else _b4_scene(campaign)
     if campaign.technology.is_edge:
         return _edge_scene(campaign, public)
