@@ -103,8 +103,8 @@ def series_of(name: str) -> dict[str, object]:
     series.name = name  # type: ignore[attr-defined]
     section = type("Section", (), {"lead": (), "tables": (), "notes": (), "title": ""})()
     return {
-        "series": series, "gateways": (name,), "section": section, "degradation": None, "plots": (), "waiting": (),
-        "columns": section, "words": {}, "claims": (), "deviations": (), "text": name,
+        "series": series, "gateways": (name,), "section": section, "services": None, "degradation": None,
+        "plots": (), "waiting": (), "columns": section, "words": {}, "claims": (), "deviations": (), "text": name,
     }  # fmt: skip
 
 
