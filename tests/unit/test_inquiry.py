@@ -19,7 +19,7 @@ from tests.unit.stateful_documents import document
 from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import DamageAsked, Event, TrialFinished
 from gatemark.campaign.facts import TrialTally
-from gatemark.campaign.inquiry import INQUIRIES_MAX, KEPT_FRAMES, short_requests
+from gatemark.campaign.inquiry import INQUIRIES_MAX, KEPT_FRAMES, MISSED, short_requests
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of, plan_of
@@ -53,6 +53,8 @@ class Damaging(SimulatedEngine):
         """`reasons`: frames by phase and kind of fault."""
         super().__init__(SimulatedDevice(capacity_forward=1_000_000))
         self.reasons = reasons
+        self.missed_in_short = 0
+        """Connections that are not established in short trials."""
         self.asked: list[Mapping[str, Any]] = []
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
@@ -66,6 +68,8 @@ class Damaging(SimulatedEngine):
                 counts["received"] -= count
                 counts["faulty"] += count
                 answer["ports"]["right"]["received_by_queue"][0] -= count
+        if phase == "establish" and body["kept_frames_max"] == KEPT_FRAMES:
+            answer["connections"]["established"] -= self.missed_in_short
         return answer
 
 
@@ -184,6 +188,18 @@ def test_phase_two_is_not_made_over_connections_that_are_missing(campaign: Campa
     assert damage.again == 7
     (told,) = bench.maker.inquiries.told(record)
     assert told == f"forward foreground, fault payload: {damage.sentence}"
+
+
+def test_a_short_trial_that_missed_connections_itself_is_made_again(campaign: Campaign) -> None:
+    engine, middle = Damaging({("use", "hop_limit"): 30}), Middle()
+    bench = Bench(campaign, engine, middle)
+    engine.missed_in_short = 1
+    (damage,) = bench.make().damages
+    assert (damage.why, damage.again) == (MISSED, 0)
+    engine.missed_in_short = 0
+    (damage,) = bench.make(2).damages
+    assert damage.again == 30
+    assert (bench.make(3).damages, middle.captures) == ((), 2)
 
 
 def test_why_a_short_trial_failed_is_told(campaign: Campaign) -> None:

@@ -36,6 +36,8 @@ KINDS_MAX = 16
 """Kinds of fault of which a trial tells."""
 PER_SECOND_MAX, CONNECTIONS_MAX, DURATION_NS = 500, 500, 2 * NANOSECONDS_PER_SECOND
 """Frames and connections per second, connections, and time of the phase behind test phase 1."""
+MISSED = "test phase 1 of a short trial made to find out missed connections itself"
+"""The one answer after which it is asked again: the next short trial may be luckier."""
 KEPT_FRAMES = 1024
 """Frames of each reason and side that are kept: more than arrive in one phase."""
 
@@ -67,7 +69,8 @@ class Inquiries:
         """
         middle = self.trials.testbed.can.middle
         counts = faults_of(record.reports())
-        new = {kind: count for kind, count in counts.most_common() if kind not in self._answers}
+        settled = {kind for kind, damage in self._answers.items() if damage.why != MISSED}
+        new = {kind: count for kind, count in counts.most_common() if kind not in settled}
         if middle is None or not new or kind_of(record.order) is not STATEFUL or self._made >= INQUIRIES_MAX:
             return ()
         kinds = dict(islice(new.items(), KINDS_MAX))
@@ -91,9 +94,7 @@ class Inquiries:
         kept = [frame for report in reports for frame in report.kept_frames]
         for kind, count in kinds.items():
             if not again[kind] and _misses_connections(reports[-1]):
-                yield unanswered(
-                    kind, count, "test phase 1 of a short trial made to find out missed connections itself"
-                )
+                yield unanswered(kind, count, MISSED)
             else:
                 yield decide(kind, count, again[kind], arrived_of(kind, kept, links, again), links, row)
 
