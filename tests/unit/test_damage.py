@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from gatemark.config.tables import OneWay
+from gatemark.config.tables import EamEntry, OneWay
 from gatemark.damage.decide import Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
-from gatemark.damage.row import Row, row_of
+from gatemark.damage.row import Mapping, Row, row_of
 from gatemark.damage.sighting import read_sighting
-from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, RULES
+from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, OF_WHOLE, RULES
 from gatemark.dut.recipe import load_recipe
 from gatemark.map_domains.domain import Edge
 from gatemark.packets import IpAddress
 from gatemark.trial.cause import TrafficClass
-from gatemark.trial.damage import CUSTOMER, PROVIDER
+from gatemark.trial.damage import CUSTOMER, PROVIDER, Damage
 from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.report import KeptFrame
 
@@ -439,9 +439,41 @@ def test_who_sent_a_frame_back(times: int, by: str | None) -> None:
     way = FOREGROUND[0]
     entered = way.entered()
     middle = way.middle(entered).octets()
-    links = Links(Captured(left=(entered.octets(),), middle=(middle,) * times, right=()))
-    answer, _ = answer_for(Kind("forward", "foreground", CAME_BACK), entered.octets(), links, row(way.name))
+    other = replace(way.middle(entered), mark=bytes(18)).octets()
+    kind = Kind("forward", "foreground", CAME_BACK)
+    links = Links(Captured(left=(entered.octets(),), middle=(middle,) * times + (other,), right=()))
+    answer, _ = answer_for(kind, entered.octets(), links, row(way.name))
     assert answer.by == by
+    for unseen in (
+        Captured(left=(entered.octets(),), middle=(middle, other), right=(), lost=1),
+        Captured(left=(entered.octets(),), middle=(), right=()),
+    ):
+        answer, _ = answer_for(kind, entered.octets(), Links(unseen), row(way.name))
+        assert (answer.by, answer.why) == (None, "the capture is not complete")
+
+
+@pytest.mark.parametrize("reason", sorted(OF_WHOLE))
+def test_a_frame_that_was_cut_is_not_compared_with_a_whole_one(reason: str) -> None:
+    """The engine keeps 2,048 octets; what the first gateway damaged is no fault of the second one."""
+    way = FOREGROUND[0]
+    entered = replace(way.entered(), data=bytes(4000))
+    middle = replace(way.middle(entered), data=b"x" + bytes(3999))
+    arrived = way.arrived(middle).octets()
+    links = links_of(way.way, [entered.octets()], [middle.octets()])
+    answer, _ = answer_for(Kind(way.way, "foreground", reason), arrived[:2048], links, row(way.name))
+    assert answer.by in ("customer", None)
+    whole, _ = answer_for(Kind(way.way, "foreground", "payload"), arrived, links, row(way.name))
+    assert whole.by == "customer"
+
+
+def test_the_longest_entry_says_which_address_stands_for_another() -> None:
+    entries = [("198.18.0.0/24", "2001:2::a00/120"), ("198.18.0.5/32", "2001:2::b/128")]
+    eam = tuple(EamEntry.model_validate({"ipv4": ipv4, "ipv6": ipv6}) for ipv4, ipv6 in entries)
+    mapping = Mapping(prefix=None, entries=eam)
+    assert mapping.stands_for(IPv6Address("2001:2::b"), IPv4Address("198.18.0.5"))
+    assert not mapping.stands_for(IPv6Address("2001:2::a05"), IPv4Address("198.18.0.5"))
+    assert mapping.stands_for(IPv6Address("2001:2::a06"), IPv4Address("198.18.0.6"))
+    assert mapping.stands_for(IPv6Address("2001:2::a06"), IPv4Address("192.0.2.1")) is None
 
 
 def test_a_frame_that_is_there_twice_is_not_judged() -> None:
@@ -451,7 +483,7 @@ def test_a_frame_that_is_there_twice_is_not_judged() -> None:
     links = Links(Captured(left=(entered.octets(),), middle=(middle.octets(),) * 2, right=()))
     kind = Kind("forward", "foreground", "hop_limit")
     answer, _ = answer_for(kind, way.arrived(middle, hop_limit=1).octets(), links, row(way.name))
-    assert (answer.by, answer.why) == (None, "the frame was captured more than once on the link between both")
+    assert (answer.by, answer.why) == (None, "the frame was captured more than once")
     stranger = replace(way.arrived(middle), mark=bytes(18))
     assert answer_for(kind, stranger.octets(), links, row(way.name))[0].why == "it is not among the frames captured"
 
@@ -492,7 +524,7 @@ class TestDecide:
         assert bytes.fromhex(damage.frames[0].middle) == triples[0][1]
         assert damage.told == (
             "forward foreground, 100 frames with fault hop_limit: of 10 damaged frames of a short trial made to find"
-            f" out: 6 in {CUSTOMER}, 2 in {PROVIDER}, 2 are not decided (the frame was not captured on the link between"
+            f" out: 6 in {CUSTOMER}, 2 in {PROVIDER}, 2 undecided (the frame was not captured on the link between"
             " both)"
         )
 
@@ -513,10 +545,25 @@ class TestDecide:
         damage = decide(Kind("reverse", "foreground", "payload"), 3, 0, (), links, row(self.way.name))
         assert (damage.customer, damage.provider, damage.undecided) == (0, 0, 0)
         assert damage.sentence == (
-            "by which of both gateways is not known: no frame of a short trial made to find out had this fault"
+            "it is not known which of the two gateways damaged them: no frame of a short trial made to find out had"
+            " this fault"
         )
         why = unanswered(Kind("reverse", "foreground", "payload"), 3, "it failed").sentence
-        assert why == "by which of both gateways is not known: it failed"
+        assert why == "it is not known which of the two gateways damaged them: it failed"
+
+    def test_no_more_frames_are_judged_than_arrived_with_the_fault(self) -> None:
+        """A mark with a damaged direction puts a frame among those of the other one."""
+        triples = [self.frames(number, is_first=True) for number in range(3)]
+        links = links_of("forward", [sent for sent, _, _ in triples], [middle for _, middle, _ in triples])
+        kind = Kind("forward", "foreground", "hop_limit")
+        damage = decide(kind, 1, 2, [arrived for _, _, arrived in triples], links, row(self.way.name))
+        assert (damage.customer, damage.undecided) == (2, 0)
+
+    def test_nothing_is_said_of_a_link_on_which_the_fault_is_not_seen(self) -> None:
+        damage = Damage(
+            direction="forward", traffic_class="foreground", reason=CAME_BACK, faulty=1, again=1, customer=1
+        )
+        assert damage.sentence == f"damaged in {CUSTOMER}, the one frame of a short trial made to find out"
 
     def test_kept_frames_are_those_of_the_class(self) -> None:
         forward, reverse = (Way(name=ROWS[0], way=way, traffic_class="foreground") for way in ("forward", "reverse"))

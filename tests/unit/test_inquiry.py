@@ -150,7 +150,7 @@ def test_a_kind_is_asked_for_once(campaign: Campaign) -> None:
     record = bench.make()
     (damage,) = record.damages
     assert (damage.direction, damage.reason, damage.faulty, damage.again) == ("forward", "hop_limit", 30, 30)
-    assert (damage.undecided, damage.why) == (30, "so many frames are not kept")
+    assert (damage.undecided, damage.why) == (30, "not all of these frames were kept")
     assert [event for event in bench.events if isinstance(event, DamageAsked)] == [DamageAsked(trial_number=1)]
     asked = [(body["trial_number"], body["kept_frames_max"]) for body in engine.asked]
     assert asked == [(16, 4), (17, 4), (30, KEPT_FRAMES), (31, KEPT_FRAMES)]
@@ -208,8 +208,8 @@ def test_why_a_short_trial_failed_is_told(campaign: Campaign) -> None:
     record = bench.make()
     (damage,) = record.damages
     assert damage.told == (
-        "forward foreground, 1 frame with fault hop_limit: by which of both gateways is not known: the short trial to"
-        " find out failed: frames cannot be captured: no permission"
+        "forward foreground, 1 frame with fault hop_limit: it is not known which of the two gateways damaged them: the"
+        " short trial to find out failed: frames cannot be captured: no permission"
     )
     state = ProgressState()
     state.update(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))
@@ -312,7 +312,8 @@ def test_a_campaign_that_ends_in_test_phase_one_says_which_gateway_it_was(campai
     with Journal(tmp_path / "trials.jsonl") as journal, pytest.raises(TestBedError) as caught:
         run_campaign(campaign, plan_of(campaign), engine, journal, testbed=bed)
     said = (
-        "forward foreground, fault payload: by which of both gateways is not known: the short trial to find out failed:"
+        "forward foreground, fault payload: it is not known which of the two gateways damaged them: the short trial to"
+        " find out failed:"
     )
     assert f"{said} not here" in str(caught.value)
     again = Bed(engine.gateway, middle := Middle())

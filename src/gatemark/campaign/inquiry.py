@@ -38,8 +38,8 @@ PER_SECOND_MAX, CONNECTIONS_MAX, DURATION_NS = 500, 500, 2 * NANOSECONDS_PER_SEC
 """Frames and connections per second, connections, and time of the phase behind test phase 1."""
 MISSED = "test phase 1 of a short trial made to find out missed connections itself"
 """The one answer after which it is asked again: the next short trial may be luckier."""
-KEPT_FRAMES = 1024
-"""Frames of each reason and side that are kept: more than arrive in one phase."""
+KEPT_FRAMES = 256
+"""Frames of each reason and queue that are kept; each takes 2 KiB for each of some fifty reasons."""
 
 
 @dataclass(slots=True)
@@ -135,12 +135,13 @@ def short_requests(campaign: Campaign, order: TrialOrder) -> Iterator[TrialReque
     load, duration_ns = min(order.step.frames_per_second, PER_SECOND_MAX), min(order.step.duration_ns, DURATION_NS)
     cell = order.run.cell
     assert order.connections is not None, "a stateful trial has a number of connections"
-    connections = min(order.connections, CONNECTIONS_MAX)
+    per_second = min(order.connections_per_second or load, PER_SECOND_MAX)
+    connections = min(order.connections, CONNECTIONS_MAX, max(1, per_second * DURATION_NS // NANOSECONDS_PER_SECOND))
     body = establish_request(
         campaign,
         cell,
         connections=connections,
-        connections_per_second=min(order.connections_per_second or load, PER_SECOND_MAX),
+        connections_per_second=per_second,
         trial_number=first,
     )
     yield {**body, "kept_frames_max": KEPT_FRAMES}

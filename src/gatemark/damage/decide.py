@@ -20,7 +20,7 @@ from gatemark.config.tables import OneWay
 from gatemark.config.views import ONE_WAYS
 from gatemark.damage.row import IPV4, IPV6, Row
 from gatemark.damage.sighting import MARK_OCTETS, Sighting, read_sighting
-from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, RULES, Part, Step
+from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, OF_WHOLE, RULES, Part, Step
 from gatemark.packets import ETHERNET_OCTETS
 from gatemark.trial.cause import TrafficClass
 from gatemark.trial.damage import Culprit, Damage, DamagedFrame
@@ -28,8 +28,11 @@ from gatemark.trial.report import KeptFrame, arriving_at
 from gatemark.trial.request import sides_of
 
 FRAMES_KEPT = 4
+KEPT_OCTETS = 2048
+"""Of a frame that arrived: a longer one was cut by the engine, and not where it was captured."""
 KEY_OCTETS, STREAM_OCTETS = 10, 5
 """Of the mark: trial, stream and index; trial and stream."""
+INCOMPLETE = "the capture is not complete"
 STREAMS = 0xA0
 """Octet 4 of the mark, with the direction in bit 1 and the class in bit 0."""
 
@@ -73,6 +76,11 @@ class Captured:
     right: tuple[bytes, ...]
     lost: int = 0
     """Frames for which the capture had no room."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a frame that is not there did not pass: none was lost, and the link between both was seen at all."""
+        return not self.lost and bool(self.middle)
 
     def where_begins(self, way: OneWay) -> tuple[bytes, ...]:
         """Return those of the link on which frames of a direction enter the first gateway."""
@@ -135,7 +143,7 @@ def decide(kind: Kind, faulty: int, again: int, arrived: Sequence[bytes], links:
     `faulty`, `again`: arrivals with the fault in the trial before and in the short one; `arrived`: those of the short
     one, as far as they were kept.
     """
-    counts: dict[Culprit | None, int] = {}
+    arrived, counts = arrived[:again], dict[Culprit | None, int]()
     frames, whys = list[DamagedFrame](), list[str]()
     for frame in arrived:
         answer, passage = answer_for(kind, frame, links, row)
@@ -150,7 +158,7 @@ def decide(kind: Kind, faulty: int, again: int, arrived: Sequence[bytes], links:
     if not again:
         whys.append("no frame of a short trial made to find out had this fault")
     elif len(arrived) < again:
-        whys.append("so many frames are not kept")
+        whys.append("not all of these frames were kept")
     return Damage(
         direction=kind.direction,
         traffic_class=kind.traffic_class,
@@ -181,12 +189,12 @@ def unanswered(kind: Kind, faulty: int, why: str) -> Damage:
 def arrived_of(kind: Kind, kept: Iterable[KeptFrame], links: Links, counts: Mapping[Kind, int]) -> tuple[bytes, ...]:
     """Return the frames of a kind among those that were kept.
 
-    A mark that is not readable does not say the class of its frame: of both classes at once none is returned. `counts`:
-    arrivals by kind.
+    A mark that is not readable does not say whose its frame is: of several classes or directions at once none is
+    returned. `counts`: arrivals by kind.
     """
     of_reason = [frame for frame in kept if frame.reason == kind.reason]
     if kind.reason in OF_MARK:
-        others = (other for other in counts if other.reason == kind.reason and other.direction == kind.direction)
+        others = (other for other in counts if other.reason == kind.reason)
         is_alone = all(other == kind or not counts[other] for other in others)
         at_side = (bytes.fromhex(kept.octets) for kept in of_reason if arriving_at(kept.side) == kind.direction)
         return tuple(at_side) if is_alone else ()
@@ -208,13 +216,14 @@ def answer_for(kind: Kind, frame: bytes, links: Links, row: Row) -> tuple[Answer
     if kind.reason in AT_LAST_LINK:
         return Answer(second), passage
     if kind.reason == CAME_BACK:
-        return _came_back(len(passage.middle), first, second), passage
+        is_complete = links.captured.is_complete
+        return _came_back(len(passage.middle), first, second) if is_complete else Answer(None, INCOMPLETE), passage
     if len(passage.entered) != 1 or len(passage.middle) != 1:
-        what = "was not captured" if not passage.middle else "was captured more than once"
-        return Answer(None, f"the frame {what} on the link between both"), passage
+        what = "was not captured on the link between both" if not passage.middle else "was captured more than once"
+        return Answer(None, f"the frame {what}"), passage
     entered, middle = read_sighting(passage.entered[0]), read_sighting(passage.middle[0])
     assert entered is not None, "its mark was read"
-    return _by_steps(kind, (entered, middle, read_sighting(frame)), row), passage
+    return _by_steps(kind, (entered, middle, read_sighting(frame)), row, is_cut=len(frame) >= KEPT_OCTETS), passage
 
 
 def _names(kind: Kind) -> tuple[Culprit, Culprit]:
@@ -230,7 +239,7 @@ def _of_mark(kind: Kind, frame: bytes, links: Links) -> Answer:
         return Answer(None, "its mark cannot be compared")
     if links.has_mark(arrived.mark):
         return Answer(first)
-    return Answer(None, "the capture is not complete") if links.captured.lost else Answer(second)
+    return Answer(second) if links.captured.is_complete else Answer(None, INCOMPLETE)
 
 
 def _came_back(times: int, first: Culprit, second: Culprit) -> Answer:
@@ -239,8 +248,10 @@ def _came_back(times: int, first: Culprit, second: Culprit) -> Answer:
     return Answer(by, "" if by else "it was captured once on the link between both, and came back")
 
 
-def _by_steps(kind: Kind, sightings: tuple[Sighting, Sighting | None, Sighting | None], row: Row) -> Answer:
-    """Judge what each gateway made of a frame."""
+def _by_steps(
+    kind: Kind, sightings: tuple[Sighting, Sighting | None, Sighting | None], row: Row, *, is_cut: bool
+) -> Answer:
+    """Judge what each gateway made of a frame; `is_cut`: of the one that arrived only the beginning is known."""
     entered, middle, arrived = sightings
     is_background, towards_provider = kind.traffic_class == "background", kind.direction == "forward"
     first, second = _names(kind)
@@ -253,6 +264,10 @@ def _by_steps(kind: Kind, sightings: tuple[Sighting, Sighting | None, Sighting |
     def part(name: Culprit, before: Sighting | None, behind: Sighting | None, where: str) -> Part:
         if behind is None:
             return Part.WRONG if kind.reason in FORMS else Part.OPEN
+        if kind.reason in OF_WHOLE and (
+            (is_cut and behind is arrived) or behind.is_part or (before and before.is_part)
+        ):
+            return Part.OPEN
         if before is None or (behind.ip.version != due[where][-1] and kind.reason not in FORMS):
             return Part.OPEN
         return rule(

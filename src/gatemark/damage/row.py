@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from gatemark.bed_kinds import BED_KINDS
+from gatemark.config.hosts import represented
 from gatemark.config.recipe import Standing, keeper_of
-from gatemark.config.tables import DontFragmentRule
+from gatemark.config.tables import DontFragmentRule, EamEntry
 from gatemark.config.views import Forwarding
-from gatemark.embedded_ipv4 import embed_ipv4
 from gatemark.packets import IpAddress
 
 Form = tuple[int, ...]
@@ -24,7 +24,7 @@ class Mapping:
 
     prefix: IPv6Network | None
     """Of all that no entry has (RFC 6052)."""
-    entries: tuple[tuple[IPv4Network, IPv6Network], ...] = ()
+    entries: tuple[EamEntry, ...] = ()
     """Explicit address mappings (RFC 7757)."""
     edge: tuple[IPv4Address, IPv6Address] | None = None
     """The shared address and the MAP address of the only customer edge (RFC 7597 section 6)."""
@@ -33,12 +33,8 @@ class Mapping:
         """Whether this is the IPv6 address of an IPv4 address; None if nothing is said of that."""
         if self.edge is not None and ipv4 == self.edge[0]:
             return ipv6 == self.edge[1]
-        for ipv4_network, ipv6_network in self.entries:
-            if ipv4 in ipv4_network:
-                offset = int(ipv4) - int(ipv4_network.network_address)
-                shift = 128 - ipv6_network.prefixlen - (32 - ipv4_network.prefixlen)
-                return int(ipv6) == int(ipv6_network.network_address) | offset << shift
-        return None if self.prefix is None else ipv6 == embed_ipv4(ipv4, self.prefix)
+        due = represented(ipv4, self.prefix, self.entries)
+        return None if due is None else ipv6 == due
 
     def is_same(self, entering: IpAddress, leaving: IpAddress) -> bool | None:
         """Whether both are the same host, in one family or in both; None if nothing is said of that."""
@@ -90,7 +86,7 @@ def _gateway(standing: Standing, *, keeps_connections: bool) -> RowGateway:
     forwarding = Forwarding(model=model, technology=recipe.technology, bed=BED_KINDS["netns"], edge=None)
     edge = None if standing.edges is None else standing.edges.gateway_edge
     if edge is None or not recipe.technology.has_rules:
-        mapping = Mapping(prefix=model.prefix, entries=tuple((entry.ipv4, entry.ipv6) for entry in model.eam))
+        mapping = Mapping(prefix=model.prefix, entries=model.eam)
     else:
         mapping = Mapping(prefix=edge.domain.dmr, edge=(edge.ipv4, edge.address))
     return RowGateway(

@@ -75,6 +75,11 @@ class Sighting:
         return tuple(header.version for header in self.headers)
 
     @property
+    def is_part(self) -> bool:
+        """Whether it is a fragment, or inside one."""
+        return any(header.is_fragment for header in self.headers)
+
+    @property
     def source_port(self) -> int:
         return int.from_bytes(self.udp[0:2], "big")
 

@@ -20,7 +20,7 @@ from gatemark.dut.enclosure import first_child
 from gatemark.dut.gateway_kernel import CommandPlace, Stage
 from gatemark.errors import TestBedError
 
-READY_SECONDS_MAX, END_SECONDS_MAX = 30.0, 60.0
+READY_SECONDS_MAX, END_SECONDS_MAX, KILL_SECONDS_MAX = 30.0, 60.0, 5.0
 POLL_SECONDS = 0.02
 END = 255
 """In the place of the number of an interface (`guest/capture.py`)."""
@@ -54,7 +54,9 @@ class LinkCapture:
                 assert self._process.stderr is not None
                 said = self._process.stderr.read().decode(errors="replace").strip()[-400:]
                 raise TestBedError(
-                    what=f"frames cannot be captured: {said or 'it does not begin'}", where=WHERE, fix="see that it can"
+                    what=f"frames cannot be captured: {said or 'it does not begin'}",
+                    where=WHERE,
+                    fix="allow packet sockets there",
                 )
             time.sleep(POLL_SECONDS)
 
@@ -66,7 +68,7 @@ class LinkCapture:
             output, errors = self._process.communicate(timeout=END_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise TestBedError(what="the capture did not end", where=WHERE, fix="see what keeps it") from None
+            raise TestBedError(what="the capture did not end", where=WHERE, fix="find out what holds it up") from None
         frames: dict[str, list[bytes]] = {name: [] for name in self._names}
         place = 0
         while place + RECORD.size <= len(output):
@@ -77,14 +79,15 @@ class LinkCapture:
             frames[self._names[number]].append(output[place : place + length])
             place += length
         said = errors.decode(errors="replace").strip()[-400:] or "it printed no end"
-        raise TestBedError(what=f"the capture is not whole: {said}", where=WHERE, fix="see what ended it")
+        raise TestBedError(what=f"the capture is not whole: {said}", where=WHERE, fix="find out what ended it")
 
     def kill(self) -> None:
         """End it at once; a second call does nothing."""
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # one of another user cannot be killed
+                self._process.wait(KILL_SECONDS_MAX)
 
 
 class RowCapture:

@@ -11,7 +11,11 @@ CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
 
 Culprit = Literal["customer", "provider", "both"]
 """Which of both gateways damaged a frame."""
-WORDS = {"customer": CUSTOMER, "provider": PROVIDER, "both": "each of both gateways"}
+WORDS = {"customer": CUSTOMER, "provider": PROVIDER, "both": "both gateways"}
+
+
+UNSEEN_BETWEEN = ("wrong_port", "destination_mac", "source_mac", "vlan")
+"""Faults of the way back and of the last link: frames on the link between both are neither right nor wrong by them."""
 
 
 class DamagedFrame(Facts):
@@ -63,20 +67,20 @@ class Damage(Facts):
         shares = {"customer": self.customer, "provider": self.provider, "both": self.both}
         known = {WORDS[name]: count for name, count in shares.items() if count}
         if not known:
-            return f"by which of both gateways is not known: {self.why}"
+            return f"it is not known which of the two gateways damaged them: {self.why}"
         if len(known) == 1 and not self.undecided:
             ((words, count),) = known.items()
             frames = "the one frame" if count == 1 else f"all {count:,} frames"
             return f"damaged in {words}{self._at_middle}, {frames} of a short trial made to find out"
         parts = [f"{count:,} in {words}" for words, count in known.items()]
         if self.undecided:
-            parts.append(f"{self.undecided:,} are not decided ({self.why})")
+            parts.append(f"{self.undecided:,} undecided ({self.why})")
         return f"of {self.again:,} damaged frames of a short trial made to find out: {', '.join(parts)}"
 
     @property
     def _at_middle(self) -> str:
-        """What was seen on the link between both if a single gateway is to blame."""
-        if self.both:
+        """What was seen on the link between both if a single gateway is to blame; nothing of what is not seen there."""
+        if self.both or self.reason in UNSEEN_BETWEEN:
             return ""
         is_first = bool(self.customer) == (self.direction == "forward")
         return ": already wrong on the link between both" if is_first else ": still right on the link between both"

@@ -56,7 +56,10 @@ def main(ready: str, interfaces: list[str]) -> int:
     end = time.monotonic() + SECONDS_MAX
     while True:
         events = selector.select(0.0 if stopped else 0.05)
-        if not events and (stopped or time.monotonic() > end):
+        if time.monotonic() > end:
+            print(f"nobody ended it within {SECONDS_MAX:g} s", file=sys.stderr)
+            return 1
+        if not events and stopped:
             break
         for key, _ in events:
             with contextlib.suppress(BlockingIOError, InterruptedError):
