@@ -195,6 +195,23 @@ def test_a_share_of_plain_forwarding_compares_what_is_alike() -> None:
     assert beside_a_router(both, figure(2000))[1] == 0.35  # a NAT64 and an IPv4 router
 
 
+def test_what_a_router_does_not_have_is_no_difference_from_it() -> None:
+    """One column of a router stands for all numbers of connections of a NAT."""
+    nat = [
+        ColumnRows(
+            number=n, steps=(0, n), cores=1, quantities=(figure(500, where={"connections": n}),), endpoints=PORTS
+        )
+        for n in (1, 2)
+    ]
+    router = ColumnRows(
+        number=3, steps=(1, 0), cores=1, quantities=(figure(1000),), endpoints=PORTS, is_plain_forwarding=True
+    )
+    for unvaried, share in ((frozenset[int](), None), (frozenset((1,)), 0.5)):
+        rows = [*nat, replace(router, unvaried=unvaried)]
+        shares = [each.share_of_plain_forwarding for metric in metrics_of(rows) for each in metric.figures]
+        assert [each for each in shares if each is not None] == ([share] * 2 if share else [])
+
+
 def test_no_share_is_given_where_two_routers_could_be_meant() -> None:
     quantities = [figure(500, where={"connections": 7}), figure(1000), figure(2000)]
     rows = [
@@ -313,6 +330,8 @@ def test_more_is_more_connections_or_a_larger_table_and_nothing_else_changed() -
     assert asks_for_more(large, small)
     assert not asks_for_more(small, large)
     assert not asks_for_more(small, small)
+    other = large.model_copy(update={"parameters": large.parameters.model_copy(update={"gateway": "another"})})
+    assert not asks_for_more(other, small), "what one gateway does not hold, another may"
     assert not asks_for_more(column(3, (1, 1), connections=(2000,)), small)
     assert not asks_for_more(column(2, (0, 1), connections=(500,)), small)
     assert not asks_for_more(column(2, (0, 1), connections=(1000,)), small)

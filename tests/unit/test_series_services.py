@@ -70,14 +70,24 @@ def test_each_service_is_a_line_with_its_gateways_and_numbers_of_customers() -> 
     )
 
 
-def test_gateways_with_one_number_of_customers_each_are_one_column() -> None:
+def test_gateways_with_the_same_number_of_customers_are_one_column() -> None:
     columns = [part for part in gateways(MAP_E, LW4O6) if part[1] is not MANY]
-    columns[4] = "lwaftr", {"edges": 252}, 400.0
     table = tables(compared(*columns))["Throughput"]
     assert [column.heading for column in table.columns][1:3] == ["customer's gateway", "provider's gateway"]
     assert [row[2].partition("\n")[0] for row in table.rows] == ["200", "400"]
-    (bars,) = services_plots(compared(*columns))
-    assert "400" in bars.svg
+
+
+def test_gateways_with_other_numbers_of_customers_do_not_stand_under_one_name() -> None:
+    columns = [part for part in gateways(MAP_E, LW4O6) if part[1] is not MANY]
+    columns[4] = "lwaftr", {"edges": 252}, 400.0
+    table = tables(compared(*columns))["Throughput"]
+    assert [column.heading for column in table.columns][2:4] == [
+        "provider's gateway,\n1 customer",
+        "provider's gateway,\n252 customers",
+    ]
+    assert [row[2:4] for row in table.rows] == [("200\n(195 to 205)", DASH), (DASH, "400\n(395 to 405)")]
+    bars, _ = services_plots(compared(*columns))
+    assert "252 customers" in bars.svg and "1 customer" in bars.svg
 
 
 def test_a_gateway_that_has_no_figure_says_why_and_one_that_is_not_there_has_a_dash() -> None:
@@ -116,8 +126,8 @@ def test_what_needs_no_measurement_follows_from_the_technologies() -> None:
         "464XLAT": ("20", "12,019,230", "(98.72 %)", "none", each, "as connections come"),
         "DS-Lite": ("40", "10,080,645", "(97.47 %)", "none", each, "as connections come"),
         "lw4o6": ("40", "10,080,645", "(97.47 %)", each, "each customer", fixed),
-        "MAP-E": ("40", "10,080,645", "(97.47 %)", each, "rules alone", fixed),
-        "MAP-T": ("20", "12,019,230", "(98.72 %)", each, "rules alone", fixed),
+        "MAP-E": ("40", "10,080,645", "(97.47 %)", each, "rules only", fixed),
+        "MAP-T": ("20", "12,019,230", "(98.72 %)", each, "rules only", fixed),
     }
 
 
@@ -154,7 +164,8 @@ def result(*available: int | None) -> ResultDocument:
 
 def estimates(*available: Sequence[int | None], **more: Any) -> Any:
     counts = (1, 100, 10_001)
-    columns = [column(n, technology="lwaftr", edges=counts[n - 1], **more) for n in range(1, len(available) + 1)]
+    given = {"technology": "lwaftr", **more}
+    columns = [column(n, (n - 1,), edges=counts[n - 1], **given) for n in range(1, len(available) + 1)]
     return subscriber_estimates(columns, {n: result(*values) for n, values in enumerate(available, start=1)})
 
 
@@ -175,5 +186,9 @@ def test_memory_that_scatters_or_other_columns_give_no_estimate() -> None:
     (few,) = estimates([90_000] * 4, [80_000] * 5)
     assert few.bytes is None and "have 5 samples of memory" in str(few.reason)
     assert estimates([90_000] * 5) == ()
-    columns = [column(n, technology="lwaftr", edges=n, connections=(n,)) for n in (1, 2)]
+    columns = [column(n, (n,), technology="lwaftr", edges=n, connections=(n,)) for n in (1, 2)]
     assert subscriber_estimates(columns, {1: result(1), 2: result(2)}) == (), "they differ in more than subscribers"
+    columns = [column(n, (n, n), technology="lwaftr", edges=n) for n in (1, 2)]
+    assert subscriber_estimates(columns, {1: result(1), 2: result(2)}) == (), (
+        "in what another part of the series varies"
+    )

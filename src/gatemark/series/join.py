@@ -45,6 +45,8 @@ class ColumnRows:
     number: int
     steps: tuple[int, ...]
     """Which value of each `[[vary]]` it has."""
+    unvaried: frozenset[int] = frozenset()
+    """Each `[[vary]]` of which it has no key: it is the same whatever their value."""
     cores: int | None
     quantities: tuple[Quantity, ...]
     """None where it was not measured."""
@@ -85,6 +87,9 @@ def joined(
         ColumnRows(
             number=column.number,
             steps=column.steps,
+            unvaried=frozenset(
+                part for part, varied in enumerate(document.varied) if not set(varied.keys) & set(column.settings)
+            ),
             cores=column.parameters.cores,
             quantities=_quantities(column, results, more),
             connections=column.parameters.connections[0] if len(column.parameters.connections) == 1 else None,
@@ -390,8 +395,10 @@ def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
     return Fraction(value) / Fraction(whole) if whole else None
 
 
-def _differ_in_one_part(column: ColumnRows, other: ColumnRows) -> bool:
-    return sum(mine != theirs for mine, theirs in zip(column.steps, other.steps, strict=True)) == 1
+def _differ_in_one_part(column: ColumnRows, router: ColumnRows) -> bool:
+    """Whether both differ in one part, not counting those of which the router has no key."""
+    pairs = enumerate(zip(column.steps, router.steps, strict=True))
+    return sum(mine != theirs for part, (mine, theirs) in pairs if part not in router.unvaried) == 1
 
 
 def _same_frames(router: Quantity, translator: Quantity) -> bool:

@@ -85,7 +85,9 @@ def _estimate(gateway: str, technology: TechnologyName, members: tuple[ColumnMem
 def subscriber_estimates(
     columns: Sequence[SeriesColumn], results: Mapping[int, ResultDocument]
 ) -> tuple[SubscriberMemory, ...]:
-    """Return an estimate, or why there is none, for each gateway whose columns differ in the subscribers alone."""
+    """Return an estimate, or why there is none, for each gateway whose columns differ in one part of the series and in
+    their subscribers.
+    """
     alike: dict[tuple[object, ...], list[ColumnAvailable]] = {}
     for column in columns:
         known, result = column.parameters, results.get(column.number)
@@ -96,11 +98,13 @@ def subscriber_estimates(
                 column=column.number, subscribers=known.subscribers, values=len(values), available=spread
             )
             others = known.connections, known.cores, known.table_size, known.hash_size
-            alike.setdefault((known.gateway, known.technology, *others), []).append(member)
+            for part in range(len(column.steps)):
+                same = (part, *column.steps[:part], *column.steps[part + 1 :])
+                alike.setdefault((known.gateway, known.technology, others, same), []).append(member)
     estimates = []
     for (gateway, technology, *_), members in alike.items():
         members.sort(key=lambda member: member.subscribers)
-        if members[0].subscribers < members[-1].subscribers:
+        if len({member.subscribers for member in members}) == len(members) > 1:
             estimates.append(_of_subscribers(str(gateway), cast("TechnologyName", technology), tuple(members)))
     return tuple(estimates)
 

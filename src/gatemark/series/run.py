@@ -441,7 +441,12 @@ class _SeriesUnderWay:
 
 
 def asks_for_more(column: SeriesColumn, than: SeriesColumn) -> bool:
-    """Whether a column has more connections, more subscribers or a larger table, and differs only in one part."""
+    """Whether a column has more connections, more subscribers or a larger table of the same gateway, and differs only
+    in one part.
+    """
+    mine_is, other_is = ((known.gateway, known.technology) for known in (column.parameters, than.parameters))
+    if mine_is != other_is:
+        return False
     later = [mine > other for mine, other in zip(column.steps, than.steps, strict=True) if mine != other]
     if later != [True]:
         return False

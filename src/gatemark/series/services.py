@@ -6,7 +6,7 @@ which service follows from its technology.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -16,9 +16,9 @@ from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.words import DASH, format_count, format_percent
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.quantity import Row
-from gatemark.series.document import Metric, SeriesColumn, SeriesDocument
+from gatemark.series.document import MemoryEstimate, Metric, SeriesColumn, SeriesDocument, SubscriberMemory
 from gatemark.series.report import OUTCOMES, figure_words, metric_title
-from gatemark.technology import TECHNOLOGIES, Technology, TechnologyName
+from gatemark.technology import TECHNOLOGIES, Technology
 from gatemark.units import theoretical_maximum
 
 TITLE = "The services side by side"
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
     name: PlaceName
     subscribers: int = 0
-    """Customers of the provider's gateway, where any service has it with several numbers of them; else 0."""
+    """Customers of the provider's gateway, where the series has it with several numbers of them; else 0."""
 
     @property
     def heading(self) -> str:
@@ -85,7 +85,7 @@ def services_of(document: SeriesDocument) -> Services | None:
                 columns[service][place] = column
     if len(columns) < 2:
         return None
-    if all(sum(place.name == "provider" for place in of_service) < 2 for of_service in columns.values()):
+    if len({place.subscribers for of in columns.values() for place in of if place.name == "provider"}) < 2:
         columns = {service: {Place(place.name): of[place] for place in of} for service, of in columns.items()}
     return Services(columns=columns)
 
@@ -148,13 +148,13 @@ def _has(metric: Metric, columns: Mapping[Place, SeriesColumn], place: Place) ->
 
 def _memory(document: SeriesDocument, services: Services) -> Table:
     """Return what a customer and a connection cost the provider's host; no rows where nothing says so."""
-    of_subscriber = {(known.gateway, known.technology): known.words for known in document.subscriber_memory}
-    of_connection = {(known.gateway, known.technology): known.words for known in document.memory}
+    of_subscriber, of_connection = document.subscriber_memory, document.memory
 
-    def words(known: Mapping[tuple[str, TechnologyName], str], line: _Line) -> str:
-        providers = (column.parameters for place, column in line[1].items() if place.name == "provider")
-        estimates = [known.get((provider.gateway, provider.technology)) for provider in providers]
-        return next((estimate or "too little to be seen" for estimate in estimates if estimate is not None), "")
+    def words(known: Sequence[MemoryEstimate | SubscriberMemory], line: _Line) -> str:
+        providers = [column.parameters for place, column in line[1].items() if place.name == "provider"]
+        gateways = {(provider.gateway, provider.technology) for provider in providers}
+        estimates = [each.words or "no estimate" for each in known if (each.gateway, each.technology) in gateways]
+        return "\n".join(dict.fromkeys(estimates))
 
     columns: tuple[Column[_Line], ...] = (
         _service_column(),
@@ -179,7 +179,7 @@ def _by_design(services: Services) -> Table:
 
     columns: tuple[Column[_Line], ...] = (
         _service_column(),
-        Column("octets more between\nboth gateways", lambda line: str(middle_overhead(line[0]))),
+        Column("extra octets\nbetween both", lambda line: str(middle_overhead(line[0]))),
         *(highest(octets) for octets in OCTETS),
         Column("state at the\ncustomer", lambda line: _state(line[0], 0), numeric=False),
         Column("state at the\nprovider", lambda line: _state(line[0], 1), numeric=False),
@@ -197,7 +197,7 @@ def _state(service: Technology, number: int) -> str:
     gateway = _gateway(service, number)
     if gateway.is_stateful:
         return "each connection"
-    return "each customer" if gateway.has_bindings else "rules alone" if gateway.has_rules else "none"
+    return "each customer" if gateway.has_bindings else "rules only" if gateway.has_rules else "none"
 
 
 def _ports(service: Technology) -> str:
@@ -227,13 +227,20 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
 
 
 def _bars(services: Services, metric: Metric) -> Iterator[Bar]:
-    """Yield the bars of a metric: of the provider's gateway with the fewest customers that has a figure."""
-    for service, columns in services.columns.items():
-        shown: set[PlaceName] = set()
+    """Yield the bars of a metric: of the provider's gateway those with the fewest customers of which all have a figure.
+
+    Where there is no such number, each number has bars of its own.
+    """
+    known = [{place for place in of if _has(metric, of, place)} for of in services.columns.values()]
+    of_providers = [{place for place in places if place.name == "provider"} for places in known]
+    having = [places for places in of_providers if places]
+    common = set[Place].intersection(*having) if having else set[Place]()
+    for (service, columns), places in zip(services.columns.items(), known, strict=True):
         for place in services.places:
-            if place.name not in shown and _has(metric, columns, place):
-                shown.add(place.name)
-                yield Bar(group=service.service or "", name=PLACES[place.name], row=_row(metric, columns[place]))
+            if place not in places or (place.name == "provider" and common and place != min(common)):
+                continue
+            name = PLACES[place.name] if common or place.name != "provider" else place.heading.replace("\n", " ")
+            yield Bar(group=service.service or "", name=name, row=_row(metric, columns[place]))
 
 
 def _over_subscribers(services: Services, metric: Metric) -> Iterator[Row]:
