@@ -160,7 +160,7 @@ def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[s
     example = EXAMPLES / "2-linux-router4.toml"
     assert main(["export", "jool", str(example)]) == 2
     printed = capsys.readouterr().err
-    assert "gateway.technology: is router44, and nothing is written for jool as IPv4 router" in printed
+    assert "gateway.technology: is router44, and export knows no IPv4 router for jool" in printed
     assert "hint: name the campaign of a border relay, a lwAFTR or an AFTR" in printed
     assert main(["export", "linux", str(campaign)]) == 2
     assert (
@@ -174,7 +174,7 @@ def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[s
     assert f"{campaign}: map.domains[0].psid_bits: the rule of a single PSID" in capsys.readouterr().err
 
 
-def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     aftr, sixrd = (str(EXAMPLES / f"{name}.toml") for name in ("31-two-ports-aftr", "34-two-ports-6rd"))
     assert main(["export", "vpp", aftr]) == 0
     assert capsys.readouterr().out == (
@@ -190,6 +190,10 @@ def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[
     assert main(["export", "linux", sixrd]) == 0
     script = capsys.readouterr().out
     assert "ip tunnel 6rd dev sixrd 6rd-prefix 2001:db8::/32 6rd-relay_prefix 0.0.0.0/0\n" in script
+    elsewhere = tmp_path / "aftr.toml"
+    elsewhere.write_text(Path(aftr).read_text().replace('"198.19.0.', '"100.64.0.'))
+    assert main(["export", "linux", str(elsewhere)]) == 2
+    assert "100.64.0.0/10 holds hosts outside, to which the AFTR would not forward" in capsys.readouterr().err
     assert main(["export", "vpp", aftr, "--interface", "left0"]) == 2
     assert "does not apply to vpp as DS-Lite AFTR" in capsys.readouterr().err
 

@@ -10,10 +10,11 @@ from typing import Literal
 
 from gatemark.cli.common import one_campaign
 from gatemark.cli.output import AsJson, print_json
-from gatemark.config.b4_gateway import B4GatewayModel, made_aftr
+from gatemark.config.b4_gateway import B4GatewayModel, made_aftr, unmade_aftr
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import TunnelModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
@@ -36,10 +37,10 @@ GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
 
 
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
-    """Print commands that configure the provider's gateway of a campaign, and its routes to customers.
+    """Print commands that configure the provider's gateway of a campaign.
 
-    These are MAP rules, softwires, the tunnels of B4s or the 6rd prefix; for Snabb they are a part of its configuration
-    file.
+    These are MAP rules or softwires with the routes to their customers, the tunnels of B4s, or the 6rd prefix; for
+    Snabb they are a part of its configuration file.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
@@ -62,7 +63,7 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         others = list(dict.fromkeys(known.gateway for known in _WRITERS if known.suits(technology)))
         provider = "name the campaign of a border relay, a lwAFTR or an AFTR"
         raise ConfigError(
-            what=f"is {technology.name}, and nothing is written for {gateway} as {technology.words}",
+            what=f"is {technology.name}, and export knows no {technology.words} for {gateway}",
             where=f"{file}: gateway.technology",
             fix=" or ".join(f"gatemark export {other} FILE" for other in others) or provider,
         )
@@ -116,8 +117,10 @@ def _linux_relay(campaign: Campaign, _: Sequence[str]) -> str:
 
 
 def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
-    tunnel, gateway = _tunnel_of(campaign), campaign.gateway
-    files = made_aftr(campaign.side(campaign.roles.inside), campaign.b4_model, B4GatewayModel(), tunnel)
+    tunnel, gateway, roles = _tunnel_of(campaign), campaign.gateway, campaign.roles
+    inside, outside = campaign.side(roles.inside), campaign.side(roles.outside)
+    raise_if_any(unmade_aftr(inside, outside, campaign.b4_model, B4GatewayModel(), private_at="b4.hosts"))
+    files = made_aftr(inside, campaign.b4_model, B4GatewayModel(), tunnel)
     ports = None if gateway.pool_ports is None else f"{gateway.pool_ports.minimum}-{gateway.pool_ports.maximum}"
     pool = [network for network in gateway.pool if isinstance(network, IPv4Network)]
     whole = replace(files, nftables=files.nftables + nat_rules(PRIVATE, pool, ports))

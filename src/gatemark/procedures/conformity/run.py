@@ -378,7 +378,7 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
         due = None
         if flow.tunnel is not None and error.quoted.tunnel is None:
             due = flow.tunnel.back
-        if error.tunnel == due and error.name in TOO_LARGE and error.mtu != mtu:
+        if error.tunnel == due and error.name in TOO_LARGE and mtu is not None and error.mtu != mtu:
             tally.differences[f"answer states an MTU of {error.mtu} instead of {mtu}"] = None
         elif error.tunnel == due:
             tally.icmp[error.name] += 1
