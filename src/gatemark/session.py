@@ -473,6 +473,7 @@ def begun_provenance(
         gateway_host=gateway.host,
         settings=gateway.settings,
         sampling=gateway.sampling,
+        other_gateway_host=gateway.other_host,
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise _other_equipment(folder, differing)

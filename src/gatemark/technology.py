@@ -5,7 +5,7 @@ Nothing else looks at the letters of a technology's name: what follows from it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -117,6 +117,11 @@ class Technology:
     def gateways(self) -> int:
         """Return how many gateways in a row it is."""
         return 1 if self.in_a_row is None else len(self.in_a_row)
+
+    @property
+    def keeper(self) -> int:
+        """Return which of its gateways keeps the connections, from 0."""
+        return 0 if self.in_a_row is None else keeper_among([TECHNOLOGIES[name] for name in self.in_a_row])
 
     @property
     def translates_within(self) -> bool:
@@ -400,6 +405,11 @@ _ROWS = (
 )
 
 TECHNOLOGIES: Mapping[TechnologyName, Technology] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def keeper_among(row: Sequence[Technology]) -> int:
+    """Return which of gateways in a row keeps the connections, from 0; the first where none does."""
+    return next((number for number, technology in enumerate(row) if technology.is_stateful), 0)
 
 
 def technologies_where(holds: Callable[[Technology], bool]) -> str:

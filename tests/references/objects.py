@@ -83,7 +83,9 @@ class Page:
         yield self._table(kind)
 
     def _table(self, kind: type) -> str:
-        properties = TypeAdapter(kind).json_schema(by_alias=True, mode="serialization")["properties"]
+        whole = TypeAdapter(kind).json_schema(by_alias=True, mode="serialization")
+        of_kind = whole if "properties" in whole else whole["$defs"][kind.__name__]  # one that holds its like
+        properties = of_kind["properties"]
         meanings = dict(_meanings(kind))
         rows = [(f"`{key}`", self._type(properties[key]), meanings[key]) for key, _ in self._fields(kind)]
         places = [self.shown(kind, key) for key, _ in self._fields(kind)]

@@ -29,6 +29,8 @@ SUDO_USERS = {
 SUDO_DEFAULTS = 'Defaults secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"\n'
 UID_OF_SUDO_USERS = 64_001
 ADDRESS = "127.0.0.1"
+SSH = shutil.which("ssh")
+"""That of this machine: a second sshd must not take the `ssh` of the first for it."""
 
 SERVER = """Port 22
 ListenAddress {address}
@@ -110,7 +112,7 @@ def _files(folder: Path, namespace: str) -> None:
     hosts = [f"Host {name}-gateway\n  User {name}\n" for name in (*USERS, *SUDO_USERS)]
     (folder / "client").write_text("".join(hosts) + CLIENT.format(address=ADDRESS, folder=folder))
     client = folder / "bin" / "ssh"
-    client.write_text(f'#!/bin/sh\nexec ip netns exec {namespace} {shutil.which("ssh")} -F {folder}/client "$@"\n')
+    client.write_text(f'#!/bin/sh\nexec ip netns exec {namespace} {SSH} -F {folder}/client "$@"\n')
     client.chmod(0o755)
 
 

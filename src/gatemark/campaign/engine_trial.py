@@ -92,6 +92,30 @@ class Demands:
     """The gateway's host is looked at while frames are sent too, which takes some of its time."""
 
 
+@dataclass(slots=True)
+class IdleMiddle:
+    """Frames that the link between two gateways counts between trials, when none of the Tester's is under way."""
+
+    strays: int = 0
+    """Of all such times so far."""
+    _last: HostReading | None = None
+
+    def begin(self, reading: HostReading | None) -> None:
+        """Compare a reading just before a trial with the last one just after a trial."""
+        if self._last is not None and reading is not None:
+            grown = _middle(self._last.counted, reading.counted)
+            self.strays += 0 if grown is None else grown.forward + grown.reverse
+        self.forget()  # a trial that fails has no reading behind it
+
+    def end(self, reading: HostReading | None) -> None:
+        """Keep the reading just after a trial."""
+        self._last = reading
+
+    def forget(self) -> None:
+        """Take note that frames of the Tester pass which no reading surrounds."""
+        self._last = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTrials:
     """Makes trials with one engine on one test bed."""
@@ -104,6 +128,8 @@ class EngineTrials:
     """Asked for again where a trial or an exchange lost touch with the gateway."""
     health_wait_s: float = HEALTH_WAIT_S
     """How long a gateway may take to work again after the trial in which it was reset."""
+    idle_middle: IdleMiddle = field(default_factory=IdleMiddle)
+    """Frames on the link between two gateways that are none of a trial."""
 
     def __post_init__(self) -> None:
         """Know no address yet."""
@@ -128,13 +154,15 @@ class EngineTrials:
             can.telemetry.start(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = None if can.host is None else can.host.read()
+        self.idle_middle.begin(host_before)
         began_ns = time.monotonic_ns()
         with _watching(can.host if demands.watches_host and not form.measures_delays else None) as watch:
             report, reset = self._report(body, trial_number, form.reset_after_ns)
         overlaps = self._overlaps(began_ns)
         host_after, ended_ns = None if can.host is None else can.host.read(), time.monotonic_ns()
         times = TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases)
-        host = host_facts(host_before, host_after)
+        self.idle_middle.end(host_after)
+        host = host_facts(host_before, host_after, strays=self.idle_middle.strays)
         if host is not None and watch is not None:
             host = with_hold_ups(host, watch.found(), times, report)
         telemetry = telemetry_facts(
@@ -168,10 +196,12 @@ class EngineTrials:
 
     def report(self, body: TrialRequest, trial_number: int) -> TrialReport:
         """Make a trial of the engine and return its report, which nobody judges; raise as `make` does."""
+        self.idle_middle.forget()
         return self._report(body, trial_number, None)[0]
 
     def exchange(self, exchange: Exchange, trial_number: int, demands: Demands) -> Observed:
         """Send packets as they are; raise as `make` does."""
+        self.idle_middle.forget()
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         began_ns = time.monotonic_ns()
         facts = self._exchanged(exchange, trial_number)
@@ -278,9 +308,14 @@ class EngineTrials:
     def _not_sampled(self, telemetry: TelemetryFacts | None) -> tuple[str, ...]:
         """Say why a trial has no samples of the gateway's host, if the campaign asks for them."""
         asked = self.campaign.control.telemetry
-        if asked is None or not asked.required or telemetry is None or telemetry.reason is None:
+        if asked is None or not asked.required or telemetry is None:
             return ()
-        return (f"the gateway's host was not sampled: {telemetry.reason}",)
+        hosts = (("the gateway's host", telemetry), ("the other gateway's host", telemetry.other))
+        return tuple(
+            f"{words} was not sampled: {facts.reason}"
+            for words, facts in hosts
+            if facts is not None and facts.reason is not None
+        )
 
     def _moved(self, *, needs_answer: bool) -> tuple[str, ...]:
         """Ask for the gateway's addresses again; say why frames went elsewhere in a trial that lost them to its end.
@@ -353,8 +388,8 @@ def _strayed(before: HostReading | None, after: HostReading | None, report: Tria
     )
 
 
-def host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:
-    """Return what happened between two readings, of the threads that are in both."""
+def host_facts(before: HostReading | None, after: HostReading | None, *, strays: int = 0) -> HostFacts | None:
+    """Return what happened between two readings, of the threads that are in both; `strays` as in `MiddleFacts`."""
     if before is None or after is None:
         return None
     return HostFacts(
@@ -376,11 +411,11 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
         ),
         others_ran_ns=_others_ran_ns(before, after),
         counters=_grown(before.counted, after.counted),
-        middle=_middle(before.counted, after.counted),
+        middle=_middle(before.counted, after.counted, strays=strays),
     )
 
 
-def _middle(before: KernelCounts, after: KernelCounts) -> MiddleFacts | None:
+def _middle(before: KernelCounts, after: KernelCounts, *, strays: int = 0) -> MiddleFacts | None:
     """Return what was handed to the link between two gateways; None with one, or if the host booted meanwhile."""
     handed = []
     for side in ("left", "right"):
@@ -389,7 +424,7 @@ def _middle(before: KernelCounts, after: KernelCounts) -> MiddleFacts | None:
         if before.boot_id != after.boot_id or not is_read:
             return None
         handed.append(sum(after.counters[name] - before.counters[name] for name in names))
-    return MiddleFacts(forward=handed[0], reverse=handed[1])
+    return MiddleFacts(forward=handed[0], reverse=handed[1], strays=strays)
 
 
 def _grown(before: KernelCounts, after: KernelCounts) -> dict[str, int]:

@@ -159,7 +159,7 @@ def telemetry_of(
         sampled += facts.reason is None
         span = facts.span("sending")
         sending += span is not None and span.intervals > 0
-        reasons.add((*facts.faults, *((facts.reason,) if facts.reason is not None else ())))
+        reasons.add(facts.complaints)
     if campaign.control.telemetry is None or not total:
         return None
     return TelemetryPart(

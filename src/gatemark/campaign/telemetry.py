@@ -23,6 +23,7 @@ from gatemark.trial.telemetry import (
     CONNECTIONS,
     INTERRUPTS,
     MEASURED,
+    OTHER,
     PHASE_ONE,
     TOTAL,
     Level,
@@ -107,6 +108,14 @@ def telemetry_facts(
     """
     if reading is None:
         return None
+    facts = _facts_of(reading, times, around)
+    return facts.model_copy(update={"other": telemetry_facts(reading.other, times)})
+
+
+def _facts_of(
+    reading: TelemetryReading, times: TrialTimes, around: tuple[HostReading | None, HostReading | None]
+) -> TelemetryFacts:
+    """Return what the samples of one host say."""
     samples = _of_trial(reading, times, around)
     if len(samples) < 2:
         reason = reading.reason or "fewer than two samples were taken in the trial"
@@ -330,13 +339,18 @@ def memory_around_filling(record: TrialRecord) -> tuple[float, float] | None:
 
 def samples_text(record: TrialRecord) -> str:
     """Return the file with the samples of a trial: a heading, then a line for each. Empty if it has none."""
-    phases = [(number, phase, facts.points) for number, (phase, facts) in enumerate(record.telemetries(), start=1)]
-    series = sorted({name for _, _, points in phases for point in points for name in point.values})
+    points = [
+        (number, phase, point.at_ns, {f"{begin}{name}": value for name, value in point.values.items()})
+        for number, (phase, facts) in enumerate(record.telemetries(), start=1)
+        for begin, of_host in (("", facts), (OTHER, facts.other))
+        if of_host is not None
+        for point in of_host.points
+    ]
+    series = sorted({name for *_, values in points for name in values})
     if not series:
         return ""
     rows: list[tuple[object, ...]] = [("number", "phase", "at_s", *series)]
-    for number, phase, points in phases:
-        for point in points:
-            values = (point.values.get(name, "") for name in series)
-            rows.append((number, phase, f"{point.at_ns / NANOSECONDS_PER_SECOND:.3f}", *values))
+    for number, phase, at_ns, values in points:
+        at_s = f"{at_ns / NANOSECONDS_PER_SECOND:.3f}"
+        rows.append((number, phase, at_s, *(values.get(name, "") for name in series)))
     return csv_text(rows)

@@ -1,7 +1,7 @@
 """In which of two gateways in a row frames were lost: the link between both has counted those of each direction. Pure.
 
 What a direction offered and the first gateway did not hand to the link was lost in the first, the rest of the losses in
-the second. Packets of the gateways' own on that link would be an error; with static neighbours there are none.
+the second. Packets of the gateways' own on that link would be an error; where any are seen, nothing is said.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Places = tuple[Place, ...]
 
 def places_of(direction: DirectionResult, host: HostFacts | None) -> Places:
     """Return both gateways of a row in the direction of the frames; nothing where their link contradicts the losses."""
-    if host is None or host.middle is None:
+    if host is None or host.middle is None or host.middle.strays:
         return ()
     is_forward = direction.direction == "forward"
     first = direction.offered - (host.middle.forward if is_forward else host.middle.reverse)

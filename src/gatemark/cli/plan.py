@@ -21,7 +21,7 @@ from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import Recipe
 from gatemark.config.stateful import pool_port_count
-from gatemark.config.tables import Commands
+from gatemark.config.tables import Commands, OtherHostModel
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import complete_campaign, load_recipe
@@ -226,6 +226,9 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
+    if (other := campaign.gateway.other_host) is not None:
+        at = shlex.join([*(() if other.host is None else ("ssh", other.host)), *other.words])
+        by_occasion |= {f"other_host: {name}, through `{at}`": lines for name, lines in _by_occasion(other)}
     if campaign.control.telemetry is not None:
         by_occasion |= {f"telemetry.{name}": [line] for name, line in campaign.control.telemetry.commands.items()}
     run = campaign.bed.commands_run
@@ -238,7 +241,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     return {"ports": ports, "run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
-def _by_occasion(source: Commands | None) -> Iterator[tuple[str, list[str]]]:
+def _by_occasion(source: Commands | OtherHostModel | None) -> Iterator[tuple[str, list[str]]]:
     """Yield the commands of a recipe or a campaign file, those that are run first before the others."""
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for key in ("host", "sudo", "shell", "limits", "boot"):
@@ -261,11 +264,12 @@ def _before_commands(recipe: Recipe) -> Iterator[tuple[str, list[str]]]:
 
 def telemetry_of(campaign: Campaign) -> dict[str, Any] | None:
     """Return what is sampled at the gateway's host beside each trial, and how often; None if nothing is."""
-    asked, control = campaign.control.telemetry, campaign.gateway.control
+    asked, control, other = campaign.control.telemetry, campaign.gateway.control, campaign.gateway.other_host
     if asked is None:
         return None
     return {
         "host": None if control is None else control.host,
+        "other_host": None if other is None else other.host,
         "interval_ns": asked.interval_ns,
         "cpus": list(campaign.testbed.gateway_cores or asked.cpus),
         "processes": list(asked.processes),
@@ -278,6 +282,8 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     if telemetry is None:
         return "none: the gateway's host is not sampled"
     where = telemetry["host"] or "this machine, where the gateway is"
+    other = telemetry["other_host"]
+    others = [f"CPUs, memory, connections and interrupts at {other} as well"] if other else []
     cpus = ", ".join(map(str, telemetry["cpus"])) or "all of the gateway"
     what = [f"busy share of each CPU ({cpus})", "memory", "connections"]
     what += ["interrupts of its network cards by core"] if telemetry["host"] else []
@@ -285,7 +291,7 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     what += [f"command {name}" for name in telemetry["commands"]]
     lacking = "a trial without samples is invalid" if telemetry["required"] else "a trial without samples still counts"
     return (
-        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join(what)}\n"
+        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join((*what, *others))}\n"
         "a sample costs the host a millisecond or two of CPU time plus the time of the commands; gatemark measures this"
         f" before the first trial\nno trial waits longer for a sample; {lacking}"
     )

@@ -201,6 +201,8 @@ def _equipment(provenance: Provenance, *, makes_ports: bool) -> Iterator[tuple[t
         yield ("gateway", f"settings.{setting.name}"), setting.value if setting.read is None else setting.read
     if session.gateway_host is not None:
         yield from _group("gateway's host", "", session.gateway_host, SAME_GATEWAY_HOST)
+    if session.other_gateway_host is not None:
+        yield from _group("gateway's host", "other.", session.other_gateway_host, SAME_GATEWAY_HOST)
     yield from _group("machine", "", session.machine, SAME_MACHINE)
     yield ("machine", "tester_cpus"), list(provenance.tester_cpus)
     yield from _group("engine", "", session.engine, SAME_ENGINE)

@@ -9,7 +9,7 @@ from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import GatewayControlModel
+from gatemark.config.tables import GatewayControlModel, HostModel
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
@@ -20,19 +20,20 @@ def control_problems(campaign: Campaign) -> Iterator[Problem]:
     """Yield what is wrong with the control of the gateway; the recipe is known."""
     control = campaign.gateway.control
     if control is not None:
-        yield from _shell(campaign, control)
+        yield from _shell(campaign, control, "gateway.control")
         yield from _values(campaign, control)
         yield from _boot(campaign, control)
+    yield from _other_host(campaign)
     yield from _settings(campaign)
     yield from _cores(campaign)
     yield from _telemetry(campaign)
 
 
-def _shell(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
+def _shell(campaign: Campaign, host: HostModel, table: str) -> Iterator[Problem]:
     """The words that start the shell."""
-    key = "gateway.control.shell"
+    key = f"{table}.shell"
     try:
-        words = control.words
+        words = host.words
     except ValueError as error:
         yield problem(campaign, key, f"cannot be split: {error}", "close every quote")
         return
@@ -43,12 +44,28 @@ def _shell(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem
             campaign,
             key,
             "calls ssh itself, so a lost connection would look like a failed command",
-            'leave it out, and write where the commands run: gateway.control.host = "root@192.0.2.1"',
+            f'leave it out, and write where the commands run: {table}.host = "root@192.0.2.1"',
         )
     elif words[-1] == "-c":
         yield problem(
             campaign, key, "ends with -c, but the script comes on standard input", 'write for example "sh -s"'
         )
+
+
+def _other_host(campaign: Campaign) -> Iterator[Problem]:
+    """Commands of the other gateway of a row reach its host, and both hosts count frames or none does."""
+    other, control, table = campaign.gateway.other_host, campaign.control.model, "gateway.other_host"
+    if other is not None:
+        yield from _shell(campaign, other, table)
+        if other.host is None and other.shell == HostModel().shell:
+            what = "is missing: its commands would run on this machine"
+            yield problem(campaign, f"{table}.host", what, 'write for example host = "root@192.0.2.2"')
+    lacking = [
+        key for key, host in (("gateway.control", control), (table, other)) if host is None or host.count_middle is None
+    ]
+    if len(lacking) == 1:
+        what = "is missing: where frames were lost is known only if both gateways count what they hand to their link"
+        yield problem(campaign, f"{lacking[0]}.count_middle", what, "write it for both, or for none")
 
 
 def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:

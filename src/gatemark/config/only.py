@@ -72,6 +72,7 @@ IN_A_ROW = Only(
 )
 WITH_B4S = Only(technology=lambda row: row.has_b4s, lack="which has no B4s", words="DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
+CONTROLLED = _on_beds(lambda kind: kind.takes_control, "whose gateways gatemark makes itself")
 WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")
 WITH_KERNELS = _on_beds(lambda kind: kind.has_kernels, "whose gateway cannot have a kernel of its own")
 LOCAL = _on_beds(lambda kind: kind.gateway_is_local, "whose gateway does not run on this host")

@@ -19,7 +19,7 @@ from gatemark.config.reserved import Network
 from gatemark.config.tables import B4Model, Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.config.views import Roles
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, keeper_among
 
 FACT_VARIABLES = ("prefix", "pool", "pool_ports")
 """Names in braces that stand for keys of the recipe, so that the gateway is what the recipe says."""
@@ -90,7 +90,7 @@ class RecipeSide(SideModel):
 
 def keeper_of(recipes: Sequence[Recipe]) -> int:
     """Return which of gateways in a row keeps the connections, from 0; the first where none does."""
-    return next((number for number, recipe in enumerate(recipes) if recipe.technology.is_stateful), 0)
+    return keeper_among([recipe.technology for recipe in recipes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
+    CONTROLLED,
     IN_A_ROW,
     LOCAL,
     SEEN,
@@ -230,11 +231,9 @@ class Commands(Table):
     """Settings that you name yourself, by the names to which `gateway.settings` gives values."""
 
 
-class GatewayControlModel(Commands):
-    """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
+class HostModel(Table):
+    """A gateway's host: how commands reach it, and what they are that only ask."""
 
-    commands: Annotated[tuple[str, ...], AsList] = ()
-    """Files with more keys of this table. What the campaign file says itself wins."""
     host: SshHost | None = None
     """Where the commands run, reached by OpenSSH: `"root@192.0.2.1"`, or a name of `~/.ssh/config`. Default: this
     machine."""
@@ -245,6 +244,29 @@ class GatewayControlModel(Commands):
     gateway sh -s"` for example."""
     describe: Annotated[tuple[str, ...], AsList] = ()
     """Prints versions and configuration for the report (RFC 2544 section 7)."""
+    count_middle: Annotated[str | None, IN_A_ROW] = None
+    """Prints how many frames of the traffic this gateway has handed to the link between both; the last number of its
+    output counts. Packets of its own, such as neighbour discovery, must not be among them. Both hosts have such a
+    command or none."""
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words that start the shell, wherever it is. Raises ValueError if they cannot be split."""
+        return [*(("sudo", "-n") if self.sudo else ()), *shlex.split(self.shell)]
+
+
+class OtherHostModel(HostModel):
+    """The host of the other gateway of a row: asked and watched, never changed."""
+
+    health: Annotated[tuple[str, ...], AsList] = ()
+    """Succeeds while the gateway works; asked after each trial."""
+
+
+class GatewayControlModel(HostModel, Commands):
+    """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
+
+    commands: Annotated[tuple[str, ...], AsList] = ()
+    """Files with more keys of this table. What the campaign file says itself wins."""
     boot: BootOccasion = "never"
     """Before what the host is booted. `column`: the first trial of each session. `repetition`: that and each further
     repetition. `trial`: each trial; the boot then also empties the table, before each test phase 1, in place of
@@ -263,11 +285,6 @@ class GatewayControlModel(Commands):
     """Run after each boot, before the settings: what a boot forgets."""
     limits: LimitsModel = LimitsModel()
     """How long each command may take."""
-
-    @property
-    def words(self) -> list[str]:
-        """Return the words that start the shell, wherever it is. Raises ValueError if they cannot be split."""
-        return [*(("sudo", "-n") if self.sudo else ()), *shlex.split(self.shell)]
 
 
 class TelemetryModel(Table):
@@ -396,7 +413,9 @@ class GatewayModel(Table):
     With the first two, the host that `gateway.control.host` names must have that many CPUs online."""
     control: GatewayControlModel | None = None
     """Commands that control it. For kind `ports` only, except for `limits`, which apply to the commands of a recipe as
-    well."""
+    well. Of two gateways in a row, the one that keeps the connections."""
+    other_host: Annotated[OtherHostModel | None, IN_A_ROW, CONTROLLED] = None
+    """The host of the other one of two gateways in a row."""
     telemetry: TelemetryModel | None = None
     """What is sampled at its host beside each trial. Default: CPUs, memory and connections each second for kind
     `netns`, else nothing."""

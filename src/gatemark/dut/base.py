@@ -32,6 +32,8 @@ class GatewayDescription:
     """What its host says about itself; None where nobody asks it."""
     sampling: SamplingFacts | None = None
     """What sampling its host costs; None where it is not sampled."""
+    other_host: GatewayHostFacts | None = None
+    """What the other gateway's host says about itself, of two in a row; None where nobody asks it."""
 
     def to_json(self) -> dict[str, object]:
         """Return the description for the result folder; what differs from session to session is in provenance."""
@@ -192,6 +194,8 @@ class TelemetryReading:
     """Samples that are not whole, whose times go backwards, or that took too long."""
     uncertainty_ns: int = 0
     """How far all of them together may lie from where our clock puts them."""
+    other: TelemetryReading | None = None
+    """Those of the other gateway's host, of two in a row; None where it is not sampled."""
 
 
 class Control(Protocol):

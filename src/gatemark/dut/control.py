@@ -219,6 +219,13 @@ class GatewayControl:
         commands = self._commands.describe if isinstance(self._commands, GatewayControlModel) else ()
         return [(command, self._do(command, "describe")) for command in commands]
 
+    def count_middle(self) -> int | None:
+        """Return how many frames it has handed to the link between two gateways in a row; None without a command."""
+        command = self._commands.count_middle if isinstance(self._commands, GatewayControlModel) else None
+        if command is None:
+            return None
+        return self._last_number(command, "count_connections", "count_middle", "that of the frames")
+
     def check_health(self) -> None:
         """Raise TestBedError if a health command fails."""
         for command in self._commands.health:

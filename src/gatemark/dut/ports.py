@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.dut.asked_counters import AskedCounters
-from gatemark.dut.base import Abilities, GatewayDescription
+from gatemark.dut.base import Abilities, GatewayDescription, KernelCounts, Sampler
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
@@ -15,11 +15,13 @@ from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.host_description import read_host_description
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import guard_ports
+from gatemark.dut.other_gateway import BothSamplers, HostCounters, OtherGateway, of_both
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, parse_port
 from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts
+from gatemark.technology import SideName
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -42,12 +44,14 @@ class PortsTestBed:
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
-        reader = GatewayHost((), tuple, queue_frames=0, counts=AskedCounters(self._run, {}).read) if there else None
+        model = campaign.gateway.other_host
+        self._other = None if model is None else OtherGateway(model, self._commands.limits, asked)
+        self._controls = (self.control, *(() if self._other is None else (self._other.control,)))
         self.can = Abilities(
             control=self.control,
             booter=self,
-            host=reader,
-            telemetry=self._sampler,
+            host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()),
+            telemetry=self._samplers(),
             describe_host=partial(read_host_description, self._run) if there else None,
         )
 
@@ -75,6 +79,9 @@ class PortsTestBed:
         """Repeat what the campaign file says about the gateway, and what its own commands say."""
         gateway = self._campaign.gateway
         said = [f"# {command}\n{output.rstrip()}" for command, output in self.control.describe()]
+        if self._other is not None:
+            described = self._other.control.describe()
+            said += [f"# the other gateway: {command}\n{output.rstrip()}" for command, output in described]
         table = [f"{action.removeprefix('set_')} = {value}" for action, value in table_settings(gateway.table)]
         if table:
             said.append("\n".join(["# connection tracking table", *table]))
@@ -85,6 +92,7 @@ class PortsTestBed:
             settings=self.control.made,
             host=self._described,
             sampling=None if self._sampler is None else self._sampler.cost(),
+            other_host=None if self._other is None else self._other.describe_host(),
         )
 
     def boot(self) -> None:
@@ -106,7 +114,26 @@ class PortsTestBed:
                 fix = "the interface is gone: check cable, driver and `ip link`"
                 with telling_tester_port():
                     run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
-        self.control.check_health()
+        for control in self._controls:
+            control.check_health()
+
+    def _samplers(self) -> Sampler | None:
+        """Return what samples the gateway's host, or both of a row; None where nothing is sampled."""
+        other = None if self._other is None else self._other.sampler
+        return self._sampler if self._sampler is None or other is None else BothSamplers(self._sampler, other)
+
+    def _counters(self) -> Callable[[], KernelCounts]:
+        """Return what reads the counters of the gateway's host, or of both of a row."""
+        keeper: SideName = "left"
+        other: SideName = "right"
+        if self._campaign.technology.keeper == 1:
+            keeper, other = other, keeper
+        run = None if self._commands.host is None else self._run
+        counters = HostCounters(run, self.control, keeper)
+        if self._other is None:
+            return counters.read
+        others = self._other.counters(other)
+        return lambda: of_both(counters.read(), others.read())
 
     def _check_cores(self, host: GatewayHostFacts) -> None:
         """Raise TestBedError if the host has another number of CPUs than the campaign states."""
@@ -137,6 +164,8 @@ class PortsTestBed:
             if self._commands.host is not None:
                 self._described = read_host_description(self._run)
                 self._check_cores(self._described)
+            for control in self._controls:
+                control.count_middle()  # a command that fails is better known now than missed in each trial
         except BaseException:
             self.close()
             raise
@@ -147,9 +176,13 @@ class PortsTestBed:
         try:
             self._ingress.close()
         finally:
-            if self._sampler is not None:
-                self._sampler.stop()
-            self._run.close()
+            try:
+                if self._sampler is not None:
+                    self._sampler.stop()
+                self._run.close()
+            finally:
+                if self._other is not None:
+                    self._other.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -19,6 +19,7 @@ from gatemark.trial.telemetry import (
     BUSY,
     CONNECTIONS,
     INTERRUPTS,
+    OTHER,
     Level,
     SpanName,
     TelemetryFacts,
@@ -87,6 +88,14 @@ class Other(NamedTuple):
         return self.shown.levels.get(self.series)
 
 
+def _of_hosts(trial: TrialRow) -> Iterator[tuple[str, TelemetryFacts]]:
+    """Yield the samples of each phase; of two gateways in a row, those of the other host behind the first one's."""
+    for phase, facts in trial.telemetry:
+        yield phase, facts
+        if facts.other is not None:
+            yield f"{phase},\nthe other gateway", facts.other
+
+
 def telemetry_section(part: ReportPart) -> Section | None:
     """Return what was sampled, as tables and sentences; None if the host was not to be sampled."""
     if part.document.telemetry is None:
@@ -95,7 +104,7 @@ def telemetry_section(part: ReportPart) -> Section | None:
     shown = [
         Shown(runs[trial.run], trial, phase, facts)
         for trial in sampled_trials(part.document, part.trials)
-        for phase, facts in trial.telemetry
+        for phase, facts in _of_hosts(trial)
         if facts.reason is None
     ]
     return Section(
@@ -267,7 +276,11 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
     drawn = 0
     for trial in sampled_trials(part.document, part.trials):
         last, (_, facts) = str(len(trial.telemetry)), trial.telemetry[-1]
-        lines = [line for line in part.samples.get(trial.trial_number, ()) if line["number"] == last]
+        lines = [
+            line
+            for line in part.samples.get(trial.trial_number, ())
+            if line["number"] == last and not any(value for name, value in line.items() if name.startswith(OTHER))
+        ]
         span = facts.span(_shown_span(facts))
         drawing = None if drawn == PLOTS_MAX else busy_plot(trial, lines, None if span is None else span.busiest_cpu)
         caption = (

@@ -145,6 +145,9 @@ class Session(Facts):
     """Settings that the campaign names, as they were made."""
     sampling: SamplingFacts | None = None
     """What sampling the gateway's host costs it, measured when the session began. Null where it is not sampled."""
+    other_gateway_host: GatewayHostFacts | None = Field(default=None, exclude_if=lambda host: host is None)
+    """The host of the other one of two gateways in a row. Left out if there is none, or `gateway.other_host` names
+    none."""
 
 
 class Provenance(Facts):
@@ -195,8 +198,9 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
     `makes_ports`: the test bed makes the Tester's ports.
     """
     groups: list[tuple[str, Sequence[str]]] = [("machine", SAME_MACHINE), ("engine", SAME_ENGINE)]
-    if before.gateway_host is not None and now.gateway_host is not None:
-        groups.append(("gateway_host", SAME_GATEWAY_HOST))
+    for host in ("gateway_host", "other_gateway_host"):
+        if getattr(before, host) is not None and getattr(now, host) is not None:
+            groups.append((host, SAME_GATEWAY_HOST))
     for side in ("left", "right"):
         keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
         names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT

@@ -60,6 +60,9 @@ class MiddleFacts(Facts):
     """By the left gateway."""
     reverse: int
     """By the right gateway."""
+    strays: int = Field(default=0, exclude_if=lambda strays: not strays)
+    """Frames counted since measuring began while none was sent: the counters see other packets as well, so they do not
+    say where frames were lost. Absent if there are none."""
 
 
 class HostFacts(Facts):

@@ -22,12 +22,16 @@ AVAILABLE, TOTAL, CONNECTIONS = "memory_available", "memory_total", "connections
 INTERRUPTS = "interrupts."
 """Begin of the series with the interrupts of the network cards that one core took."""
 
+OTHER = "other."
+"""Begin of the series of the other gateway's host, of two in a row."""
+
 MEASURED, PHASE_ONE = "measured", "test phase 1"
 """Which trial of the engine samples are of: the one with the frames that count, or one that establishes connections."""
 
 
 def unit_of(series: str) -> str:
     """Return the unit of a series of samples."""
+    series = series.removeprefix(OTHER)
     if series in (BUSY, BUSIEST) or series.startswith("cpu."):
         return "%"
     if series.startswith(INTERRUPTS):
@@ -39,6 +43,8 @@ def unit_of(series: str) -> str:
 
 def words_of(series: str) -> str:
     """Return what a series is, for people."""
+    if series.startswith(OTHER):
+        return f"the other gateway: {words_of(series.removeprefix(OTHER))}"
     known = {
         BUSY: "busy share, mean of the cores",
         BUSIEST: "busy share, busiest core",
@@ -119,8 +125,17 @@ class TelemetryFacts(Facts):
     """Memory, connections and the user's commands in the first sample."""
     last: Mapping[str, float] = {}
     """The same in the last sample."""
+    other: TelemetryFacts | None = Field(default=None, exclude_if=lambda other: other is None)
+    """The same of the other gateway's host, of two in a row. Absent where it is not sampled."""
     points: tuple[TelemetryPoint, ...] = Field(default=(), exclude=True, repr=False)
     """All samples; they go to a file of the trial, not to the journal."""
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Return what is missing or cannot be of any host, in sentences."""
+        of_host = self.faults if self.reason is None else (*self.faults, self.reason)
+        others = () if self.other is None else self.other.complaints
+        return (*of_host, *(f"the other gateway: {sentence}" for sentence in others))
 
     def level(self, span: SpanName, series: str) -> Level | None:
         """Return a series in a span; None if nothing is known of it."""
