@@ -238,6 +238,6 @@ def test_all_commands_of_both_hosts_are_planned(tmp_path: Path, capsys: pytest.C
     assert main(["plan", str(file)]) == 0
     shown = capsys.readouterr().out
     assert "- other_host: count_middle, through `ssh second sudo -n sh -s`: echo 1" in shown
-    assert "CPUs, memory, connections and interrupts at second as well" in shown
+    assert "\nand at second: busy share of each CPU, memory, connections, interrupts of its network cards" in shown
     assert main(["plan", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["other_host"] == "second"

@@ -282,16 +282,17 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     if telemetry is None:
         return "none: the gateway's host is not sampled"
     where = telemetry["host"] or "this machine, where the gateway is"
-    other = telemetry["other_host"]
-    others = [f"CPUs, memory, connections and interrupts at {other} as well"] if other else []
     cpus = ", ".join(map(str, telemetry["cpus"])) or "all of the gateway"
     what = [f"busy share of each CPU ({cpus})", "memory", "connections"]
-    what += ["interrupts of its network cards by core"] if telemetry["host"] else []
+    of_cards = "interrupts of its network cards by core"
+    what += [of_cards] if telemetry["host"] else []
     what += [f"process {name}" for name in telemetry["processes"]]
     what += [f"command {name}" for name in telemetry["commands"]]
+    other = telemetry["other_host"]
+    others = "" if other is None else f"\nand at {other}: busy share of each CPU, memory, connections, {of_cards}"
     lacking = "a trial without samples is invalid" if telemetry["required"] else "a trial without samples still counts"
     return (
-        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join((*what, *others))}\n"
+        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join(what)}{others}\n"
         "a sample costs the host a millisecond or two of CPU time plus the time of the commands; gatemark measures this"
         f" before the first trial\nno trial waits longer for a sample; {lacking}"
     )

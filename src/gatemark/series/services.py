@@ -221,7 +221,7 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
                 axis = axis_of("subscribers", "customers of the provider's gateway", services.counts)
                 yield from plot(
                     plot_against(rows, axis, name=f"{title} against customers"),
-                    f"{title} of the provider's gateway against its customers: median, bars from the smallest to the"
+                    f"{title}: the provider's gateway against its customers; median, bars from the smallest to the"
                     " largest value.",
                 )
 
