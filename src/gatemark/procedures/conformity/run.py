@@ -171,9 +171,21 @@ def sent_of(batch: Sequence[Probe], repetition: int = 0) -> tuple[Sent, ...]:
 
 
 def exchange_of(campaign: Campaign, table: ConformityTable, sent: Sequence[Sent]) -> Exchange:
-    """Return the exchange: first once what is no case, so that neighbours are known, then every packet in each turn."""
-    turns = ((item, turn) for turn in range(table.frames + 1) for item in sent if turn or item.role != "case")
+    """Return the exchange: first once what is no case, so that neighbours are known, then every packet in each turn.
+
+    A control follows each packet of a case on its side: where a machine that stops for a while has the last ones come
+    too late, controls are missing as well, and nothing is said of the gateway.
+    """
+    order = [item for _, of_probe in groupby(sent, key=lambda item: id(item.probe)) for item in _in_turn([*of_probe])]
+    turns = ((item, turn) for turn in range(table.frames + 1) for item in order if turn or item.role != "case")
     return _exchange(campaign, table, turns)
+
+
+def _in_turn(of_probe: Sequence[Sent]) -> Iterator[Sent]:
+    """Yield what one probe sends in each turn: what opens the way for its case, that, and its controls."""
+    *others, case = of_probe
+    openings = 0 if case.sending.opening is None else 1
+    yield from (*others[:openings], case, *others[openings:])
 
 
 def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[Sent, int]]) -> Exchange:
