@@ -15,12 +15,12 @@ from gatemark.config.tables import EamEntry, OneWay
 from gatemark.damage.decide import Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
 from gatemark.damage.row import Mapping, Row, row_of
 from gatemark.damage.sighting import read_sighting
-from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, OF_WHOLE, RULES
+from gatemark.damage.steps import FORMS, OF_MARK, OF_WHOLE, RULES
 from gatemark.dut.recipe import load_recipe
 from gatemark.map_domains.domain import Edge
 from gatemark.packets import IpAddress
 from gatemark.trial.cause import TrafficClass
-from gatemark.trial.damage import CUSTOMER, PROVIDER, Damage
+from gatemark.trial.damage import AT_LAST_LINK, CAME_BACK, CUSTOMER, PROVIDER, Damage
 from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.report import KeptFrame
 

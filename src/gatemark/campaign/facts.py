@@ -22,7 +22,7 @@ from gatemark.results.search import RateResult
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
-from gatemark.trial.telemetry import AVAILABLE, MEASURED, OTHER, Level, unit_of, words_of
+from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
 
 CAUSES_MAX = 16
 """So many causes are published of a run, and so many kinds of damage."""
@@ -158,8 +158,8 @@ class _HostTally:
             return
         values: dict[tuple[str, str], int | float] = {}
         for phase, facts in sampled:  # of several attempts at test phase 1 the last one is what filled the table
-            for begin, of_host in (("", facts), (OTHER, facts.other)):
-                span = None if of_host is None else of_host.span("sending")
+            for begin, of_host in facts.of_hosts:
+                span = of_host.span("sending")
                 for series, level in {} if span is None else span.levels.items():
                     values[phase, f"{begin}{series}"] = _figure(series, level)
         self._by_repetition[trial.order.repetition] = (load, values)

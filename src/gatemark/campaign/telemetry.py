@@ -23,7 +23,6 @@ from gatemark.trial.telemetry import (
     CONNECTIONS,
     INTERRUPTS,
     MEASURED,
-    OTHER,
     PHASE_ONE,
     TOTAL,
     Level,
@@ -342,8 +341,7 @@ def samples_text(record: TrialRecord) -> str:
     points = [
         (number, phase, point.at_ns, {f"{begin}{name}": value for name, value in point.values.items()})
         for number, (phase, facts) in enumerate(record.telemetries(), start=1)
-        for begin, of_host in (("", facts), (OTHER, facts.other))
-        if of_host is not None
+        for begin, of_host in facts.of_hosts
         for point in of_host.points
     ]
     series = sorted({name for *_, values in points for name in values})

@@ -20,10 +20,10 @@ from gatemark.config.tables import OneWay
 from gatemark.config.views import ONE_WAYS
 from gatemark.damage.row import IPV4, IPV6, Row
 from gatemark.damage.sighting import MARK_OCTETS, Sighting, read_sighting
-from gatemark.damage.steps import AT_LAST_LINK, CAME_BACK, FORMS, OF_MARK, OF_WHOLE, RULES, Part, Step
+from gatemark.damage.steps import FORMS, OF_MARK, OF_WHOLE, RULES, Part, Step
 from gatemark.packets import ETHERNET_OCTETS
 from gatemark.trial.cause import TrafficClass
-from gatemark.trial.damage import Culprit, Damage, DamagedFrame
+from gatemark.trial.damage import AT_LAST_LINK, CAME_BACK, Culprit, Damage, DamagedFrame
 from gatemark.trial.report import KeptFrame, arriving_at
 from gatemark.trial.request import sides_of
 

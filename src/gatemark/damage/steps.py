@@ -175,13 +175,10 @@ def _customer(step: Step) -> Part:
 
 FORMS = frozenset(("family", "headers", "encapsulated", "tunnel_left", "tunnel_missing"))
 """Faults of a frame whose headers are others than those due."""
-AT_LAST_LINK = frozenset(("destination_mac", "source_mac", "vlan"))
-"""Faults of what the last gateway alone writes: the header of the link behind it."""
 OF_WHOLE = frozenset(("length", "payload", "udp_checksum"))
 """Faults of which only the whole packet says anything."""
 OF_MARK = frozenset(("mark", "index"))
 """Faults of frames that cannot be told from others by their number."""
-CAME_BACK = "wrong_port"
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

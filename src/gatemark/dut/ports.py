@@ -124,10 +124,8 @@ class PortsTestBed:
 
     def _counters(self) -> Callable[[], KernelCounts]:
         """Return what reads the counters of the gateway's host, or of both of a row."""
-        keeper: SideName = "left"
-        other: SideName = "right"
-        if self._campaign.technology.keeper == 1:
-            keeper, other = other, keeper
+        sides: tuple[SideName, ...] = ("left", "right")
+        keeper, other = sides if self._campaign.technology.keeper == 0 else sides[::-1]
         run = None if self._commands.host is None else self._run
         counters = HostCounters(run, self.control, keeper)
         if self._other is None:

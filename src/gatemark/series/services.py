@@ -231,15 +231,18 @@ def _bars(services: Services, metric: Metric) -> Iterator[Bar]:
 
     Where there is no such number, each number has bars of its own.
     """
-    known = [{place for place in of if _has(metric, of, place)} for of in services.columns.values()]
-    of_providers = [{place for place in places if place.name == "provider"} for places in known]
+    of_providers = [
+        {place for place in columns if place.name == "provider" and _has(metric, columns, place)}
+        for columns in services.columns.values()
+    ]
     having = [places for places in of_providers if places]
     common = set[Place].intersection(*having) if having else set[Place]()
-    for (service, columns), places in zip(services.columns.items(), known, strict=True):
+    for service, columns in services.columns.items():
         for place in services.places:
-            if place not in places or (place.name == "provider" and common and place != min(common)):
+            is_provider = place.name == "provider"
+            if not _has(metric, columns, place) or (is_provider and common and place != min(common)):
                 continue
-            name = PLACES[place.name] if common or place.name != "provider" else place.heading.replace("\n", " ")
+            name = place.heading.replace("\n", " ") if is_provider and not common else PLACES[place.name]
             yield Bar(group=service.service or "", name=name, row=_row(metric, columns[place]))
 
 

@@ -12,10 +12,10 @@ CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
 Culprit = Literal["customer", "provider", "both"]
 """Which of both gateways damaged a frame."""
 WORDS = {"customer": CUSTOMER, "provider": PROVIDER, "both": "both gateways"}
-
-
-UNSEEN_BETWEEN = ("wrong_port", "destination_mac", "source_mac", "vlan")
-"""Faults of the way back and of the last link: frames on the link between both are neither right nor wrong by them."""
+AT_LAST_LINK = frozenset(("destination_mac", "source_mac", "vlan"))
+"""Faults of what the last gateway alone writes: the header of the link behind it."""
+CAME_BACK = "wrong_port"
+"""Fault of a frame that came back. Like those of the last link it is not seen on the link between both."""
 
 
 class DamagedFrame(Facts):
@@ -80,7 +80,7 @@ class Damage(Facts):
     @property
     def _at_middle(self) -> str:
         """What was seen on the link between both if a single gateway is to blame; nothing of what is not seen there."""
-        if self.both or self.reason in UNSEEN_BETWEEN:
+        if self.both or self.reason in AT_LAST_LINK or self.reason == CAME_BACK:
             return ""
         is_first = bool(self.customer) == (self.direction == "forward")
         return ": already wrong on the link between both" if is_first else ": still right on the link between both"

@@ -131,6 +131,11 @@ class TelemetryFacts(Facts):
     """All samples; they go to a file of the trial, not to the journal."""
 
     @property
+    def of_hosts(self) -> tuple[tuple[str, TelemetryFacts], ...]:
+        """Return what each host did, with what the names of its series begin with."""
+        return (("", self),) if self.other is None else (("", self), (OTHER, self.other))
+
+    @property
     def complaints(self) -> tuple[str, ...]:
         """Return what is missing or cannot be of any host, in sentences."""
         of_host = self.faults if self.reason is None else (*self.faults, self.reason)

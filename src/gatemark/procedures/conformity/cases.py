@@ -1040,8 +1040,7 @@ def row_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     They are those of the gateway with the connections; what only the link between both shows is not tried.
     """
     assert technology.in_a_row is not None, "it is two gateways"
-    customer, provider = (TECHNOLOGIES[name] for name in technology.in_a_row)
-    of_keeper: dict[CaseName, Case[Any]] = {**cases_of(customer if customer.is_stateful else provider)}
+    of_keeper: dict[CaseName, Case[Any]] = {**cases_of(TECHNOLOGIES[technology.in_a_row[technology.keeper]])}
     if technology.has_default_rules:
         of_keeper = {
             name: replace(case, section=OF_MAP_T.get(name, case.section)) for name, case in TUNNEL_EDGE_CASES.items()
