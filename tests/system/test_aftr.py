@@ -23,7 +23,6 @@ from gatemark.results.toml_text import to_toml
 MISSING = missing_for_guest("conntrack")
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"an AFTR in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 RECIPE = "linux-aftr"

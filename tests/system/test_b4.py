@@ -23,7 +23,6 @@ from gatemark.config.model import Campaign
 MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a B4 in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 RECIPE = "linux-b4"

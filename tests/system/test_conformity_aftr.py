@@ -16,7 +16,6 @@ MISSING = missing_for_guest("conntrack")
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"an AFTR in a kernel of its own needs {', '.join(MISSING)}")
 pytestmark = [
     pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),
-    pytest.mark.alone,
 ]
 tries_all_again = pytest.mark.nightly("each tries all cases once more; unit tests do so with simulated gateways")
 

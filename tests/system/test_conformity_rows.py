@@ -16,7 +16,6 @@ from gatemark.config.model import Campaign
 
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"two gateways in a row need {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 UNANSWERED = dict.fromkeys(("expired_from_outside", "expired_from_inside"), ("differs", 0))

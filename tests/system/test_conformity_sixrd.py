@@ -17,7 +17,6 @@ MISSING = missing_for_guest()
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}")
 pytestmark = [
     pytest.mark.skipif(bool(missing(root=True)), reason="network namespaces need root"),
-    pytest.mark.alone,
 ]
 tries_all_again = pytest.mark.nightly("each tries all cases once more; unit tests do so with simulated gateways")
 

@@ -19,7 +19,6 @@ from gatemark.config.model import Campaign
 MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a lwAFTR in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 RECIPE = "linux-lwaftr"

@@ -38,7 +38,6 @@ from gatemark.session import measure
 MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 RECIPE = "linux-mape-br"

@@ -20,7 +20,6 @@ from gatemark.refdut.process import RefDut
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}"),
-    pytest.mark.alone,
 ]
 
 MEBIBYTE = 1 << 20

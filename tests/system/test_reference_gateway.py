@@ -37,7 +37,6 @@ from gatemark.trial.report import Counts
 MISSING = missing(root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 LOAD = 5_000

@@ -23,7 +23,6 @@ MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nft", "conn
 NO_GUEST = missing_for_guest("conntrack")
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"two gateways in a row need {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 MAP_T = "tayga-mapt"

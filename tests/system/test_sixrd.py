@@ -33,7 +33,6 @@ from gatemark.results.toml_text import to_toml
 MISSING = missing_for_guest()
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 RECIPE = "linux-sixrd-br"

@@ -20,7 +20,6 @@ from tests.system.test_stateful import (
 MISSING = missing_for_guest("conntrack")
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"a customer edge in a kernel of its own needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
 ]
 
 MAP_E, LWB4 = "linux-mape-ce", "linux-lwb4"

@@ -26,7 +26,6 @@ from gatemark.trial.damage import CUSTOMER, PROVIDER
 LACKING = missing(*NEEDED, "nft", "ethtool", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"needs {', '.join(LACKING)}"),
-    pytest.mark.alone,
 ]
 
 ROUTES = {
