@@ -7,6 +7,7 @@
     ├── TestBedError          1  the test bed or the gateway failed
     │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
     │   ├── HostBootError     1  the gateway's host was booted and does not work
+    │   ├── HostBootedError   1  the gateway's host booted, and nobody here asked for it
     │   └── OutsideGatewayError   what failed is not the gateway
     │       ├── TesterPortError   1  a port of the Tester is gone
     │       └── HostConnectionError   the connection to the gateway's host failed or was lost
@@ -92,6 +93,10 @@ class GatewayCollapsed(TestBedError):  # noqa: N818 - a result where it is expec
 
 class HostBootError(TestBedError):
     """The gateway's host was booted during a campaign, and it did not come back, or not as it was."""
+
+
+class HostBootedError(TestBedError):
+    """The gateway's host booted, and nobody here asked for it: what was set up there may be gone."""
 
 
 class OutsideGatewayError(TestBedError):

@@ -26,6 +26,7 @@ from gatemark.trial.damage import CUSTOMER, PROVIDER
 LACKING = missing(*NEEDED, "nft", "ethtool", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"needs {', '.join(LACKING)}"),
+    pytest.mark.alone,
 ]
 
 ROUTES = {
@@ -140,14 +141,18 @@ class Row:
     hosts: dict[str, Sshd]
     tester: str
 
-    def measured(self, folder: Path, count: str) -> Path:
-        """Run the campaign; return its folder."""
-        file, out = folder / "campaign.toml", folder / "out"
+    def run(self, folder: Path, count: str) -> subprocess.CompletedProcess[str]:
+        """Run the campaign in a folder, to `out`."""
+        file = folder / "campaign.toml"
         file.write_text(CAMPAIGN.format(count=json.dumps(count)))
         words = ["ip", "netns", "exec", self.tester, sys.executable, "-m", "gatemark.cli.main", "run", str(file)]
-        done = subprocess.run(
-            [*words, "--output", str(out)], check=False, capture_output=True, text=True, timeout=ENDLESS_S
+        return subprocess.run(
+            [*words, "--output", str(folder / "out")], check=False, capture_output=True, text=True, timeout=ENDLESS_S
         )
+
+    def measured(self, folder: Path, count: str) -> Path:
+        """Run the campaign; return the folder of its result."""
+        done, out = self.run(folder, count), folder / "out"
         assert done.returncode in (0, 1) and (out / "result.json").exists(), done.stderr
         return out
 
@@ -284,3 +289,22 @@ def test_counters_that_see_other_packets_do_not_blame(row: Row, tmp_path: Path) 
     assert trial["host"]["middle"]["strays"] > 0
     sentences = [cause["sentence"] for cause in trial.get("causes", ())]
     assert not [sentence for sentence in sentences if CUSTOMER in sentence or PROVIDER in sentence]
+
+
+@pytest.mark.parametrize(("name", "word"), [("provider", ""), ("customer", "other ")])
+def test_a_host_that_boots_by_itself_is_named(row: Row, tmp_path: Path, name: str, word: str) -> None:
+    """Its kernel is in another boot from the second count on: just before frames are sent."""
+    host = row.hosts[name]
+    place, in_its_mounts = "/proc/sys/kernel/random/boot_id", ["nsenter", "--mount", f"--target={host.server.pid}"]
+    for each in row.hosts.values():
+        (each.folder / "run" / "boot_id").write_text("aaaa\n")
+        (each.folder / "run" / "counts").write_text("")
+    boots = "echo >> /run/counts; [ $(wc -l < /run/counts) -lt 2 ] || echo bbbb > /run/boot_id"
+    subprocess.run([*in_its_mounts, "mount", "--bind", "/run/boot_id", place], check=True)
+    try:
+        done = row.run(tmp_path, f"{boots}; {HANDED}")
+    finally:
+        subprocess.run([*in_its_mounts, "umount", place], check=True)
+    assert done.returncode == 1
+    assert f"the {word}gateway's host booted by itself in trial 1" in done.stderr
+    assert not trials_of(tmp_path / "out")

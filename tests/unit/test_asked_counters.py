@@ -72,7 +72,7 @@ def read(answer: str, proc: Path = Path("/nowhere")) -> KernelCounts:
 
 def test_each_file_is_read_as_on_this_machine() -> None:
     counted = read(printed())
-    assert counted.boot_id == f"{BOOT}\n"
+    assert counted.boot_ids == (f"{BOOT}\n",)
     assert not counted.is_this_machines
     wanted = {
         "conntrack.chaintoolong": 26,
@@ -100,7 +100,7 @@ def test_a_namespace_of_this_machine_has_its_tables(tmp_path: Path) -> None:
     (tmp_path / BOOT_ID).write_text(f"{BOOT}\n")
     assert read(printed(), tmp_path).is_this_machines
     assert not read(printed(boot_id="another\n"), tmp_path).is_this_machines
-    assert read(printed(boot_id="\x1b[31m" * 9), tmp_path).boot_id == ""
+    assert read(printed(boot_id="\x1b[31m" * 9), tmp_path).boot_ids == ("",)
 
 
 @pytest.mark.parametrize(

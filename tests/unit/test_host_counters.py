@@ -102,7 +102,7 @@ def test_the_link_between_two_gateways_is_read_where_both_readings_have_all_of_i
 
 def test_a_host_that_booted_meanwhile_began_to_count_again() -> None:
     before, same, later = (
-        replace(reading({}, {}), counted=KernelCounts(counters={CHAIN: count}, boot_id=boot))
+        replace(reading({}, {}), counted=KernelCounts(counters={CHAIN: count}, boot_ids=(boot,)))
         for count, boot in ((1, "a"), (4, "a"), (9, "b"))
     )
     facts = [host_facts(before, after) for after in (same, later)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,18 @@ def test_frames_are_counted_by_the_side_on_which_a_gateway_stands(technology: st
     bed.close()
 
 
+def test_a_command_that_runs_at_either_host_while_frames_are_sent_is_told() -> None:
+    bed, began_ns = bed_of(document()), time.monotonic_ns()
+    control, host = bed.can.control, bed.can.host
+    assert control is not None and host is not None
+    assert control.commands_since(began_ns) == ()
+    host.read()
+    told = ("gateway.control: count_middle", "gateway.other_host: count_middle")
+    assert control.commands_since(began_ns) == told
+    assert control.commands_since(time.monotonic_ns()) == ()
+    bed.close()
+
+
 def test_a_command_that_counts_nothing_is_known_before_the_first_trial() -> None:
     bed = bed_of(document(other_host={"shell": "sh -s --", "count_middle": "echo none"}))
     with pytest.raises(TestBedError, match=r"gateway\.other_host: count_middle: printed no number"), bed:
@@ -130,10 +143,10 @@ def test_both_gateways_are_described_and_must_be_healthy() -> None:
 
 
 def test_counters_of_both_hosts_are_added_and_a_boot_of_either_is_noticed() -> None:
-    first = KernelCounts(counters={"ip.x": 1, "tcp.y": 2}, boot_id="a")
-    before, behind = (of_both(first, KernelCounts(counters={"ip.x": 3}, boot_id=boot)) for boot in ("b", "c"))
+    first = KernelCounts(counters={"ip.x": 1, "tcp.y": 2}, boot_ids=("a",))
+    before, behind = (of_both(first, KernelCounts(counters={"ip.x": 3}, boot_ids=(boot,))) for boot in ("b", "c"))
     assert before.counters == {"ip.x": 4, "tcp.y": 2}
-    assert before.boot_id != behind.boot_id
+    assert (before.boot_ids, behind.boot_ids) == (("a", "b"), ("a", "c"))
 
 
 def handed(forward: int, reverse: int) -> HostReading:

@@ -62,8 +62,7 @@ class EchoTrials:
                 raise
         if self._trials.campaign.technology.is_stateful:
             self._stateful.empty_table(trial_number)
-        if not is_alive(testbed) and testbed.can.control is not None:
-            testbed.can.control.restart()
-            self._trials.addresses.reach()
+        if not is_alive(testbed):
+            self._trials.restart()
         testbed.check()
         return boot

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
@@ -29,6 +30,7 @@ from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import (
     RESUME,
     EngineError,
+    HostBootedError,
     HostBootError,
     HostConnectionError,
     Interrupted,
@@ -116,6 +118,32 @@ class IdleMiddle:
         self._last = None
 
 
+@dataclass(slots=True)
+class HostBoots:
+    """Boots of the gateway's hosts that nobody here asked for: what was set up there may be gone since."""
+
+    _last: tuple[str, ...] = ()
+
+    def check(self, reading: HostReading | None, when: str) -> None:
+        """Compare with what was read before; raise HostBootedError if a host is in another boot than then."""
+        if reading is None:
+            return
+        before, now = self._last, reading.counted.boot_ids
+        self._last = tuple(id_ or known for id_, known in zip_longest(now, before, fillvalue=""))
+        for place, (known, id_) in enumerate(zip(before, now, strict=False)):
+            if known and id_ and known != id_:
+                raise HostBootedError(
+                    what=f"the {'other ' if place else ''}gateway's host booted by itself {when}",
+                    where="test bed",
+                    fix="see in its log why. Set up again what you had set up there by hand; then gatemark makes the"
+                    f" settings of the campaign file again: {RESUME}",
+                )
+
+    def forget(self) -> None:
+        """Take note that a host is to boot, or may."""
+        self._last = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTrials:
     """Makes trials with one engine on one test bed."""
@@ -130,6 +158,8 @@ class EngineTrials:
     """How long a gateway may take to work again after the trial in which it was reset."""
     idle_middle: IdleMiddle = field(default_factory=IdleMiddle)
     """Frames on the link between two gateways that are none of a trial."""
+    host_boots: HostBoots = field(default_factory=HostBoots)
+    """Boots between two readings of the host."""
 
     def __post_init__(self) -> None:
         """Know no address yet."""
@@ -145,15 +175,16 @@ class EngineTrials:
         """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
 
         The host is not watched where delays are measured: each look would be in some of them.
-        Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
-        same holds for a trial that was cancelled, and, if the link is needed, for one without link or with a gateway
-        that no longer answers for its address.
+        Raises an error if the test bed broke during the trial, or a host booted since the trial before: neither must
+        pass for a result of the gateway. The same holds for a trial that was cancelled, and, if the link is needed,
+        for one without link or with a gateway that no longer answers for its address.
         """
         can = self.testbed.can
         if can.telemetry is not None:
             can.telemetry.start(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = None if can.host is None else can.host.read()
+        self.host_boots.check(host_before, "between two trials")
         self.idle_middle.begin(host_before)
         began_ns = time.monotonic_ns()
         with _watching(can.host if demands.watches_host and not form.measures_delays else None) as watch:
@@ -170,6 +201,10 @@ class EngineTrials:
         )
         wait_s = self.health_wait_s if reset is not None else 0.0
         await_success(self.testbed.check, wait_s, poll_s=HEALTH_POLL_S)
+        if reset is None:
+            self.host_boots.check(host_after, f"in trial {trial_number}")
+        else:
+            self.host_boots.forget()
         if demands.needs_link and link_is_down(report):
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
         drops = _increase(own_before, self._own_drops())
@@ -269,11 +304,22 @@ class EngineTrials:
                 fix="give gateway.control.reboot or power_cycle a command",
             )
         self.on_event(HostBooting(trial_number=trial_number, why=why))
+        self.host_boots.forget()
         try:
             booter.boot()
             self.addresses.reach(wait_s=self.campaign.control.boot_wait_s)
         except TestBedError as error:
             raise HostBootError(problems=error.problems) from error
+
+    def restart(self) -> bool:
+        """Start the gateway again and find it; return False where nothing controls it."""
+        control = self.testbed.can.control
+        if control is None:
+            return False
+        self.host_boots.forget()
+        control.restart()
+        self.addresses.reach()  # its link-layer addresses may be new
+        return True
 
     def boot_after(self, trial_number: int, why: str) -> BootFacts:
         """Boot the gateway's host because the gateway stopped working in a trial; raise HostBootError as `boot`."""
@@ -289,6 +335,8 @@ class EngineTrials:
         control = self.campaign.gateway.control
         if control is None or not self.campaign.control.boots_after_collapse:
             return None
+        if isinstance(error, HostBootedError):
+            return error.what
         try:
             self.testbed.check()
         except HostConnectionError as lost:
@@ -421,7 +469,7 @@ def _middle(before: KernelCounts, after: KernelCounts, *, strays: int = 0) -> Mi
     for side in ("left", "right"):
         names = [f"interface.{MIDDLE}{side}.{counter}" for counter in ("tx_packets", "tx_dropped")]
         is_read = all(name in reading.counters for name in names for reading in (before, after))
-        if before.boot_id != after.boot_id or not is_read:
+        if before.boot_ids != after.boot_ids or not is_read:
             return None
         handed.append(sum(after.counters[name] - before.counters[name] for name in names))
     return MiddleFacts(forward=handed[0], reverse=handed[1], strays=strays)
@@ -429,7 +477,7 @@ def _middle(before: KernelCounts, after: KernelCounts, *, strays: int = 0) -> Mi
 
 def _grown(before: KernelCounts, after: KernelCounts) -> dict[str, int]:
     """Return what counters grew by; none if the host booted meanwhile: then they began again."""
-    return growth(before.counters, after.counters) if before.boot_id == after.boot_id else {}
+    return growth(before.counters, after.counters) if before.boot_ids == after.boot_ids else {}
 
 
 def with_hold_ups(host: HostFacts, watched: HoldUps, times: TrialTimes, report: TrialReport) -> HostFacts:

@@ -333,10 +333,8 @@ def revive(trials: EngineTrials, trial_number: int, error: TestBedError) -> Boot
     """
     if trials.campaign.control.boots_after_collapse:
         return trials.boot_after(trial_number, f"{COLLAPSED}: {error.what}")
-    if trials.testbed.can.control is None:
+    if not trials.restart():
         raise error
-    trials.testbed.can.control.restart()
-    trials.addresses.reach()  # its link-layer addresses may be new
     return None
 
 

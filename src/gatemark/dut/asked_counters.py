@@ -62,7 +62,7 @@ class AskedCounters:
         boot_id = texts.get(BOOT_ID, "")
         return KernelCounts(
             counters=counters,
-            boot_id=boot_id if ID.fullmatch(boot_id) else "",
+            boot_ids=(boot_id if ID.fullmatch(boot_id) else "",),
             is_this_machines=boot_id == self._own_boot_id(),
         )
 

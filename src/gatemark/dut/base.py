@@ -85,8 +85,8 @@ class KernelCounts:
     counters: Mapping[str, int] = field(default_factory=dict)
     """By name, such as `ip.InDiscards`, `conntrack.chaintoolong` or `interface.gateway-left.rx_dropped`; without those
     that it does not tell."""
-    boot_id: str = ""
-    """Another one after each boot. Empty where it is not asked."""
+    boot_ids: tuple[str, ...] = ("",)
+    """Of each host: another one after each boot. Empty where it does not tell."""
     is_this_machines: bool = False
     """Whether it is the kernel of this machine, which others use too."""
 

@@ -94,9 +94,14 @@ class GatewayControl:
         where: str,
         settings: GatewaySettings,
         filled: Callable[[str], str] = str,
+        beside: Shell | None = None,
     ) -> None:
-        """`filled` puts values in place of what stands in braces in a command."""
+        """`filled` puts values in place of what stands in braces in a command.
+
+        `beside`: at the other gateway of a row, where scripts run as well.
+        """
         self.shell = shell
+        self._shells = (shell,) if beside is None else (shell, beside)
         self._filled = filled
         self._commands = commands
         self._where = where
@@ -212,7 +217,7 @@ class GatewayControl:
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
         """Return which control commands ran at any time since `at_ns`."""
-        return self.shell.ran_since(at_ns)
+        return tuple(name for shell in self._shells for name in shell.ran_since(at_ns))
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the commands that describe the gateway, each with what it prints."""

@@ -110,6 +110,6 @@ def of_both(first: KernelCounts, other: KernelCounts) -> KernelCounts:
     """Return the counts of two hosts, those of the same name added."""
     return KernelCounts(
         counters=added(first.counters, other.counters),
-        boot_id=f"{first.boot_id} {other.boot_id}",
+        boot_ids=(*first.boot_ids, *other.boot_ids),
         is_this_machines=first.is_this_machines or other.is_this_machines,
     )

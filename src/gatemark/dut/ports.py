@@ -36,16 +36,18 @@ class PortsTestBed:
         self._ingress = IngressDrop(())
         self._described: GatewayHostFacts | None = None
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
+        asked, model = campaign.control.telemetry, campaign.gateway.other_host
+        self._other = None if model is None else OtherGateway(model, self._commands.limits, asked)
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
-        self.control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
+        beside = None if self._other is None else self._other.run
+        self.control = GatewayControl(
+            self._run, self._commands, where="gateway.control", settings=settings, beside=beside
+        )
         self._booter = HostBoot(self._run, self._commands, self.control)
-        asked = campaign.control.telemetry
         there = self._commands.host is not None
         self._sampler = (
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
-        model = campaign.gateway.other_host
-        self._other = None if model is None else OtherGateway(model, self._commands.limits, asked)
         self._controls = (self.control, *(() if self._other is None else (self._other.control,)))
         self.can = Abilities(
             control=self.control,
