@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.unit.collapsing_gateways import DEVICE, Killing, Mortal, campaign, loads, run
+from tests.unit.test_host_counters import reading
 
 from gatemark.campaign.engine_trial import HostBoots
 from gatemark.campaign.events import Event, HostBooting
@@ -21,15 +22,7 @@ from gatemark.errors import HostBootedError
 
 def in_boots(*boot_ids: str) -> HostReading:
     """A reading of hosts in these boots; an empty text is of one that does not tell."""
-    return HostReading(
-        at_ns=0,
-        step_ns=0,
-        queue_frames=0,
-        cpus={},
-        threads={},
-        all_ran_ns=None,
-        counted=KernelCounts(counters={"ip.InReceives": 1}, boot_ids=boot_ids),
-    )
+    return replace(reading({}, {}), counted=KernelCounts(counters={"ip.InReceives": 1}, boot_ids=boot_ids))
 
 
 class Rebooting(Mortal):
@@ -107,8 +100,8 @@ def test_boots_that_are_asked_for_are_none_by_itself(tmp_path: Path) -> None:
 
 def test_each_host_is_compared_with_itself_as_far_as_it_tells() -> None:
     boots = HostBoots()
-    for reading in (None, in_boots("a", "b"), in_boots("", "b"), in_boots(""), in_boots("a", ""), in_boots("a", "b")):
-        boots.check(reading, "now")
+    for told in (None, in_boots("a", "b"), in_boots("", "b"), in_boots(""), in_boots("a", ""), in_boots("a", "b")):
+        boots.check(told, "now")
     with pytest.raises(HostBootedError, match=r"the other gateway's host booted by itself now"):
         boots.check(in_boots("a", "c"), "now")
     boots.check(in_boots("a", "c"), "later")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.trial_facts import record_of
+from tests.unit.test_host_counters import reading as host_reading
 from tests.unit.test_telemetry import facts_of, reading, steady
 
 from gatemark.campaign.engine_trial import IdleMiddle
@@ -154,15 +155,7 @@ def handed(forward: int, reverse: int) -> HostReading:
     counters: dict[str, int] = {}
     for side, count in (("left", forward), ("right", reverse)):
         counters |= {f"interface.middle-{side}.tx_packets": count, f"interface.middle-{side}.tx_dropped": 0}
-    return HostReading(
-        at_ns=0,
-        step_ns=0,
-        queue_frames=0,
-        cpus={},
-        threads={},
-        all_ran_ns=None,
-        counted=KernelCounts(counters=counters),
-    )
+    return host_reading(counters, {})
 
 
 def test_frames_between_trials_are_none_of_the_testers() -> None:
