@@ -144,9 +144,9 @@ def test_the_last_packet_of_each_side_is_a_control() -> None:
     for batch in batches(wanted):
         sent = sent_of(batch)
         exchange = exchange_of(wanted, wanted.table(ConformityTable), sent)
+        marks = {item.mark.hex(): item.role for item in sent}
         for side in ("left", "right"):
             packets = getattr(exchange, side)
-            marks = {item.mark.hex(): item.role for item in sent}
             roles = [next((role for mark, role in marks.items() if mark in packet), None) for packet in packets]
             assert roles[-1] == "control", (batch[0].name, side)
 

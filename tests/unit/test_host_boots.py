@@ -67,7 +67,9 @@ class Losing(Killing):
         return answer
 
 
-@pytest.mark.parametrize(("later", "when", "kept"), [(1, "in trial 3", 2), (2, "between two trials", 3)])
+@pytest.mark.parametrize(
+    ("later", "when", "kept"), [(1, "in trial 3", 2), (2, "before frames of trial 4 were sent", 3)]
+)
 def test_the_measurement_ends_and_keeps_no_trial_of_it(tmp_path: Path, later: int, when: str, kept: int) -> None:
     wanted = campaign(boots=False)
     with pytest.raises(HostBootedError, match=f"the gateway's host booted by itself {when}"):

@@ -128,10 +128,10 @@ class HostBoots:
         """Compare with what was read before; raise HostBootedError if a host is in another boot than then."""
         if reading is None:
             return
-        before, now = self._last, reading.counted.boot_ids
-        self._last = tuple(id_ or known for id_, known in zip_longest(now, before, fillvalue=""))
-        for place, (known, id_) in enumerate(zip(before, now, strict=False)):
-            if known and id_ and known != id_:
+        pairs = [*zip_longest(self._last, reading.counted.boot_ids, fillvalue="")]
+        self._last = tuple(now or before for before, now in pairs)
+        for place, (before, now) in enumerate(pairs):
+            if before and now and before != now:
                 raise HostBootedError(
                     what=f"the {'other ' if place else ''}gateway's host booted by itself {when}",
                     where="test bed",
@@ -184,7 +184,7 @@ class EngineTrials:
             can.telemetry.start(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = None if can.host is None else can.host.read()
-        self.host_boots.check(host_before, "between two trials")
+        self.host_boots.check(host_before, f"before frames of trial {trial_number} were sent")
         self.idle_middle.begin(host_before)
         began_ns = time.monotonic_ns()
         with _watching(can.host if demands.watches_host and not form.measures_delays else None) as watch:
