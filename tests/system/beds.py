@@ -154,10 +154,14 @@ BURST_FRAMES_MAX = 800
 
 
 def lost_nothing_itself(record: TrialRecord) -> bool:
-    """Whether counts are the gateway's: all was offered in time, nothing dropped here, nobody held it up."""
+    """Whether counts are the gateway's: all was offered in time, nothing dropped here, nobody held it up.
+
+    A trial that got no further than test phase 1 is invalid, whatever its report counts.
+    """
     report: TrialReport = record.report
     return (
-        record.suspicion is None
+        record.validity.valid
+        and record.suspicion is None
         and sum(d.lateness_max_ns * d.frames_per_second for d in report.directions) < BURST_FRAMES_MAX * 10**9
         and not any(record.testbed_drops.values())
         and not any(count for port in report.ports.values() for count in port.own_drops.values())
