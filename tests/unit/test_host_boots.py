@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.unit import test_conformity
+from tests.unit.border_relays import BorderRelay
 from tests.unit.collapsing_gateways import DEVICE, Killing, Mortal, campaign, loads, run
 from tests.unit.test_host_counters import reading
 
@@ -67,6 +70,23 @@ class Losing(Killing):
         return answer
 
 
+class LosingInExchange(SimulatedEngine):
+    """A border relay whose host boots in the third exchange (1 reading later) or behind it (2)."""
+
+    def __init__(self, relay: BorderRelay, later: int) -> None:
+        device = SimulatedDevice(capacity_forward=1, exchange=relay.exchange)
+        self.host = Rebooting(device)
+        super().__init__(device, gateway=self.host)
+        self._later = later
+        self._exchanges = 0
+
+    def exchange(self, body: Mapping[str, Any]) -> JsonObject:
+        self._exchanges += 1
+        if self._exchanges == 3:
+            self.host.readings_left = self._later
+        return super().exchange(body)
+
+
 @pytest.mark.parametrize(
     ("later", "when", "kept"), [(1, "in trial 3", 2), (2, "before frames of trial 4 were sent", 3)]
 )
@@ -78,6 +98,18 @@ def test_the_measurement_ends_and_keeps_no_trial_of_it(tmp_path: Path, later: in
     run(tmp_path / "j", wanted, Losing({}))
     run(tmp_path / "calm", wanted, Losing({}))
     assert loads(read_journal(tmp_path / "j")) == loads(read_journal(tmp_path / "calm"))
+
+
+@pytest.mark.parametrize(
+    ("later", "when", "kept"), [(1, "in trial 3", 2), (2, "before packets of trial 4 were sent", 3)]
+)
+def test_no_case_of_conformity_is_judged_behind_a_boot(tmp_path: Path, later: int, when: str, kept: int) -> None:
+    wanted = test_conformity.campaign()
+    assert wanted.map is not None
+    relay = BorderRelay(wanted.map.whole_rules)
+    with pytest.raises(HostBootedError, match=f"the gateway's host booted by itself {when}"):
+        run(tmp_path / "j", wanted, LosingInExchange(relay, later))
+    assert len(read_journal(tmp_path / "j")) == kept
 
 
 @pytest.mark.parametrize("later", [1, 2])

@@ -183,14 +183,14 @@ class EngineTrials:
         if can.telemetry is not None:
             can.telemetry.start(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
-        host_before = None if can.host is None else can.host.read()
+        host_before = self._read_host()
         self.host_boots.check(host_before, f"before frames of trial {trial_number} were sent")
         self.idle_middle.begin(host_before)
         began_ns = time.monotonic_ns()
         with _watching(can.host if demands.watches_host and not form.measures_delays else None) as watch:
             report, reset = self._report(body, trial_number, form.reset_after_ns)
         overlaps = self._overlaps(began_ns)
-        host_after, ended_ns = None if can.host is None else can.host.read(), time.monotonic_ns()
+        host_after, ended_ns = self._read_host(), time.monotonic_ns()
         times = TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases)
         self.idle_middle.end(host_after)
         host = host_facts(host_before, host_after, strays=self.idle_middle.strays)
@@ -238,10 +238,12 @@ class EngineTrials:
         """Send packets as they are; raise as `make` does."""
         self.idle_middle.forget()
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        self.host_boots.check(self._read_host(), f"before packets of trial {trial_number} were sent")
         began_ns = time.monotonic_ns()
         facts = self._exchanged(exchange, trial_number)
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
+        self.host_boots.check(self._read_host(), f"in trial {trial_number}")
         drops = _increase(own_before, self._own_drops())
         moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
         faults = (*moved, *overlaps, *self._own_faults())
@@ -346,6 +348,10 @@ class EngineTrials:
         except TestBedError:
             return f"{COLLAPSED}: {error.what}"
         return None
+
+    def _read_host(self) -> HostReading | None:
+        host = self.testbed.can.host
+        return None if host is None else host.read()
 
     def _overlaps(self, began_ns: int) -> tuple[str, ...]:
         """Say which commands ran at the gateway while frames were sent: they take its time, and frames may be lost."""
