@@ -110,7 +110,7 @@ class Opened:
                 on_event=watch,
             )
             counts = self.gateway.counts()
-            if lost_nothing_itself(record) and kept_up(counts):
+            if record.validity.valid and lost_nothing_itself(record) and kept_up(counts):
                 return record, counts
         nothing_compared("Tester or gateway was held up in every attempt")
         return None
