@@ -15,7 +15,6 @@ from pathlib import Path
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.config import defaults
-from gatemark.config.check import SIDES
 from gatemark.config.model import CampaignFile
 from gatemark.config.tables import SideModel
 from gatemark.dut.choose_kernel import kernel_of
@@ -32,7 +31,7 @@ from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.findings import Finding, failed
 from gatemark.kernels.store import BUILD_COMMAND, kernels
 from gatemark.preflight import check_gateway_path
-from gatemark.technology import FAMILY_WORDS
+from gatemark.technology import FAMILY_WORDS, SIDES
 from gatemark.units import format_duration_ns
 
 CLOCK_WATCH_SECONDS = 0.3
@@ -312,7 +311,7 @@ def check_ports(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
     if campaign is None or campaign.bed.makes_ports:
         return
-    sides = dict(zip(("left", "right"), _sides(campaign), strict=True))
+    sides = dict(zip(SIDES, _sides(campaign), strict=True))
     if not campaign.bed.must_name_ports and not any(side is not None and side.port for side in sides.values()):
         return
     ports = {f"{name}.port": side.port for name, side in sides.items() if side is not None and side.port is not None}

@@ -14,6 +14,8 @@ Family = Literal["ipv4", "ipv6"]
 FrameKind = Literal["ipv4", "ipv6", "tunnel"]
 """A frame by its size: `tunnel` is a packet with its outer header (RFC 2473, RFC 4213 section 3)."""
 SideName = Literal["left", "right"]
+SIDES: tuple[SideName, SideName] = ("left", "right")
+OPPOSITE: Mapping[SideName, SideName] = MappingProxyType({"left": "right", "right": "left"})
 TechnologyName = Literal[
     "router44",
     "router66",
@@ -201,9 +203,8 @@ class Technology:
         `inside` is the side of the Initiator; None for a stateless technology.
         """
         first, second = self.side_words
-        if self.is_stateful:
-            outside = "right" if inside == "left" else "left"
-            return f"{self.words}, {first} inside ({inside}), {second} outside ({outside})"
+        if inside is not None and self.is_stateful:
+            return f"{self.words}, {first} inside ({inside}), {second} outside ({OPPOSITE[inside]})"
         return self.words if first == second else f"{self.words}, {first} left and {second} right"
 
 

@@ -25,6 +25,7 @@ from gatemark.engine.client import Engine, JsonObject
 from gatemark.engine.process import engine_sha256, start_engine
 from gatemark.errors import EngineError, Interrupted
 from gatemark.results import provenance, this_machine
+from gatemark.technology import SIDES
 from gatemark.trial.request import open_request
 
 NO_LINK = "no link"
@@ -188,5 +189,6 @@ def prepare(file: CampaignFile, equipment: Equipment) -> tuple[TestBed, Campaign
 
 
 def _with_ports(campaign: Campaign, ports: Mapping[str, str]) -> Campaign:
-    sides = {name: campaign.side(name).model_copy(update={"port": ports[name]}) for name in ("left", "right")}
-    return campaign.model_copy(update=sides)
+    return campaign.model_copy(
+        update={name: campaign.side(name).model_copy(update={"port": ports[name]}) for name in SIDES}
+    )

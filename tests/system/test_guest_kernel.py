@@ -40,7 +40,7 @@ from gatemark.calibrate.run import Calibration
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import naming
 from gatemark.dut.choose_kernel import choose_kernel
-from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -51,6 +51,7 @@ from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.delay.result import DelayResult
 from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.technology import SIDES
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.verdict import judge
 

@@ -25,7 +25,7 @@ pairs, one of which is called as a procedure is."""
 
 ROLES: dict[str, set[str]] = {
     "__init__": {"procedures.cells", "procedures.procedure"},
-    "table": {"config", "errors", "procedures.assumed", "procedures.checks", "search", "units"},
+    "table": {"config", "errors", "procedures.assumed", "procedures.checks", "search", "technology", "units"},
     "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
     "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology", "trial.exchange"},
     "scenes": {"config", "embedded_ipv4", "map_domains", "packets", "technology", "trial.exchange"},

@@ -16,6 +16,7 @@ from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
 from gatemark.dut.wire import End, VethPairs
 from gatemark.refdut.process import RefDut
+from gatemark.technology import SIDES
 from gatemark.units import format_duration_ns
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Links:
         """Return the frames for which the gateway's ends had no room: the reference gateway never saw them."""
         if self.pairs is None:
             return 0
-        return sum(self.pairs.dropped(End(owner="gw", side=side) for side in ("left", "right")).values())
+        return sum(self.pairs.dropped(End(owner="gw", side=side) for side in SIDES).values())
 
 
 @contextlib.contextmanager
@@ -51,7 +52,7 @@ def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
         if kind == "memif":
             yield _memif(stack.enter_context(naming.claimed()).folder)
             return
-        left, right = ((End(owner="gm", side=side), End(owner="gw", side=side)) for side in ("left", "right"))
+        left, right = ((End(owner="gm", side=side), End(owner="gw", side=side)) for side in SIDES)
         pairs = stack.enter_context(VethPairs([left, right], mtu=MTU, cores=cores, delivers_apart=False))
         names = [f"af_packet:{pairs.interface(end)}" for end in (*left, *right)]
         yield Links(
@@ -64,7 +65,7 @@ def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
 
 
 def _memif(folder: Path) -> Links:
-    left, right = (f"memif:{folder / side}.sock" for side in ("left", "right"))
+    left, right = (f"memif:{folder / side}.sock" for side in SIDES)
     ports = PortNames(
         tester_left=left,
         tester_right=right,
@@ -148,7 +149,7 @@ class ReferenceTestBed(PortsTestBed):
     def _own_drops(self) -> dict[str, int]:
         """Frames for which the receive queue of a Tester's end had no room, by counter."""
         assert self._links.pairs is not None, "only links of this test bed have queues that it can read"
-        return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
+        return self._links.pairs.dropped(End(owner="gm", side=side) for side in SIDES)
 
     def _own_faults(self) -> tuple[str, ...]:
         """Say which errors the reference gateway reports beyond what the check allows.

@@ -11,10 +11,11 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, standard_octets
 from gatemark.config.stateful import count_max, tuple_space
+from gatemark.config.tables import ENDS
 from gatemark.config.types import Mix, Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.results.document import Deviation
-from gatemark.technology import SideName
+from gatemark.technology import SIDES
 from gatemark.units import format_duration_ns
 
 STANDARD_MIXES = (Mix(1, 1), Mix(9, 10), Mix(1, 2), Mix(1, 10))
@@ -22,8 +23,6 @@ BENCHMARKING_NETWORKS = (IPv4Network("198.18.0.0/15"), IPv6Network("2001:2::/48"
 
 FEW_SOURCES = 10_000
 """RFC 9693 section 4.1 wants a few times as many source ports."""
-
-_SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 ROUTES_ARE_STATIC = Deviation(
@@ -59,7 +58,7 @@ def _of_the_gateway(campaign: Campaign) -> Iterator[Deviation]:
 
 
 def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
-    static = [name for name in _SIDES if campaign.side(name).gateway_mac]
+    static = [name for name in SIDES if campaign.side(name).gateway_mac]
     if static:
         yield (
             f"The gateway's link-layer address is static on the {' and '.join(static)} side, not resolved"
@@ -90,7 +89,7 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
     outside = sorted(
         {
             str(model.address)
-            for name in _SIDES
+            for name in SIDES
             for family in campaign.directions.families(name)
             if (model := campaign.side(name).family(family)) is not None
             and not any(ip_address(str(model.address)) in network for network in BENCHMARKING_NETWORKS)
@@ -157,7 +156,7 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
                 )
         if settings.hop_limit != defaults.HOP_LIMIT:
             yield f"Hop limit {settings.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
-        sender: SideName = "left" if way == "forward" else "right"
+        sender, _ = ENDS[way]
         if settings.dont_fragment and campaign.roles.packet_family(sender) == "ipv4":
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
         if settings.udp_checksum == "zero":

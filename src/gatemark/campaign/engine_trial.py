@@ -37,6 +37,7 @@ from gatemark.errors import (
     OutsideGatewayError,
     TestBedError,
 )
+from gatemark.technology import SIDES
 from gatemark.trial.answer import mismatches
 from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
@@ -472,7 +473,7 @@ def host_facts(before: HostReading | None, after: HostReading | None, *, strays:
 def _middle(before: KernelCounts, after: KernelCounts, *, strays: int = 0) -> MiddleFacts | None:
     """Return what was handed to the link between two gateways; None with one, or if the host booted meanwhile."""
     handed = []
-    for side in ("left", "right"):
+    for side in SIDES:
         names = [f"interface.{MIDDLE}{side}.{counter}" for counter in ("tx_packets", "tx_dropped")]
         is_read = all(name in reading.counters for name in names for reading in (before, after))
         if before.boot_ids != after.boot_ids or not is_read:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import RESUME, EngineError, Problem, TestBedError
+from gatemark.technology import SIDES
 from gatemark.trial.messages import ResolveRequest
 from gatemark.trial.request import resolve_requests
 
@@ -115,7 +116,7 @@ def _news_of_link(error: TestBedError) -> News:
 
 def _sides_down(engine: Engine) -> list[str]:
     answer = engine.link()
-    return [side for side in ("left", "right") if not answer[side]["link_up"]]
+    return [side for side in SIDES if not answer[side]["link_up"]]
 
 
 def _check_links(engine: Engine) -> None:

@@ -25,10 +25,9 @@ from gatemark.config.tables import (
 )
 from gatemark.config.views import ONE_WAYS, Directions, Roles
 from gatemark.errors import Problem
-from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, technologies_where
+from gatemark.technology import SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]
-SIDES: tuple[SideName, ...] = ("left", "right")
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
 PORTS_WITHOUT_NAME = ("ring", "null")
 TABLE_KEYS = ("size", "hash_size", "udp_timeout")

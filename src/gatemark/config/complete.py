@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from gatemark.config.check import SIDES, file_problems
+from gatemark.config.check import file_problems
 from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
 from gatemark.config.flows import flow_problems
@@ -27,11 +27,11 @@ from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
 from gatemark.config.sizes import size_family, size_problems
-from gatemark.config.tables import Ipv4Model, Ipv6Model, TunnelModel
+from gatemark.config.tables import ENDS, Ipv4Model, Ipv6Model, TunnelModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
-from gatemark.technology import FAMILY_WORDS, Family, SideName
+from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
 
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
@@ -435,13 +435,12 @@ def _marks(campaign: Campaign) -> Iterator[Problem]:
 def _checksums(campaign: Campaign) -> Iterator[Problem]:
     """UDP may do without a checksum over IPv4 only."""
     for way in campaign.directions.in_use:
-        sender: SideName = "left" if way == "forward" else "right"
+        sender, receiver = ENDS[way]
         if campaign.directions.traffic_of(way).udp_checksum != "zero" or campaign.roles.packet_family(sender) == "ipv4":
             continue
         settings = campaign.traffic.forward if way == "forward" else campaign.traffic.reverse
         named = settings is not None and settings.udp_checksum is not None
         other = "reverse" if way == "forward" else "forward"
-        receiver: SideName = "right" if sender == "left" else "left"
         fix = 'write udp_checksum = "computed", or leave the key out'
         if not named and campaign.roles.packet_family(receiver) == "ipv4":
             fix = f'write udp_checksum = "zero" under [traffic.{other}] only, whose frames are IPv4'

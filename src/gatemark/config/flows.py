@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import OneWay, PortsModel, Variation
+from gatemark.config.tables import ENDS, OneWay, PortsModel, Variation
 from gatemark.config.types import Span
 from gatemark.errors import Problem
 from gatemark.technology import SideName
@@ -72,7 +72,7 @@ def flow_problems(campaign: Campaign) -> Iterator[Problem]:
 
 def _four_tuple_problems(campaign: Campaign, key: str) -> Iterator[Problem]:
     for way in campaign.directions.in_use:
-        sender, receiver = _sides(way)
+        sender, receiver = ENDS[way]
         traffic = campaign.directions.traffic_of(way)
         drawn = [
             name for name in ("source_ports", "destination_ports") if getattr(traffic, name).mode == "pseudorandom"
@@ -93,7 +93,7 @@ def four_tuple_count(campaign: Campaign, way: OneWay) -> int:
 
     What is drawn is drawn on its own; what is taken in turn follows the number of the frame.
     """
-    sender, receiver = _sides(way)
+    sender, receiver = ENDS[way]
     traffic = campaign.directions.traffic_of(way)
     parts = [
         _ports(traffic.source_ports),
@@ -104,10 +104,6 @@ def four_tuple_count(campaign: Campaign, way: OneWay) -> int:
     drawn = math.prod(count for mode, count in parts if mode == "pseudorandom")
     in_turn = math.lcm(*(count for mode, count in parts if mode in ("increasing", "decreasing")))
     return drawn * in_turn * campaign.directions.networks(receiver)
-
-
-def _sides(way: OneWay) -> tuple[SideName, SideName]:
-    return ("left", "right") if way == "forward" else ("right", "left")
 
 
 def _ports(ports: PortsModel) -> tuple[Variation, int]:

@@ -16,9 +16,8 @@ from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.problems import domain_problems
-from gatemark.technology import Family, SideName, Technology
+from gatemark.technology import SIDES, Family, SideName, Technology
 
-SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
 
 

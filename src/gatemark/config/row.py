@@ -23,7 +23,7 @@ from gatemark.config.sizes import middle_overhead
 from gatemark.config.tables import B4Model, DontFragmentRule, KnownGateway, SideModel
 from gatemark.config.views import Forwarding
 from gatemark.errors import ConfigError, Problem
-from gatemark.technology import TECHNOLOGIES, SideName, Technology
+from gatemark.technology import OPPOSITE, TECHNOLOGIES, SideName, Technology
 
 MIDDLE_ADDRESSES: Mapping[SideName, str] = {"left": "2001:2:0:f000::1", "right": "2001:2:0:f000::2"}
 """Of the gateway on each side, on the link between both. Their network has a length of 64."""
@@ -196,7 +196,6 @@ def _towards_customer(first: Recipe, mtu: int) -> RecipeSide:
 
 def _on_middle(side: SideName, address: str, networks: tuple[str, ...], mtu: int) -> RecipeSide:
     """Return the link in the middle as the gateway on one side sees it; `address` is its peer's at the other end."""
-    other: SideName = "right" if side == "left" else "left"
-    hosts = {"address": address, "gateway": MIDDLE_ADDRESSES[side], "router": MIDDLE_ADDRESSES[other]}
+    hosts = {"address": address, "gateway": MIDDLE_ADDRESSES[side], "router": MIDDLE_ADDRESSES[OPPOSITE[side]]}
     document = {"networks": networks, "address_mode": "nexthop", "mtu": mtu, "ipv6": hosts}
     return RecipeSide.model_validate_json(json.dumps(document))

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
-from typing import Any, Literal
+from typing import Any
 
 from gatemark.config.key_value_file import Entries, Imported, Reader, integer, read_entries, typed
 from gatemark.config.types import BadValueError, MacAddress
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import ConfigError
-from gatemark.technology import TECHNOLOGIES, Technology
+from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES, SideName, Technology
 
-Side = Literal["left", "right"]
-LETTER: Mapping[Side, str] = {"left": "L", "right": "R"}
-OTHER: Mapping[Side, Side] = {"left": "right", "right": "left"}
+LETTER: Mapping[SideName, str] = {"left": "L", "right": "R"}
 
 FIXED_SOURCE_PORT = 0xC020
 FIXED_DESTINATION_PORT = 7
@@ -134,7 +132,7 @@ def read_siitperf(text: str, *, where: str, mixed: bool = False) -> Imported:
         writer.put("gateway.inside", inside, "Stateful")
     _translation(writer, technology, inside)
     _testbed(writer)
-    for side in ("left", "right"):
+    for side in SIDES:
         _side(writer, side, mixed=mixed, inside=inside)
     _traffic(writer, inside)
     if inside is not None:
@@ -167,18 +165,18 @@ def _check(entries: Entries) -> None:
         entries.refuse("Enumerate-ips", f"is {addresses}, Enumerate-ports {ports}", "write the same for both, or 0")
 
 
-def _technology(writer: Writer) -> tuple[Technology, Side | None]:
+def _technology(writer: Writer) -> tuple[Technology, SideName | None]:
     """Return what the gateway does, and the side of the Initiator if it is stateful."""
     stateful = writer.value("Stateful", 0)
-    inside: Side | None = None if not stateful else "left" if stateful == 1 else "right"
+    inside: SideName | None = None if not stateful else "left" if stateful == 1 else "right"
     first = inside or "left"
-    families = tuple(f"ipv{writer.value(f'IP-{LETTER[side]}-Vers')}" for side in (first, OTHER[first]))
+    families = tuple(f"ipv{writer.value(f'IP-{LETTER[side]}-Vers')}" for side in (first, OPPOSITE[first]))
     plain = (row for row in TECHNOLOGIES.values() if not (row.has_rules or row.has_tunnels or row.in_a_row))
     (row,) = (row for row in plain if row.families == families and row.is_stateful == (inside is not None))
     return row, inside
 
 
-def _family(writer: Writer, side: Side) -> int:
+def _family(writer: Writer, side: SideName) -> int:
     return int(writer.value(f"IP-{LETTER[side]}-Vers"))
 
 
@@ -188,7 +186,7 @@ def _used(writer: Writer, key: str) -> Any:
     return None if value is None or int(value) == 0 else value
 
 
-def _pair(writer: Writer, side: Side) -> tuple[IPv4Address | None, IPv6Address | None, tuple[str, str]]:
+def _pair(writer: Writer, side: SideName) -> tuple[IPv4Address | None, IPv6Address | None, tuple[str, str]]:
     """Return the IPv4 and the IPv6 address of the host of a side, one real and one as the other family sees it."""
     letter = LETTER[side]
     real, virtual = ("Real", "Virt") if _family(writer, side) == 4 else ("Virt", "Real")
@@ -196,13 +194,13 @@ def _pair(writer: Writer, side: Side) -> tuple[IPv4Address | None, IPv6Address |
     return _used(writer, keys[0]), _used(writer, keys[1]), keys
 
 
-def _translation(writer: Writer, technology: Technology, inside: Side | None) -> None:
+def _translation(writer: Writer, technology: Technology, inside: SideName | None) -> None:
     """Say how the gateway translates addresses: by a prefix if that explains all of them, else one by one."""
     if not technology.is_translation:
         return
-    sides: tuple[Side, ...] = ("left", "right") if inside is None else (OTHER[inside],)
+    sides: tuple[SideName, ...] = SIDES if inside is None else (OPPOSITE[inside],)
     prefixes: set[IPv6Network] = set()
-    pairs: list[tuple[IPv4Address, IPv6Address, Side]] = []
+    pairs: list[tuple[IPv4Address, IPv6Address, SideName]] = []
     keys: list[str] = []
     for side in sides:
         ipv4, ipv6, names = _pair(writer, side)
@@ -226,7 +224,7 @@ def _translation(writer: Writer, technology: Technology, inside: Side | None) ->
         writer.put("gateway.eam", [_mapping(writer, *pair) for pair in pairs], *keys)
 
 
-def _mapping(writer: Writer, ipv4: IPv4Address, ipv6: IPv6Address, side: Side) -> dict[str, str]:
+def _mapping(writer: Writer, ipv4: IPv4Address, ipv6: IPv6Address, side: SideName) -> dict[str, str]:
     if not writer.value(f"IP-{LETTER[side]}-var", 0):
         return {"ipv4": f"{ipv4}/32", "ipv6": f"{ipv6}/128"}
     return {
@@ -247,7 +245,7 @@ def _testbed(writer: Writer) -> None:
         writer.put("testbed.cores", list(dict.fromkeys(writer.value(key) for key in keys)), *keys)
 
 
-def _side(writer: Writer, side: Side, *, mixed: bool, inside: Side | None) -> None:
+def _side(writer: Writer, side: SideName, *, mixed: bool, inside: SideName | None) -> None:
     """Hosts of one side, and the gateway's address there."""
     letter, family = LETTER[side], _family(writer, side)
     gateway_mac = f"MAC-{letter}-DUT"
@@ -257,7 +255,7 @@ def _side(writer: Writer, side: Side, *, mixed: bool, inside: Side | None) -> No
         writer.note(f"add {side}.gateway_mac, or the gateway's address as {side}.ipv{family}.gateway.", gateway_mac)
     key = f"IPv{family}-{letter}-Real"
     address, keys = _used(writer, key), [key]
-    if address is None and inside == OTHER[side] and family == 4:  # only its representation is used
+    if address is None and inside == OPPOSITE[side] and family == 4:  # only its representation is used
         _, virtual, names = _pair(writer, side)
         address = None if virtual is None else IPv4Address(int(virtual) & 0xFFFFFFFF)
         keys = [names[1]]
@@ -276,9 +274,9 @@ def _side(writer: Writer, side: Side, *, mixed: bool, inside: Side | None) -> No
         writer.entries.refuse(native, "is missing, and background frames are sent from it", "add the address")
 
 
-def _hosts(writer: Writer, side: Side, family: int, inside: Side | None) -> dict[str, Any]:
+def _hosts(writer: Writer, side: SideName, family: int, inside: SideName | None) -> dict[str, Any]:
     letter = LETTER[side]
-    represented = inside == OTHER[side] and family == 4 and _family(writer, OTHER[side]) == 6
+    represented = inside == OPPOSITE[side] and family == 4 and _family(writer, OPPOSITE[side]) == 6
     key = f"IPv{6 if represented else family}-{letter}-offset"
     offset = writer.value(key, 14 if family == 6 or represented else 2) - (12 if represented else 0)
     if offset < 0:
@@ -287,7 +285,7 @@ def _hosts(writer: Writer, side: Side, family: int, inside: Side | None) -> dict
     return {"offset": offset, "mode": MODES[writer.value(f"IP-{letter}-var")], "range": f"{low}-{high}"}
 
 
-def _traffic(writer: Writer, inside: Side | None) -> None:
+def _traffic(writer: Writer, inside: SideName | None) -> None:
     ways = [way for way in ("Forward", "Reverse") if writer.value(way, 1)]
     direction = "bidirectional" if len(ways) == 2 else ways[0].lower()
     writer.put("traffic.direction", direction, "Forward", "Reverse")
@@ -326,7 +324,7 @@ def _range(writer: Writer, way: str, port: str) -> str:
     return f"{low}-{max(low, high)}"
 
 
-def _connections(writer: Writer, inside: Side) -> None:
+def _connections(writer: Writer, inside: SideName) -> None:
     """Four-tuples of the Initiator, and the orders of both sides."""
     way = "Fwd" if inside == "left" else "Rev"
     ports, addresses = writer.value("Enumerate-ports", 0), writer.value("Enumerate-ips", 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.tables import HostsModel, Ipv4Model, Ipv6Model, TunnelModel
 from gatemark.errors import Problem
+from gatemark.technology import SIDES
 
 DELEGATED_MAX = 64
 """Longest prefix of a customer edge: its hosts have 64 bits of their own (RFC 5969 section 4)."""

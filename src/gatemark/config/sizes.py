@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.config.tables import Direction, OneWay
+from gatemark.config.tables import ENDS, Direction
 from gatemark.config.types import Mix
-from gatemark.technology import Family, FrameKind, SideName, Technology
+from gatemark.technology import SIDES, Family, FrameKind, SideName, Technology
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,6 @@ class SizeProblem:
     fix: str
 
 
-_ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
-"""Sender and receiver of each direction."""
 _KIND_WORDS: Mapping[FrameKind, str] = {
     "ipv4": "an IPv4 frame",
     "ipv6": "an IPv6 frame",
@@ -159,7 +157,7 @@ def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, 
 
     Frames are received without what was sent behind the packet (RFC 5180 appendix A.1).
     """
-    used = [ends for way, ends in _ENDS.items() if direction in (way, "bidirectional")]
+    used = [ends for way, ends in ENDS.items() if direction in (way, "bidirectional")]
     background: set[FrameKind] = {"ipv6"} if mix.has_background else set()
     sent, received = set(background), set(background)
     if mix.has_foreground:
@@ -173,8 +171,7 @@ def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, 
 
 
 def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:
-    sides: tuple[SideName, ...] = ("left", "right")
-    for side in sides:
+    for side in SIDES:
         kinds: set[FrameKind] = {"ipv6"} if mix.has_background else set()
         if mix.has_foreground:
             kinds.add(campaign.roles.frame_kind(side))
@@ -205,7 +202,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
 
 def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[SizeProblem]:
     """RFC 7915 section 4: without DF a translator fragments what becomes longer than its lowest-ipv6-mtu."""
-    from_ipv4 = (way for way in campaign.directions.in_use if campaign.roles.family(_ENDS[way][0]) == "ipv4")
+    from_ipv4 = (way for way in campaign.directions.in_use if campaign.roles.family(ENDS[way][0]) == "ipv4")
     if all(campaign.directions.traffic_of(way).dont_fragment for way in from_ipv4):
         return
     lowest = campaign.gateway.lowest_ipv6_mtu or defaults.LOWEST_IPV6_MTU

@@ -7,6 +7,7 @@ A model checks each value alone; what several keys must satisfy together is in `
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
@@ -65,6 +66,8 @@ from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
+ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
+"""Sender and receiver of each direction."""
 DontFragmentRule = Literal["rfc7915", "rfc6145"]
 Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 

@@ -22,7 +22,7 @@ from gatemark.config.tables import (
     TunnelModel,
 )
 from gatemark.map_domains.domain import Edge
-from gatemark.technology import Family, FrameKind, SideName, Technology
+from gatemark.technology import OPPOSITE, Family, FrameKind, SideName, Technology
 
 ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
 
@@ -38,7 +38,7 @@ class Roles:
     @property
     def outside(self) -> SideName:
         """Return the side of the Responder (RFC 9693 section 4.1)."""
-        return "right" if self.inside == "left" else "left"
+        return OPPOSITE[self.inside]
 
     @property
     def upload(self) -> OneWay:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from gatemark.config.tables import OneWay
+from gatemark.config.tables import ENDS, OneWay
 from gatemark.config.views import ONE_WAYS
 from gatemark.damage.row import IPV4, IPV6, Row
 from gatemark.damage.sighting import MARK_OCTETS, Sighting, read_sighting
@@ -25,7 +25,6 @@ from gatemark.packets import ETHERNET_OCTETS
 from gatemark.trial.cause import TrafficClass
 from gatemark.trial.damage import AT_LAST_LINK, CAME_BACK, Culprit, Damage, DamagedFrame
 from gatemark.trial.report import KeptFrame, arriving_at
-from gatemark.trial.request import sides_of
 
 FRAMES_KEPT = 4
 KEPT_OCTETS = 2048
@@ -84,7 +83,7 @@ class Captured:
 
     def where_begins(self, way: OneWay) -> tuple[bytes, ...]:
         """Return those of the link on which frames of a direction enter the first gateway."""
-        return self.left if sides_of(way)[0] == "left" else self.right
+        return self.left if ENDS[way][0] == "left" else self.right
 
 
 @dataclass(slots=True)

@@ -12,9 +12,8 @@ from gatemark.dut.base import MIDDLE, KernelCounts
 from gatemark.dut.commands import run_command
 from gatemark.dut.naming import BedName
 from gatemark.dut.steering import CorePlan
-from gatemark.technology import SideName
+from gatemark.technology import SIDES, SideName
 
-SIDES: tuple[SideName, ...] = ("left", "right")
 MAC_ADDRESSES = {
     ("gm", "left"): "02:00:00:00:01:01",
     ("gm", "right"): "02:00:00:00:01:02",

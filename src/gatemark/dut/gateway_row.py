@@ -8,11 +8,12 @@ from dataclasses import replace
 from gatemark.config.recipe import Standing, keeper_of
 from gatemark.config.tables import GatewayTableModel
 from gatemark.dut.control import GatewaySettings
-from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, GatewayKernel, Links
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES, GatewayKernel, Links
 from gatemark.dut.link_capture import RowLinks
 from gatemark.dut.recipe_gateway import RecipeGateway
 from gatemark.dut.shell import Shell
 from gatemark.facts import SettingFact
+from gatemark.technology import SIDES
 
 
 class GatewayRow:

@@ -35,7 +35,7 @@ from gatemark.dut.asked_counters import AskedCounters
 from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure, first_child
-from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, CommandPlace, Links, Stage
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES, CommandPlace, Links, Stage
 from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.kernel_counters import added
 from gatemark.dut.naming import cannot_keep
@@ -44,6 +44,7 @@ from gatemark.dut.shell import Shell
 from gatemark.errors import TestBedError
 from gatemark.kernels.start import START_SECONDS_MAX, kernel_command
 from gatemark.kernels.store import Kernel
+from gatemark.technology import SIDES
 
 MEGABYTES = 2048
 """Memory of the guest. What it does not touch costs nothing."""

@@ -36,12 +36,13 @@ from gatemark.dut import machine
 from gatemark.dut.base import KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure
-from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES, Links
 from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.kernel_counters import KernelCounters
 from gatemark.dut.kernel_modules import load_modules
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import cpu_mask
+from gatemark.technology import SIDES
 
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
 BACKLOG_BY_DEFAULT = 1000

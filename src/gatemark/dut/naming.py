@@ -28,6 +28,7 @@ from pathlib import Path
 from gatemark.dut.commands import try_command
 from gatemark.dut.guard import leave_a_survivor
 from gatemark.errors import TestBedError
+from gatemark.technology import SIDES
 
 NETNS_FOLDER = Path("/run/netns")
 """Where iproute2 keeps named network namespaces."""
@@ -252,7 +253,7 @@ def remove(name: BedName) -> None:
     for namespace in namespaces:
         end_processes(processes_in(namespace))
     for namespace in namespaces:
-        for side in ("left", "right"):
+        for side in SIDES:
             # Deleting one end deletes both at once; the kernel would do it later, when the
             # namespace is gone.
             for end in ("gm", "gw", "gx"):

@@ -23,7 +23,7 @@ from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_host import GatewayHost
-from gatemark.dut.gateway_kernel import SIDES, Links
+from gatemark.dut.gateway_kernel import Links
 from gatemark.dut.gateway_row import GatewayRow
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL
@@ -31,6 +31,7 @@ from gatemark.dut.recipe_gateway import RecipeGateway
 from gatemark.dut.steering import CorePlan, stepping_back
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
+from gatemark.technology import SIDES
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel

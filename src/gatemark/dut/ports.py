@@ -21,7 +21,7 @@ from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts
-from gatemark.technology import SideName
+from gatemark.technology import SIDES
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -126,8 +126,7 @@ class PortsTestBed:
 
     def _counters(self) -> Callable[[], KernelCounts]:
         """Return what reads the counters of the gateway's host, or of both of a row."""
-        sides: tuple[SideName, ...] = ("left", "right")
-        keeper, other = sides if self._campaign.technology.keeper == 0 else sides[::-1]
+        keeper, other = SIDES if self._campaign.technology.keeper == 0 else SIDES[::-1]
         run = None if self._commands.host is None else self._run
         counters = HostCounters(run, self.control, keeper)
         if self._other is None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
-from gatemark.config.check import SIDES, TABLE_KEYS
+from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
@@ -39,7 +39,7 @@ from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.relay import PRIVATE
-from gatemark.technology import TECHNOLOGIES
+from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
     "set_table_size": "size",
@@ -280,7 +280,7 @@ def _b4_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     if gateway is not None:
         at = f"{where}: b4_gateway.private"
         yield from _private_problems(recipe, gateway.private, B4GatewayModel().private, at)
-        sides = recipe.side(inside), recipe.side("right" if inside == "left" else "left")
+        sides = recipe.side(inside), recipe.side(OPPOSITE[inside])
         yield from unmade_aftr(*sides, B4Model(), gateway, private_at=at)
 
 

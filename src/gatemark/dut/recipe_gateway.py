@@ -13,13 +13,13 @@ from gatemark.dut.commands import LONGER, run_command, try_command
 from gatemark.dut.control import POLL_SECONDS, GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.gateway_host import threads_of
-from gatemark.dut.gateway_kernel import SIDES, GatewayKernel, Links
+from gatemark.dut.gateway_kernel import GatewayKernel, Links
 from gatemark.dut.plumbing import IPV6_SETTINGS, gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import substitute
 from gatemark.dut.shell import Shell
 from gatemark.dut.steering import renice
 from gatemark.errors import TestBedError
-from gatemark.technology import SideName
+from gatemark.technology import SIDES, SideName
 
 if TYPE_CHECKING:
     from gatemark.config.tables import LimitName

@@ -27,19 +27,14 @@ from typing import Self
 from gatemark.dut import naming
 from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.commands import require_program, run_command, try_command
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import CorePlan
 from gatemark.errors import TestBedError
+from gatemark.technology import SIDES
 
-SIDES = ("left", "right")
-MAC_ADDRESSES = {
-    ("gm", "left"): "02:00:00:00:01:01",
-    ("gm", "right"): "02:00:00:00:01:02",
-    ("gw", "left"): "02:00:00:00:02:01",
-    ("gw", "right"): "02:00:00:00:02:02",
-}
 WHERE = "test bed of veth pairs"
 LINK_SECONDS_MAX = 5.0
 THREAD_NAME_CHARACTERS = 15

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gatemark.facts import ClockFacts, Facts, GatewayHostFacts, SamplingFacts, SettingFact
+from gatemark.technology import SIDES
 
 
 class MachineFacts(Facts):
@@ -201,7 +202,7 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
     for host in ("gateway_host", "other_gateway_host"):
         if getattr(before, host) is not None and getattr(now, host) is not None:
             groups.append((host, SAME_GATEWAY_HOST))
-    for side in ("left", "right"):
+    for side in SIDES:
         keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
         names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT
         groups.append((side, [name for name in names if name != "mac" or keeps]))

@@ -12,7 +12,7 @@ from gatemark.config.defaults import FRAME_OCTETS_IPV4, HEADER_OCTETS, LATENESS_
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
 from gatemark.results.ceiling import B4S_MODE, EDGES_MODE, MIXED_MODE, TRANSLATED_MODE, TUNNELS_MODE
-from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
+from gatemark.technology import SIDES, TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
@@ -133,7 +133,7 @@ def campaign_of(
         "testbed": {"kind": "loopback"} | ({"cores": list(cores)} if cores else {}),
         **{
             side: _side(case, side, ports[side]) | {"host_macs": macs} | ({"queues": count} if count else {})
-            for side, count in zip(("left", "right"), queues, strict=True)
+            for side, count in zip(SIDES, queues, strict=True)
         },
         "traffic": {
             "direction": case.direction if not stateful else "forward",

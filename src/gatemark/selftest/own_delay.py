@@ -17,7 +17,7 @@ from gatemark.selftest.document import (
 )
 from gatemark.selftest.modes import Case
 from gatemark.selftest.run import Effort, Step, echo_asked, open_self_tester, subject_of
-from gatemark.technology import Family
+from gatemark.technology import SIDES, Family
 from gatemark.tester import Equipment
 
 RATES = (1_000, 10_000, 50_000)
@@ -95,7 +95,7 @@ def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, 
     for cell in cells_of(campaign):
         if cell.mix.has_background:
             needed["ipv6", cell.frame_sizes.of("ipv6")] = None
-        for side in ("left", "right"):
+        for side in SIDES:
             needed[campaign.roles.family(side), cell.frame_sizes.of(campaign.roles.frame_kind(side))] = None
     return [size for size in needed if size not in known]
 

@@ -16,7 +16,7 @@ from gatemark.config.only import STATEFUL
 from gatemark.config.recipe import Recipe
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.technology import Family, SideName, Technology
+from gatemark.technology import SIDES, Family, SideName, Technology
 
 SCHEMA = "campaign.schema.json"
 """File beside the campaign file, for editors."""
@@ -121,8 +121,7 @@ def _sides(
     needs_hosts = any(blocks()["procedures"][key].get("needs_hosts", False) for key in answers.tables)
     if answers.ports is None and not needs_hosts:
         return
-    names: tuple[SideName, SideName] = ("left", "right")
-    for name, port, family in zip(names, answers.ports or ("", ""), families, strict=True):
+    for name, port, family in zip(SIDES, answers.ports or ("", ""), families, strict=True):
         played = None if recipe is None else recipe.side(name).family(family)
         addresses = block.get("addresses", {}).get(name, blocks()["addresses"][name])
         known = addresses[family] if played is None else played.model_dump()

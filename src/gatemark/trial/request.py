@@ -13,9 +13,9 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
+from gatemark.config.tables import ENDS, B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
 from gatemark.map_domains.domain import MapDomain
-from gatemark.technology import Family, SideName
+from gatemark.technology import SIDES, Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.messages import (
@@ -43,7 +43,6 @@ from gatemark.trial.messages import (
     Waits,
 )
 
-_SIDES: tuple[SideName, SideName] = ("left", "right")
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
 SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
@@ -120,7 +119,7 @@ def resolve_requests(campaign: Campaign) -> list[ResolveRequest]:
     requests: list[ResolveRequest] = []
     if not campaign.bed.has_gateway:
         return requests
-    for name in _SIDES:
+    for name in SIDES:
         side = campaign.side(name)
         if side.gateway_mac is not None:
             continue
@@ -236,11 +235,6 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
     return direction_json(campaign, cell, way, frames_per_second, foreground)
 
 
-def sides_of(way: OneWay) -> tuple[SideName, SideName]:
-    """Return the sending and the receiving side of a direction."""
-    return ("left", "right") if way == "forward" else ("right", "left")
-
-
 def direction_json(
     campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, foreground: Stream | None
 ) -> Direction:
@@ -256,7 +250,7 @@ def direction_json(
                 ("ipv6", "ipv6"),
                 campaign.forwarding.background_hop_limit_decrement,
             ),
-            **_hosts(campaign, way, *(campaign.side(side).ipv6 for side in sides_of(way))),
+            **_hosts(campaign, way, *(campaign.side(side).ipv6 for side in ENDS[way])),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
         }
@@ -272,7 +266,7 @@ def direction_json(
 
 def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFrames:
     """Return the foreground of one direction without its hosts and ports."""
-    roles, ends = campaign.roles, sides_of(way)
+    roles, ends = campaign.roles, ENDS[way]
     octets = cell.frame_sizes.of(roles.frame_kind(ends[0]))
     frames = _frames(campaign, octets, way, _packet_families(campaign, way), campaign.forwarding.hop_limit_decrement)
     if not campaign.technology.has_tunnels:
@@ -283,7 +277,7 @@ def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFram
 
 def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
     """Return the families of the packets that one direction sends and receives, in tunnels or not."""
-    sender, receiver = sides_of(way)
+    sender, receiver = ENDS[way]
     return campaign.roles.packet_family(sender), campaign.roles.packet_family(receiver)
 
 
@@ -347,7 +341,7 @@ def _dont_fragment_rule(campaign: Campaign, way: OneWay, families: tuple[Family,
 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
     """Return `source` and `destination` of the foreground of one direction."""
-    sender, receiver = sides_of(way)
+    sender, receiver = ENDS[way]
     return _hosts(campaign, way, _inner_hosts(campaign, sender), _inner_hosts(campaign, receiver))
 
 
@@ -355,7 +349,7 @@ def _hosts(
     campaign: Campaign, way: OneWay, source: Ipv4Model | Ipv6Model | None, destination: Ipv4Model | Ipv6Model | None
 ) -> StreamHosts:
     """Return the hosts of a stream as they are on their own side."""
-    _, receiver = sides_of(way)
+    _, receiver = ENDS[way]
     assert source is not None and destination is not None, "the campaign is complete"
     return {
         "source": hosts_json(source, networks=1),

@@ -8,7 +8,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Literal, Protocol
 
 from gatemark.config import defaults
-from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts, sixrd_problems
@@ -20,7 +19,7 @@ from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.port_set import PortSet
 from gatemark.packets import Flow, IpAddress, Tunnel
-from gatemark.technology import SideName
+from gatemark.technology import OPPOSITE, SIDES, SideName
 from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 CLIENT_PORT = 40_000
@@ -726,14 +725,10 @@ def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene 
     return _nat_scene(campaign, public) if campaign.technology.is_stateful else _translator_scene(campaign)
 
 
-def _other(side: SideName) -> SideName:
-    return "right" if side == "left" else "left"
-
-
 def _edge_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> EdgeScene | None:
     """Return the scene of a gateway that is a customer edge itself; its port is any of the set before it is known."""
     edge, inside = campaign.edges.gateway, campaign.roles.inside
-    client, server = _hosts(campaign, inside), _hosts(campaign, _other(inside))
+    client, server = _hosts(campaign, inside), _hosts(campaign, OPPOSITE[inside])
     if edge is None or not client or not server:
         return None
     outside = embedded_ipv4(IPv6Address(str(server[0])), edge.domain.default_rule)
@@ -742,7 +737,7 @@ def _edge_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> EdgeSc
     known = public[0] if public else None
     return EdgeScene(
         inside=inside,
-        outside=_other(inside),
+        outside=OPPOSITE[inside],
         edge=edge,
         client=IPv4Address(str(client[0])),
         server=outside,
@@ -787,14 +782,14 @@ def _sixrd_scene(campaign: Campaign) -> SixrdScene | None:
 def _translator_scene(campaign: Campaign) -> TranslatorScene | None:
     side: SideName = "left" if campaign.roles.family("left") == "ipv6" else "right"
     hosts = [_host(campaign, address, CLIENT_PORT + i) for i, address in enumerate(_hosts(campaign, side))]
-    servers = [_host(campaign, address, _server_port(campaign)) for address in _hosts(campaign, _other(side))]
+    servers = [_host(campaign, address, _server_port(campaign)) for address in _hosts(campaign, OPPOSITE[side])]
     if not hosts or not servers or None in (*hosts, *servers):
         return None
     host, other, server = hosts[0], hosts[1], servers[0]
     assert host is not None and other is not None and server is not None
     return TranslatorScene(
         ipv6_side=side,
-        ipv4_side=_other(side),
+        ipv4_side=OPPOSITE[side],
         prefix=campaign.forwarding.prefix,
         host=host,
         other=other,
@@ -813,7 +808,7 @@ def _host(campaign: Campaign, address: IpAddress, port: int) -> Host | None:
 def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScene | None:
     """Return the scene of a stateful gateway; before they are known, public endpoints are any of the pool."""
     gateway, forwarding, inside = campaign.gateway, campaign.forwarding, campaign.roles.inside
-    clients, servers = _clients(campaign), _hosts(campaign, _other(inside))
+    clients, servers = _clients(campaign), _hosts(campaign, OPPOSITE[inside])
     if not clients or not servers or not forwarding.pool:
         return None
     is_translation = campaign.technology.is_translation
@@ -837,7 +832,7 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
     b4s = campaign.side(inside).ipv6 if campaign.technology.has_b4s else None
     return NatScene(
         inside=inside,
-        outside=_other(inside),
+        outside=OPPOSITE[inside],
         client=known_clients[0],
         other=known_clients[1],
         twin=known_clients[2] if len(known_clients) > 2 else None,
@@ -870,7 +865,7 @@ def _uplink(campaign: Campaign) -> Uplink | None:
     return Uplink(
         tunnel=Tunnel(source=end, destination=relay.address),
         link_mtu=mtu_of(campaign, side),
-        host_mtu=mtu_of(campaign, _other(side)),
+        host_mtu=mtu_of(campaign, OPPOSITE[side]),
     )
 
 

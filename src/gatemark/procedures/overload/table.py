@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from gatemark.config import defaults
-from gatemark.config.check import SIDES
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
@@ -30,10 +29,10 @@ from gatemark.config.types import (
     written_as,
 )
 from gatemark.errors import Problem
+from gatemark.technology import SIDES, SideName
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, parse_ratio
 
 Mode = Literal["closed_loop", "constant_rate"]
-Side = Literal["left", "right"]
 
 CLIENTS_MAX = 1024
 WINDOW_MAX = 64
@@ -365,7 +364,7 @@ def left_end(table: OverloadTable) -> int:
     return table.most_clients + 1
 
 
-def host_count(campaign: Campaign, name: Side) -> int:
+def host_count(campaign: Campaign, name: SideName) -> int:
     """Return how many hosts one side emulates for the clients or for their destinations."""
     family = campaign.roles.family(name)
     model = campaign.side(name).family(family)
