@@ -12,7 +12,7 @@ from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.stateful import host_count
-from gatemark.config.tables import ENDS, Direction, TrafficModel
+from gatemark.config.tables import Direction, TrafficModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
@@ -20,6 +20,7 @@ from gatemark.findings import Finding, failed
 from gatemark.map_preflight import map_findings
 from gatemark.packets import TOO_LARGE, IcmpError, ip_packet, read_frame
 from gatemark.procedures.registry import PROCEDURES
+from gatemark.technology import OPPOSITE
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.connection_request import frames_requests
@@ -303,7 +304,7 @@ def _hop_limit_due(campaign: Campaign, direction: DirectionResult) -> int:
 
 def judge_domain(report: TrialReport) -> Iterator[Finding]:
     """Say whether a port hears the other one without the gateway; pure."""
-    for side, other in ENDS.values():
+    for side, other in OPPOSITE.items():
         if count := report.ports[side].foreign.of_other_port:
             frames = "a frame" if count == 1 else f"{count} frames"
             yield Finding(
