@@ -324,6 +324,23 @@ std::optional<frame::TunnelRequest> read_tunnel(ObjectReader& parent, const std:
     return tunnel;
 }
 
+/// `null`: the hosts of that end are no customer edges.
+std::optional<frame::PeersRequest> read_peers(ObjectReader& parent, const std::string& key, bool is_echo, Errors& errors) {
+    const Json* const value = parent.optional(key);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    if (is_echo) {
+        parent.problem(key, "is not null, but other customer edges get no echo requests", "send null");
+    }
+    ObjectReader reader{*value, parent.path(key), errors};
+    frame::PeersRequest peers;
+    ObjectReader rule{reader.required("rule"), reader.path("rule"), errors};
+    peers.rule = read_rule(rule);
+    peers.psid = static_cast<std::uint16_t>(reader.integer("psid", 0, 65535));
+    return peers;
+}
+
 std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, bool is_echo, Errors& errors) {
     const Json* const value = parent.optional(key);
     if (value == nullptr) {
@@ -346,6 +363,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     read_end(reader, "destination", stream.destination, stream.destination_edges, errors);
     stream.source_tunnel = read_tunnel(reader, "source_tunnel", errors);
     stream.destination_tunnel = read_tunnel(reader, "destination_tunnel", errors);
+    stream.source_peers = read_peers(reader, "source_peers", is_echo, errors);
+    stream.destination_peers = read_peers(reader, "destination_peers", is_echo, errors);
     stream.source_ports = read_ports(reader, "source_ports", is_echo, errors);
     stream.destination_ports = read_ports(reader, "destination_ports", is_echo, errors);
     const std::string expect = reader.text("expect");

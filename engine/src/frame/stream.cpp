@@ -251,6 +251,9 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     if (auto error = stream.take_edges(request, seed, sent_link, received_link, where)) {
         return *std::move(error);
     }
+    if (auto error = stream.take_peers(request, sent_link, received_link, where)) {
+        return *std::move(error);
+    }
     stream.hosts_are_drawn_ = stream.networks_ == 1 && !stream.source_ports_.counts() && !stream.destination_ports_.counts() &&
                               !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
     stream.draws_ = stream.hosts_are_drawn_ && !request.connections && !stream.edges_;
@@ -286,12 +289,13 @@ std::optional<Error> Stream::take_tunnel(const StreamRequest& request, const Lin
     const bool at_source = request.source_tunnel.has_value();
     const std::string name = where + (at_source ? ".source_tunnel" : ".destination_tunnel");
     const net::Family inner = at_source ? request.source_family() : request.destination_family();
-    const bool has_edges = at_source ? request.source_edges.has_value() : request.destination_edges.has_value();
+    const bool has_edges =
+        at_source ? request.source_edges || request.source_peers : request.destination_edges || request.destination_peers;
     if (request.source_family() != request.destination_family() || (request.source_tunnel && request.destination_tunnel)) {
         return Error{"a tunnel is at one end of packets that keep their family", name, "send null"};
     }
     const bool at_responder = request.connections && (request.connections->role == Role::initiator) != at_source;
-    if (at_responder && !tunnel->is_single()) {
+    if (at_responder && !tunnel->is_single() && request.peers() == nullptr) {
         return Error{"subscribers of connections are at the Initiator's end", name, "give a single address, or send null"};
     }
     if ((request.connections || tunnel->is_single()) && (at_source ? sent_link : received_link).host_macs) {
@@ -326,8 +330,9 @@ std::optional<Error> Stream::take_subscribers(const StreamRequest& request, cons
 }
 
 bool Stream::is_of_any_subscriber(const std::byte* outer_address) const noexcept {
-    return edges_ ? edges_->edges().is_of_any(net::load_wide(outer_address))
-                  : (comes_from_subscribers() ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
+    return edges_   ? edges_->edges().is_of_any(net::load_wide(outer_address))
+           : peers_ ? peers_->is_of_any(net::load_wide(outer_address))
+                    : (comes_from_subscribers() ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
 }
 
 /// The outer headers, where there are any; DF is clear in those of IPv4, which hold packets of IPv6
@@ -378,6 +383,29 @@ std::optional<Error> Stream::take_edges(const StreamRequest& request, std::uint6
     return std::nullopt;
 }
 
+std::optional<Error> Stream::take_peers(const StreamRequest& request, const LinkAddresses& sent_link, const LinkAddresses& received_link,
+                                        const std::string& where) {
+    const PeersRequest* const wanted = request.peers();
+    if (wanted == nullptr) {
+        return std::nullopt;
+    }
+    const bool at_source = request.source_peers.has_value();
+    const std::string name = where + (at_source ? ".source_peers" : ".destination_peers");
+    if (!request.connections || (request.connections->role == Role::responder) != at_source || request.as_sent ||
+        (request.source_peers && request.destination_peers)) {
+        return Error{"other customer edges are at the Responder's end of connections through a gateway", name, "send null"};
+    }
+    if ((at_source ? sent_link : received_link).host_macs) {
+        return Error{"other customer edges have the port's link-layer address", name, "send host_macs fixed for their side"};
+    }
+    auto peers = PeerEdges::make(*wanted, at_source ? request.source : request.destination, name);
+    if (const auto* errors = std::get_if<Errors>(&peers)) {
+        return errors->front();
+    }
+    peers_ = std::get<PeerEdges>(std::move(peers));
+    return std::nullopt;
+}
+
 /// The gateway chooses the translated source of an Initiator's frame, which is also the Responder's
 /// destination; neither follows from a host.
 std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout& layout, const StreamRequest& request,
@@ -388,6 +416,7 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
     const auto field_of = [&](const HostSet& hosts, bool is_chosen, bool is_edge, const char* end) -> Result<AddressField> {
         return is_chosen                                  ? AddressField::chosen_by_gateway(family)
                : subscriber_hosts_ && &hosts == &shared   ? subscriber_hosts_->host_field(where + end)
+               : peers_ && hosts.address.family != family ? peers_->field()
                : is_edge                                  ? edge_address(edges_->shared_edges(), family)
                : edges_ && hosts.address.family != family ? outside_address(edges_->shared_edges(), hosts, where + end)
                                                           : AddressField::make(hosts, family, mapping, where + end);
@@ -402,6 +431,7 @@ std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout
     }
     if (layout.in_tunnel()) {
         auto subscriber = subscriber_hosts_     ? subscriber_hosts_->subscriber_field(where)
+                          : peers_              ? peers_->field()
                           : tunnel_.subscribers ? AddressField::make(*tunnel_.subscribers, layout.outer_family(), nullptr, where)
                                                 : edge_address(edges_->shared_edges(), layout.outer_family());
         if (const Error* error = error_of(subscriber)) {

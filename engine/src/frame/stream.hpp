@@ -6,6 +6,7 @@
 #include "frame/edge_address.hpp"
 #include "frame/extension_headers.hpp"
 #include "frame/marking.hpp"
+#include "frame/peer_edges.hpp"
 #include "frame/signature.hpp"
 #include "frame/subscriber_hosts.hpp"
 #include "frame/tunnel.hpp"
@@ -51,6 +52,7 @@ struct StreamRequest {
     HostSet source{}, destination{};
     std::optional<EdgesRequest> source_edges{}, destination_edges{};     ///< customer edges in the place of these hosts
     std::optional<TunnelRequest> source_tunnel{}, destination_tunnel{};  ///< through which an end is reached; one at most
+    std::optional<PeersRequest> source_peers{}, destination_peers{};     ///< the hosts are such edges; one end at most
     ValueRange source_ports{}, destination_ports{};
     bool as_sent = false;  ///< loop-back: nothing changes on the way
     std::uint8_t hop_limit_decrement = 1;
@@ -61,10 +63,10 @@ struct StreamRequest {
 
     /// The families of the packets at both ends; in a tunnel, of those inside.
     [[nodiscard]] net::Family source_family() const noexcept {
-        return source_edges ? family_of_edges(source_tunnel) : source.address.family;
+        return source_edges || source_peers ? family_of_edges(source_tunnel) : source.address.family;
     }
     [[nodiscard]] net::Family destination_family() const noexcept {
-        return destination_edges ? family_of_edges(destination_tunnel) : destination.address.family;
+        return destination_edges || destination_peers ? family_of_edges(destination_tunnel) : destination.address.family;
     }
     [[nodiscard]] static net::Family family_of_edges(const std::optional<TunnelRequest>& tunnel) noexcept {
         return tunnel ? net::Family::ipv4 : net::Family::ipv6;
@@ -76,6 +78,9 @@ struct StreamRequest {
     }
     [[nodiscard]] const EdgesRequest* edges() const noexcept {
         return source_edges ? &*source_edges : destination_edges ? &*destination_edges : nullptr;
+    }
+    [[nodiscard]] const PeersRequest* peers() const noexcept {
+        return source_peers ? &*source_peers : destination_peers ? &*destination_peers : nullptr;
     }
 };
 
@@ -219,6 +224,8 @@ public:
     /// nullptr if neither end is customer edges.
     [[nodiscard]] const EdgeTraffic* edges() const noexcept { return edges_ ? &*edges_ : nullptr; }
     [[nodiscard]] bool comes_from_edges() const noexcept { return comes_from_edges_; }
+    /// The hosts outside of a gateway that is a customer edge, if they are others; nullptr if not.
+    [[nodiscard]] const PeerEdges* peers() const noexcept { return peers_ ? &*peers_ : nullptr; }
     /// The hosts that frames are sent from and to, each in their own family.
     [[nodiscard]] const HostSet& source_hosts() const noexcept { return source_set_; }
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
@@ -280,7 +287,7 @@ public:
     /// Whether outer headers differ but for what edges write: in their addresses, or, of IPv4, in
     /// what the checksum covers.
     [[nodiscard]] bool outer_header_varies() const noexcept {
-        return tunnel_.subscribers && !(tunnel_.is_single() && tunnel_.gateway.family == net::Family::ipv6);
+        return peers_ || (tunnel_.subscribers && !(tunnel_.is_single() && tunnel_.gateway.family == net::Family::ipv6));
     }
     /// Whether this is the outer address of a subscriber, of the set or not.
     [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
@@ -344,6 +351,8 @@ private:
     [[nodiscard]] std::optional<Error> take_subscribers(const StreamRequest& request, const std::string& name);
     [[nodiscard]] std::optional<Error> take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
                                                   const LinkAddresses& received_link, const std::string& where);
+    [[nodiscard]] std::optional<Error> take_peers(const StreamRequest& request, const LinkAddresses& sent_link,
+                                                  const LinkAddresses& received_link, const std::string& where);
     /// The layout and the addresses of one of the templates.
     [[nodiscard]] std::optional<Error> lay_out(FrameTemplate& frame_template, const Layout& layout, const StreamRequest& request,
                                                const std::string& where) const;
@@ -366,6 +375,7 @@ private:
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};
     enumerate::ConnectionChoice choice_;
     std::optional<EdgeTraffic> edges_;
+    std::optional<PeerEdges> peers_;
     bool comes_from_edges_ = false;  ///< else frames go to them
     TunnelRequest tunnel_;           ///< of frames that are sent or must arrive in one
     std::optional<SubscriberHosts> subscriber_hosts_;

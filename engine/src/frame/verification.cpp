@@ -38,6 +38,15 @@ namespace {
     }
 }
 
+/// The same of other customer edges outside, which the gateway reaches by translation.
+[[gnu::noinline]] void verify_peer(const std::byte* ip, const Stream& stream, const FrameValues& values, Faults& faults) noexcept {
+    const Layout& layout = stream.expected().layout;
+    if (layout.family == net::Family::ipv6 && faults.has(Fault::destination_address)) {
+        faults.add(fault_of_edge_address(ip + (layout.destination_address() - layout.ip), layout.family, stream.peers()->map(),
+                                         stream.peers()->ea_of(values.destination_host), Fault::destination_address));
+    }
+}
+
 /// The outer header of a frame that is in a tunnel, as it should be (RFC 2473 section 3, section
 /// 6.4).
 void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const FrameValues& values,
@@ -167,6 +176,9 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::destination_port) != values.destination_port, Fault::destination_port);
     if (stream.has_rule() && !faults.none()) {
         verify_edge(ip, udp, stream, values, faults);
+    }
+    if (stream.peers() != nullptr && !faults.none()) [[unlikely]] {
+        verify_peer(ip, stream, values, faults);
     }
     const std::size_t udp_bytes = layout.udp_bytes();
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;

@@ -19,6 +19,7 @@ struct MapRule {
     std::optional<std::uint16_t> psid{};
     bool in_identifier = false;   ///< of softwires: the EA bits are in the interface identifier only
     std::optional<Prefix> dmr{};  ///< of MAP-T: it stands for all IPv4 addresses outside (RFC 7599 section 5.1)
+    friend bool operator==(const MapRule&, const MapRule&) = default;
 };
 
 /// Everything about one rule that can be wrong without another one; `where` names the rule.
@@ -104,6 +105,11 @@ public:
     [[nodiscard]] constexpr bool has_suffix(std::uint32_t address, std::uint64_t ea) const noexcept {
         return static_cast<std::uint64_t>(address ^ ipv4_of(ea)) >> suffix_shift_ == 0;
     }
+    /// The EA value of the edge with an address inside the rule's IPv4 prefix and a PSID in its EA
+    /// bits.
+    [[nodiscard]] constexpr std::uint64_t ea_of_ipv4(std::uint32_t address, std::uint16_t psid) const noexcept {
+        return (std::uint64_t{address ^ ipv4_} >> suffix_shift_) << ea_psid_bits_ | (psid & ea_psid_mask_);
+    }
     /// The EA bits of an address inside the rule's IPv6 prefix, whatever the rest of it is.
     [[nodiscard]] constexpr std::uint64_t ea_of(Wide address) const noexcept {
         if (in_identifier_) {
@@ -179,6 +185,7 @@ constexpr MapDomain example_domain{{.ipv6 = static_cast<Wide>(0x2001'0db8'0000'0
 static_assert(static_cast<std::uint64_t>(example_domain.address_of(0x1234) >> 64) == 0x2001'0db8'0012'3400);
 static_assert(static_cast<std::uint64_t>(example_domain.address_of(0x1234)) == 0x0000'c000'0212'0034);
 static_assert(example_domain.owner_of(example_domain.address_of(0x1234)) == 0x1234U);
+static_assert(example_domain.ea_of_ipv4(0xc000'0212, 0x34) == 0x1234);
 static_assert(example_domain.ports() == 252 && example_domain.port(0x34, 0) == 1232 && example_domain.port(0x34, 251) == 64723);
 static_assert(example_domain.psid_of_port(1235) == std::uint16_t{0x34} && !example_domain.psid_of_port(1023));
 // Softwire 0x52 has 192.0.2.1 and PSID 0x12, the ports 18432 to 19455.

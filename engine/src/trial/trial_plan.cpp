@@ -75,19 +75,19 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
     };
     return a.source == b.destination && a.destination == b.source && same_ports(a.source_ports, b.destination_ports) &&
            same_ports(a.destination_ports, b.source_ports) && subscribers_of(a.source_tunnel) == subscribers_of(b.destination_tunnel) &&
-           subscribers_of(a.destination_tunnel) == subscribers_of(b.source_tunnel);
+           subscribers_of(a.destination_tunnel) == subscribers_of(b.source_tunnel) && a.source_peers == b.destination_peers &&
+           a.destination_peers == b.source_peers;
 }
 
 /// What the Initiator's and the Responder's ends must be together.
-void check_identity(const ConnectionIdentity& identity, bool as_sent, Errors& errors) {
+void check_identity(const ConnectionIdentity& identity, net::Family outside, bool as_sent, Errors& errors) {
     if (identity.sources.many_networks() || identity.destinations.many_networks()) {
         errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
     }
     if (as_sent && identity.sources.address.family != identity.destinations.address.family) {
         errors.push_back({"in a loop-back Initiator and Responder are of one family", "connections", "give both as IPv4 or both as IPv6"});
     }
-    const net::Family outside = as_sent ? identity.sources.address.family : identity.destinations.address.family;
-    if (identity.pool.family() != outside) {
+    if (identity.pool.family() != (as_sent ? identity.sources.address.family : outside)) {
         errors.push_back({"the pool is not of the Responder's family", "connections.pool", "give the gateway's public addresses"});
     }
     if (identity.ranges.count() > enumerate::Permutation::count_limit) {
@@ -161,9 +161,10 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
                 .sources = sources,
                 .destinations = mirrored ? stream.source : stream.destination,
                 .subscribers = subscribers,
+                .peers = mirrored ? stream.source_peers : stream.destination_peers,
                 .pool = std::get<net::AddressPool>(std::move(pool)),
                 .edge = edge};
-    check_identity(identity, stream.as_sent, errors);
+    check_identity(identity, outside, stream.as_sent, errors);
     return errors.size() == before ? std::optional{plan} : std::nullopt;
 }
 
@@ -205,11 +206,13 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     check_ports(request->source_ports, where + ".source_ports", errors);
     check_ports(request->destination_ports, where + ".destination_ports", errors);
     check_edges(*request, trial.seed, traffic_class, where, errors);
-    if (!request->as_sent && request->source_family() != request->destination_family() && !request->mapping) {
+    if (!request->as_sent && request->source_family() != request->destination_family() && !request->mapping &&
+        request->peers() == nullptr) {
         errors.push_back({"source and destination are of different families, but there is no translation", where + ".translation",
                           "give a prefix or explicit address mappings"});
     }
-    const bool lacks_connections = trial.connections && !connections && request->tunnel() != nullptr;  // a problem of its own
+    const bool needs_connections = request->tunnel() != nullptr || request->peers() != nullptr;
+    const bool lacks_connections = trial.connections && !connections && needs_connections;  // a problem of its own
     if (errors.size() != before || (lacks_connections && traffic_class == TrafficClass::foreground)) {
         return std::nullopt;
     }

@@ -38,6 +38,7 @@ struct ConnectionIdentity {
     Side initiator = Side::left;
     frame::HostSet sources, destinations;
     std::optional<frame::HostSet> subscribers;  ///< whose hosts the sources are, in tunnels
+    std::optional<frame::PeersRequest> peers;   ///< the destinations are other customer edges
     net::AddressPool pool;
     std::optional<frame::GatewayEdge> edge;  ///< the gateway is a customer edge
     friend bool operator==(const ConnectionIdentity&, const ConnectionIdentity&) = default;

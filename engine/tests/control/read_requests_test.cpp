@@ -50,6 +50,80 @@ TEST(ReadTrialRequest, AcceptsCustomerEdgesAtEitherEnd) {
     ASSERT_TRUE(std::holds_alternative<trial::TrialPlan>(plan)) << std::get<Errors>(plan)[0].what;
 }
 
+/// A customer edge talks to another one of its rule.
+Json mesh_request() {
+    Json message = example("trial_gateway_edge_request");
+    Json& stream = message["directions"][0]["foreground"];
+    stream["destination"]["address"] = "198.18.128.19";
+    stream["translation"] = nullptr;
+    Json rule = message["connections"]["edge"];
+    rule.erase("ea");
+    stream["destination_peers"] = {{"rule", rule}, {"psid", 81U}};
+    return message;
+}
+
+TEST(ReadTrialRequest, AcceptsHostsThatAreOtherCustomerEdges) {
+    Json message = mesh_request();
+    Errors errors;
+    const trial::TrialRequest request = read_trial_request(message, errors);
+    ASSERT_TRUE(errors.empty()) << errors[0].where << ": " << errors[0].what;
+    const frame::StreamRequest& stream = *request.directions[0].foreground;
+    ASSERT_TRUE(stream.destination_peers && !stream.source_peers);
+    EXPECT_EQ(stream.destination_peers->psid, 81);
+    EXPECT_EQ(stream.destination_peers->rule, request.connections->edge->rule);
+    const auto plan = trial::make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<trial::TrialPlan>(plan)) << std::get<Errors>(plan)[0].what;
+    EXPECT_EQ(std::get<trial::TrialPlan>(plan).connections->identity.peers, stream.destination_peers);
+    Json& directions = message["directions"];
+    directions[0]["foreground"]["source_peers"] = directions[0]["foreground"]["destination_peers"];
+    directions[0]["foreground"]["destination_peers"] = nullptr;
+    const trial::TrialRequest reversed = read_trial_request(message, errors);
+    ASSERT_TRUE(errors.empty());
+    EXPECT_EQ(reversed.directions[0].foreground->source_peers, stream.destination_peers);
+    EXPECT_FALSE(reversed.directions[0].foreground->destination_peers);
+}
+
+TEST(ReadTrialRequest, NamesEveryProblemOfOtherCustomerEdges) {
+    const auto places_with = [](auto&& change) {
+        Json message = mesh_request();
+        change(message["directions"][0]["foreground"]["destination_peers"]);
+        Errors errors;
+        (void)read_trial_request(message, errors);
+        return sorted_places(errors);
+    };
+    const std::string where = "directions[0].foreground.destination_peers";
+    EXPECT_EQ(places_with([](Json& peers) {
+                  peers["rule"]["ipv6"] = "2001:db8::1/40";
+                  peers["rule"]["ipv4"] = "2001:db8::/40";
+                  peers["rule"]["ea_bits"] = 49;
+                  peers["rule"]["psid_offset"] = 16;
+                  peers["rule"]["dmr"] = "64:ff9b::1/96";
+                  peers["rule"]["ea"] = 4660;
+                  peers["psid"] = 65536;
+                  peers["surprise"] = 1;
+              }),
+              (Places{where + ".psid", where + ".rule.dmr", where + ".rule.ea", where + ".rule.ea_bits", where + ".rule.ipv4",
+                      where + ".rule.ipv6", where + ".rule.psid_offset", where + ".surprise"}));
+    EXPECT_EQ(places_with([](Json& peers) { peers.erase("psid"); }), Places{where + ".psid"});
+    EXPECT_EQ(places_with([](Json& peers) { peers["rule"].erase("ea_bits"); }), Places{where + ".rule.ea_bits"});
+    EXPECT_EQ(places_with([](Json& peers) { peers.erase("rule"); }).front(), where + ".rule");
+    EXPECT_EQ(places_with([](Json& peers) { peers = 81; }).front(), where);
+}
+
+TEST(ReadTrialRequest, TheEndsOfAnEchoTrialAreNoOtherCustomerEdges) {
+    const Json peers = mesh_request()["directions"][0]["foreground"]["destination_peers"];
+    for (const char* const key : {"source_peers", "destination_peers"}) {
+        Json message = example("trial_echo_request");
+        Errors errors;
+        message["directions"][0]["foreground"][key] = nullptr;
+        (void)read_trial_request(message, errors);
+        EXPECT_TRUE(errors.empty());
+        message["directions"][0]["foreground"][key] = peers;
+        (void)read_trial_request(message, errors);
+        EXPECT_EQ(sorted_places(errors), Places{std::string{"directions[0].foreground."} + key});
+    }
+}
+
 TEST(ReadOpenRequest, AcceptsCustomerEdgesOnTheLink) {
     Errors errors;
     const trial::OpenRequest request = read_open_request(example("open_edges_request"), errors);
@@ -285,7 +359,7 @@ void with_each_value_replaced(Json& root, Json& part, const std::function<void()
 }
 
 TEST(ReadRequests, SurviveEveryValueOfEveryType) {
-    Json trial_message = example("trial_request"), edges_message = example("trial_edges_request"),
+    Json trial_message = example("trial_request"), edges_message = example("trial_edges_request"), mesh_message = mesh_request(),
          open_message = example("open_edges_request"), resolve_message = example("resolve_request"),
          frames_message = example("frames_request"), exchange_message = example("exchange_request");
     const auto read_all = [](const Json& message) {
@@ -297,7 +371,8 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
         (void)read_exchange_request(message, errors);
         EXPECT_FALSE(errors.empty());
     };
-    for (Json* const message : {&trial_message, &edges_message, &open_message, &resolve_message, &frames_message, &exchange_message}) {
+    for (Json* const message :
+         {&trial_message, &edges_message, &mesh_message, &open_message, &resolve_message, &frames_message, &exchange_message}) {
         with_each_value_replaced(*message, *message, [&] { read_all(*message); });
     }
     for (const char* const text : {"null", "[]", "5", "\"trial\"", "{}", "[[[[[[]]]]]]"}) {
@@ -306,8 +381,7 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
 }
 
 TEST(ReadRequests, WhatCanBeReadIsPlannedOrRefusedWithReasons) {
-    for (const char* const name : {"trial_request", "trial_edges_request"}) {
-        Json message = example(name);
+    for (Json message : {example("trial_request"), example("trial_edges_request"), mesh_request()}) {
         unsigned planned = 0, refused = 0;
         with_each_value_replaced(message, message, [&] {
             Errors errors;

@@ -2,14 +2,11 @@
 #include "frame/streams.hpp"
 #include "golden/slow_tunnel.hpp"
 #include "golden/tunnel_vectors.hpp"
-#include "io/memory_port.hpp"
-#include "loop/receiver.hpp"
-#include "state/reply_writer.hpp"
+#include "state/path_end.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <set>
 
 /// The Tester's two ends with a NAT between them that is written apart from the engine: it knows
@@ -140,50 +137,7 @@ protected:
         return packet;
     }
 
-    /// The receivers at the far end of `stream`, for `frame_count` frames.
-    class End {
-    public:
-        End(const frame::Stream& stream, Direction direction, std::uint64_t frame_count, const ConnectionKeeper* keeper,
-            std::size_t queues = 1)
-            : wires_(queues) {
-            arrivals_.reset(frame_count);
-            loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
-            plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
-                                                                    .arrives_here = true,
-                                                                    .frame_count = frame_count,
-                                                                    .mix = {1, 1},
-                                                                    .streams = {&stream, nullptr},
-                                                                    .arrivals = &arrivals_,
-                                                                    .keeper = keeper};
-            direction_ = direction;
-            for (io::MemoryWire& wire : wires_) {
-                queues_.push_back(std::make_unique<io::MemoryReceiveQueue>(wire));
-                receivers_.push_back(std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, *queues_.back(), mailbox_));
-            }
-        }
-        void receive(const SlowPacket& packet, std::uint64_t number = 0) { receive(test::write_packet(packet), number); }
-        void receive(const Bytes& bytes, std::uint64_t number = 0) {
-            const std::size_t queue = number % wires_.size();
-            wires_[queue].frames.push_back(bytes);
-            while (receivers_[queue]->poll()) {}
-        }
-        [[nodiscard]] record::ClassCounts counts() const {
-            record::ClassCounts sum;
-            for (const auto& receiver : receivers_) {
-                sum.add(receiver->counts(direction_, TrafficClass::foreground));
-            }
-            return sum;
-        }
-        [[nodiscard]] std::uint64_t faults(Fault fault) const { return counts().faults[static_cast<std::size_t>(fault)]; }
-
-    private:
-        Direction direction_ = Direction::forward;
-        record::ArrivalBitmap arrivals_;
-        std::vector<io::MemoryWire> wires_;
-        std::vector<std::unique_ptr<io::MemoryReceiveQueue>> queues_;
-        loop::NeighborMailbox mailbox_;
-        std::vector<std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>>> receivers_;
-    };
+    using End = PathEnd;
 
     /// Test phase 1 through the NAT; returns what the Responder counted.
     record::ClassCounts establish() {
@@ -196,10 +150,7 @@ protected:
         return end.counts();
     }
     [[nodiscard]] Bytes reply(const frame::Stream& download, std::uint64_t number) const {
-        Bytes bytes = download.sent().frame;
-        frame::BurstFrames frames{.count = 1, .numbers = {number}, .indexes = {number}, .frames = {bytes.data()}};
-        ReplyWriter{download, table_, pool_}.write(frames, {number});
-        return bytes;
+        return reply_of(download, table_, pool_, number, {number});
     }
 
     Mode mode_;
@@ -587,16 +538,8 @@ TEST_P(StatefulTunnelEdge, MayUseNoOtherPortAddressOrTunnel) {
     std::uint64_t k = 0;
     using Names = std::set<std::string_view>;
     const auto faults = [&](const Bytes& frame) {
-        const record::ClassCounts before = end.counts();
-        end.receive(frame);
-        EXPECT_FALSE(table_.read(k));
-        ++k;
-        Names names;
-        for (std::size_t fault = 0; fault < frame::fault_names.size(); ++fault) {
-            if (end.counts().faults[fault] != before.faults[fault]) {
-                names.insert(frame::fault_names[fault]);
-            }
-        }
+        const Names names = end.faults_in(frame);
+        EXPECT_FALSE(table_.read(k++));
         return names;
     };
     for (const unsigned port : {1U, 1023U, 1231U, 1236U, 65535U}) {

@@ -547,5 +547,66 @@ TEST(TrialPlan, TheGatewayMayBeACustomerEdgeThatBothSidesComputeAlike) {
     EXPECT_NE(plan.connections->identity, std::get<TrialPlan>(make_trial_plan(again, {})).connections->identity);
 }
 
+/// The server of `edge_trial` is another customer edge, in this phase of the connections.
+TrialRequest mesh_trial(state::Phase phase, bool with_upload, bool with_download, bool in_tunnels) {
+    TrialRequest request = edge_trial();
+    DirectionRequest up = request.directions[0];
+    up.foreground->destination = test::fixed_host("192.0.2.19");
+    up.foreground->mapping.reset();
+    up.foreground->destination_peers = frame::PeersRequest{.rule = request.connections->edge->rule, .psid = 0x51};
+    if (in_tunnels) {
+        up.foreground->dont_fragment_rule = frame::DontFragmentRule::kept;
+        up.foreground->destination_tunnel = frame::TunnelRequest{.gateway = test::address_of("2001:db8:12:3400:0:c000:212:34")};
+        request.connections->pool = {net::parse_prefix("192.0.2.18/32").value()};
+    }
+    DirectionRequest down = up;
+    down.direction = Direction::reverse;
+    down.foreground->frame_octets = 128;
+    std::swap(down.foreground->source, down.foreground->destination);
+    std::swap(down.foreground->source_ports, down.foreground->destination_ports);
+    std::swap(down.foreground->source_peers, down.foreground->destination_peers);
+    std::swap(down.foreground->source_tunnel, down.foreground->destination_tunnel);
+    request.connections->phase = phase;
+    request.directions.clear();
+    if (with_upload) {
+        request.directions.push_back(up);
+    }
+    if (with_download) {
+        request.directions.push_back(down);
+    }
+    return request;
+}
+
+TEST(TrialPlan, TheHostsOutsideMayBeOtherCustomerEdges) {
+    using state::Phase;
+    for (const bool in_tunnels : {false, true}) {
+        std::vector<ConnectionIdentity> identities;
+        for (const TrialRequest& request :
+             {mesh_trial(Phase::establish, true, false, in_tunnels), mesh_trial(Phase::use, true, true, in_tunnels),
+              mesh_trial(Phase::use, false, true, in_tunnels)}) {
+            const auto plan = make_trial_plan(request, {});
+            ASSERT_TRUE(std::holds_alternative<TrialPlan>(plan))
+                << std::get<Errors>(plan)[0].where << ": " << std::get<Errors>(plan)[0].what;
+            for (const DirectionPlan& direction : std::get<TrialPlan>(plan).directions) {
+                EXPECT_NE(direction.foreground->peers(), nullptr);
+            }
+            identities.push_back(std::get<TrialPlan>(plan).connections->identity);
+        }
+        EXPECT_TRUE(identities[0].peers && identities[0] == identities[1] && identities[0] == identities[2]);
+        TrialRequest request = mesh_trial(Phase::establish, true, false, in_tunnels);
+        request.directions[0].foreground->destination_peers->psid = 0x52;
+        EXPECT_NE(std::get<TrialPlan>(make_trial_plan(request, {})).connections->identity, identities[0]);
+        request = mesh_trial(Phase::use, true, true, in_tunnels);
+        request.directions[1].foreground->source_peers->psid = 0x52;
+        EXPECT_EQ(problems_of(request), Places{"connections"});
+        request = mesh_trial(Phase::establish, true, false, in_tunnels);
+        request.connections->pool = {net::parse_prefix(in_tunnels ? "2001:db8:12:3400:0:c000:212:34/128" : "192.0.2.18/32").value()};
+        EXPECT_EQ(problems_of(request), Places{"connections.pool"});
+        request = mesh_trial(Phase::establish, true, false, in_tunnels);
+        request.directions[0].foreground->destination = test::fixed_host("192.0.3.19");
+        EXPECT_EQ(problems_of(request), Places{"directions[0].foreground.destination_peers.rule.ipv4"});
+    }
+}
+
 }  // namespace
 }  // namespace gatemark::trial

@@ -174,6 +174,13 @@ class Tunnel(TypedDict):
     traffic_class: NotRequired[Octet | None]
 
 
+class Peers(TypedDict):
+    """Hosts that are customer edges of a rule, all with one PSID, before a gateway that is one (RFC 7597 section 5)."""
+
+    rule: Rule
+    psid: Word
+
+
 class StreamFrames(TypedDict):
     """Frames of a stream without their hosts and ports."""
 
@@ -191,6 +198,8 @@ class StreamFrames(TypedDict):
     translation: NotRequired[Translation | None]
     source_tunnel: NotRequired[Tunnel | None]
     destination_tunnel: NotRequired[Tunnel | None]
+    source_peers: NotRequired[Peers | None]
+    destination_peers: NotRequired[Peers | None]
 
 
 class StreamHosts(TypedDict):
