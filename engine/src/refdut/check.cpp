@@ -132,9 +132,10 @@ void check_map(const TranslationConfig& config, Errors& errors) {
         if (config.mode == Mode::sixrd_br) {
             check_6rd(rule, errors);
         }
-        if (rule.forwarding && config.mode != Mode::map_t_ce) {
-            errors.push_back({"only a customer edge of MAP-T chooses rules to forward by",
-                              "translation.domains[" + std::to_string(rule.number) + "].fmr", "leave it out, or set mode to map_t_ce"});
+        if (rule.forwarding && config.mode != Mode::map_t_ce && config.mode != Mode::map_e_ce) {
+            errors.push_back({"only a customer edge of MAP chooses rules to forward by",
+                              "translation.domains[" + std::to_string(rule.number) + "].fmr",
+                              "leave it out, or set mode to map_t_ce or map_e_ce"});
         }
     }
 }

@@ -33,7 +33,12 @@ bool Translator::is_customers(const AddressBytes& address) const noexcept {
 
 Drop Translator::check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept {
     if (is_subscriber(config_.mode)) {
-        return end == config_.tunnel.relay->bytes ? Drop::none : Drop::no_mapping;
+        if (end == config_.tunnel.relay->bytes || rules_.of_ipv6(end) == nullptr) {
+            return end == config_.tunnel.relay->bytes ? Drop::none : Drop::no_mapping;
+        }
+        const Drop drop = check_softwire(end, inner, ends, notes);  // from another customer
+        notes.map = {};
+        return drop;
     }
     if (config_.mode != Mode::sixrd_br) {
         return check_softwire(end, inner, ends, notes);
@@ -46,9 +51,15 @@ Drop Translator::check_end(const AddressBytes& end, const View& inner, const End
 }
 
 Drop Translator::find_end(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept {
-    if (is_subscriber(config_.mode)) {
+    if (is_subscriber(config_.mode) && !is_customers(ends.destination)) {
         end = config_.tunnel.relay->bytes;
         return Drop::none;
+    }
+    if (is_subscriber(config_.mode)) {
+        const auto own = notes.map;
+        const Drop drop = find_softwire(inner, ends, end, notes);  // to another customer
+        notes.map = own;
+        return drop;
     }
     if (config_.mode != Mode::sixrd_br) {
         return find_softwire(inner, ends, end, notes);

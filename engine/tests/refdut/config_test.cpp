@@ -332,7 +332,13 @@ TEST(RefdutConfig, CustomerEdgesWithATunnel) {
     EXPECT_EQ(places(lwb4 + rules("2001:db8:1:2::/64", "2001:db8:1:2:1:c000:212:34/128")), wrong("translation.end_user_prefix"));
     EXPECT_EQ(places(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56", ", dmr = \"64:ff9b::/96\"")),
               wrong("translation.domains[0].dmr"));
-    EXPECT_EQ(places(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56", ", fmr = true")), wrong("translation.domains[0].fmr"));
+    EXPECT_FALSE(settings.translation.domains[0].forwarding);
+    EXPECT_TRUE(settings_of(map_e + rules("2001:db8::/40", "2001:db8:12:3400::/56", ", fmr = true")).translation.domains[0].forwarding);
+    EXPECT_EQ(places(lwb4 + rules("2001:db8:1:2::/64", "2001:db8:1:2:0:c000:212:34/128", ", fmr = true")),
+              wrong("translation.domains[0].fmr"));
+    EXPECT_EQ(places("mode = \"map_e_br\"\n" + sides + relay +
+                     "[translation]\ndomains = [{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_bits = 16, fmr = true}]\n"),
+              wrong("translation.domains[0].fmr"));
     EXPECT_EQ(places(map_e), (std::vector<std::string>{"translation.domains", "translation.end_user_prefix"}));
 }
 
