@@ -339,6 +339,10 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
         return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
     if "outside_port_set" in faults:
         return "the gateway uses ports outside its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
+    if campaign.edges.peers is not None and {"destination_address", "tunnel_destination"} & faults.keys():
+        if {"other_edge_address", "other_subscriber"} & faults.keys():
+            return "the gateway sends to another customer edge: compare its rule with [map] (`gatemark plan`)"
+        return "the gateway does not reach other customer edges directly: give it its rule as forwarding mapping rule"
     if campaign.edges.gateway is not None and "source_address" in faults:
         (public,) = campaign.forwarding.pool
         return f"the gateway's public address is not {public.network_address}: compare its rule with [map]"

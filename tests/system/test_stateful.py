@@ -56,10 +56,12 @@ def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def check_phase_one_faults(recipe: Path, validity: dict[str, Any], reasons: set[str], folder: Path) -> None:
+def check_phase_one_faults(
+    recipe: Path, validity: dict[str, Any], reasons: set[str], folder: Path, **tables: Any
+) -> None:
     """Establish 100 connections through a gateway that does something wrong to each frame; all reasons are counted."""
     few = {"count": 100, "rate": "1k", "timeout": "200ms", "gap": "100ms", "retries": 0}
-    campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=validity)
+    campaign = stateful_campaign(recipe, repetitions=1, connections=few, validity=validity, **tables)
     said = ""
     try:
         measured(campaign, folder)

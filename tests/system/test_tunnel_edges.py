@@ -91,7 +91,7 @@ PLANTED: dict[str, set[str]] = {
 @pytest.mark.parametrize("rule", PLANTED)
 def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None:
     table = f"table inet planted {{\nchain planted {{\ntype filter hook postrouting priority 300; {rule}\n}}\n}}\n"
-    text, load = '"edge.nft" = "{map_nftables}"', 'setup = [\n    "nft -f {dir}/edge.nft",'
+    text, load = "[files]", 'setup = [\n    "nft -f {dir}/edge.nft",'
     recipe = variant(
         tmp_path, MAP_E,
         (text, f"{text}\n\"planted.nft\" = '''{table}'''"),

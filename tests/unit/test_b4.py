@@ -83,9 +83,17 @@ HOST = {"address": "198.19.0.2"}
     [
         ({"gateway": {"tunnel": {"address": "198.18.0.1"}}}, "gateway.tunnel.address", "are in IPv6"),
         ({"gateway": {"tunnel": {"address": AFTR}}}, "gateway.tunnel.address", "is one of the hosts"),
-        ({"right": {"ipv4": None}}, "right.ipv4", "is missing: the IPv4 hosts whose packets the tunnel carries"),
+        (
+            {"right": {"ipv4": None}},
+            "right.ipv4",
+            "is missing: the IPv4 hosts that the gateway reaches through the tunnel",
+        ),
         ({"right": {"ipv6": None}}, "right.ipv6", "is missing: b4 sends IPv6 there"),
-        ({"right": {"ipv4": {**HOST, "gateway": "198.19.0.1"}}}, "right.ipv4.gateway", "behind the tunnel"),
+        (
+            {"right": {"ipv4": {**HOST, "gateway": "198.19.0.1"}}},
+            "right.ipv4.gateway",
+            "reaches these hosts through the tunnel",
+        ),
         ({"right": {"ipv4": {"address": "198.18.0.7"}}}, "right.ipv4", "overlap the left hosts"),
         ({"right": {"mtu": 1500}}, "traffic.frame_sizes.octets", "with its outer header of 1558 octets"),
         ({"right": {"host_macs": "random"}}, "right.host_macs", "one link-layer address"),

@@ -34,6 +34,8 @@ EDGE: Mapping[str, Any] = {
     "end_user_prefix": "2001:2:0:4012:3400::/72",
 }
 """Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
+PEER = "198.18.128.64"
+"""Another customer edge of this rule, where the gateway reaches it directly."""
 LWB4: Mapping[str, Any] = {
     "softwires": [{"ipv6": "2001:2:0:4000::/64", "ipv4": "198.18.128.0/24", "psid_bits": 8}],
     "end_user_prefix": "2001:2:0:4000:0:c612:8012:34/128",
@@ -117,6 +119,7 @@ def _rules_of(check: Check) -> tuple[MapRule, ...]:
         return (MapRule(**SIXRD),)
     if not technology.has_rules:
         return ()
+    table = MapModel.model_validate(map_of(check))
     return tuple(
         MapRule(
             ipv6=str(rule.rule_ipv6),
@@ -124,8 +127,9 @@ def _rules_of(check: Check) -> tuple[MapRule, ...]:
             ea_bits=rule.ea_bits,
             psid_offset=rule.psid_offset,
             dmr=None if rule.dmr is None else str(rule.dmr),
+            fmr=None if table.mesh is None else True,
         )
-        for rule in MapModel.model_validate(map_of(check)).whole_rules
+        for rule in table.whole_rules
     )
 
 
@@ -156,8 +160,11 @@ def campaign_of(
         "frame_sizes": {"family": sending, "octets": FRAMES[sending]},
         **tables.pop("traffic", {}),
     }
+    right = _side("right", ports.tester_right, families[1], technology)
     if technology.has_rules:
         tables["map"] = map_of(check)
+        if "mesh" in tables["map"]:
+            right["ipv4"] = {"address": PEER}
     if stateful:
         tables["connections"] = {"timeout": "50ms", "gap": "50ms", **tables.get("connections", {})}
     return {
@@ -167,7 +174,7 @@ def campaign_of(
         "gateway": _gateway(check, ask, configuration),
         "testbed": {"kind": "ports", "cores": list(cores)},
         "left": _side("left", ports.tester_left, families[0], technology, hosts=check.subscribers),
-        "right": _side("right", ports.tester_right, families[1], technology),
+        "right": right,
         "traffic": traffic,
         "trial": trial,
         "validity": {"retries": RETRIES, "lateness_max": check.lateness_max},

@@ -57,10 +57,14 @@ def map_checks(*, quick: bool) -> list[Check]:
     ]
     checks += [_shape(words, keys) for words, keys in SHAPES.items()]
     checks += [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
-    return [*checks, _port_set(252, "endpoint_dependent", technology="map_e_ce"), _softwire_ports()]
+    checks += [_port_set(252, "endpoint_dependent", technology="map_e_ce"), _softwire_ports()]
+    mesh: tuple[TechnologyName, ...] = ("map_t_ce", "map_e_ce")
+    return [*checks, *(_port_set(252, "endpoint_dependent", technology=name, in_mesh=True) for name in mesh)]
 
 
-def _port_set(ports: int, mapping: MappingKind, *, technology: TechnologyName = "map_t_ce") -> Check:
+def _port_set(
+    ports: int, mapping: MappingKind, *, technology: TechnologyName = "map_t_ce", in_mesh: bool = False
+) -> Check:
     """Return a check of the capacity: to one destination it is the size of the port set, however the gateway maps."""
     (rule,) = EDGE["domains"]
     rule = {**rule, **PORT_SETS[ports]}
@@ -68,7 +72,9 @@ def _port_set(ports: int, mapping: MappingKind, *, technology: TechnologyName = 
     prefix = ip_network(EDGE["end_user_prefix"]).supernet(new_prefix=length)
     words = mapping.replace("_", "-")
     name = f"{words}-in-tunnel" if TECHNOLOGIES[technology].has_tunnels else words
-    table = {"domains": [rule], "end_user_prefix": str(prefix)}
+    table: dict[str, Any] = {"domains": [rule], "end_user_prefix": str(prefix)}
+    if in_mesh:
+        table, name, words = {**table, "mesh": {}}, f"{name}-mesh", f"to another customer edge, {words}"
     return _capacity_of_ports(ports, f"port-set-{ports}-{name}", f"{words} mapping", table, technology, mapping)
 
 

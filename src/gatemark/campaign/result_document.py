@@ -267,6 +267,7 @@ def _edge(campaign: Campaign) -> EdgePart | None:
         ipv4_address=str(edge.ipv4),
         psid=edge.psid,
         ports=pool_port_count(campaign),
+        peers_psid=None if campaign.edges.peers is None else campaign.edges.peers.psid,
     )
 
 

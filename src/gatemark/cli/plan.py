@@ -133,7 +133,7 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     kernel = gateway_kernel(campaign)
     table, edge = campaign.edges.emulated, campaign.edges.gateway
     edges = () if table is None else describe_domains(table.whole_rules, table.edge_count, table.order)
-    of_gateway = None if edge is None else describe_gateway(edge, pool_port_count(campaign))
+    of_gateway = None if edge is None else describe_gateway(edge, pool_port_count(campaign), campaign.edges.peers)
     if as_json:
         print_json(
             {

@@ -167,16 +167,17 @@ def _behind_relay(campaign: Campaign, name: SideName) -> Iterator[Problem]:
     if not campaign.roles.is_behind_relay(name, family) or not campaign.traffic.has_foreground:
         return
     model, words = campaign.side(name).family(family), FAMILY_WORDS[family]
+    reached = "by the forwarding mapping rule" if campaign.roles.mesh else "through the tunnel"
     if model is None:
-        what = f"is missing: the {words} hosts whose packets the tunnel carries, behind {name}.ipv6.address"
+        what = f"is missing: the {words} hosts that the gateway reaches {reached}, behind {name}.ipv6.address"
         yield problem(campaign, f"{name}.{family}", what, f"write {family} = {{address = ...}} under [{name}]")
         return
     if campaign.side(name).host_macs == "random":
-        what = f"is random, but all of a tunnel comes from one link-layer address, that of {name}.ipv6.address"
+        what = f"is random, but all of these hosts have one link-layer address, that of {name}.ipv6.address"
         yield problem(campaign, f"{name}.host_macs", what, "leave the key out")
     for key in ("gateway", "router"):
         if getattr(model, key) is not None:
-            what = f"does not apply: these hosts are behind the tunnel to {name}.ipv6.address"
+            what = f"does not apply: the gateway reaches these hosts {reached}, behind {name}.ipv6.address"
             yield problem(campaign, f"{name}.{family}.{key}", what, "leave the key out")
 
 
@@ -312,7 +313,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
     for name in (campaign.roles.outside,) if campaign.technology.is_stateful else SIDES:
         family = campaign.roles.family(name)
         hosts = host_set(campaign, name, family)
-        if hosts is None:
+        if hosts is None or (campaign.roles.mesh and name == campaign.roles.outside):
             continue
         unmapped = unmapped_host(hosts, prefix, gateway.eam)
         if unmapped is not None:

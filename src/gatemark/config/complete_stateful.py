@@ -11,11 +11,11 @@ from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import (
-    PORT_MAX,
     b4_hosts,
     distinct,
     foreground_hosts,
     host_count,
+    open_ports,
     pool_endpoints,
     pool_port_count,
     source_hosts,
@@ -251,7 +251,7 @@ def _space(campaign: Campaign) -> Iterator[Problem]:
                 f"widen the range or leave it out, or {fix}",
             )
             return
-        if space.destination_ports.maximum > PORT_MAX:
+        if connections.destination_ports is None and space.destination_ports.maximum > open_ports(campaign).maximum:
             yield problem(
                 campaign,
                 "connections.count",

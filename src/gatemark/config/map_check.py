@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv6Network
+from ipaddress import IPv4Address, IPv6Network
 
 from pydantic import BaseModel
 
 from gatemark.config.hosts import HostSet, first_non_global
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
+from gatemark.config.only import MAP_EDGES
 from gatemark.config.problems import problem
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
@@ -134,7 +135,7 @@ def _stated(table: BaseModel) -> set[str]:
 def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
     name = campaign.technology.name
-    for key in sorted(_stated(table) - {"domains", "softwires", "end_user_prefix"}):
+    for key in sorted(_stated(table) - {"domains", "softwires", "end_user_prefix", "mesh"}):
         what = f"does not apply to {name}: the gateway is the only customer edge"
         yield problem(campaign, f"map.{key}", what, "leave the key out")
     for index, part in enumerate(table.parts):
@@ -177,12 +178,50 @@ def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Probl
     subnet = ("MAP address", IPv6Network(edge.address)) if rule.in_identifier else _map_subnet(edge)
     held = (("rule IPv4 prefix", rule.rule_ipv4), subnet)
     for side, _, hosts in _host_sets(campaign):
-        is_embedded = rule.dmr is not None and side == campaign.roles.outside
+        if campaign.roles.mesh and campaign.roles.is_behind_relay(side, hosts.family):
+            yield from _mesh(campaign, table, edge, f"{side}.{hosts.family}", hosts)
+            continue
+        is_embedded = rule.dmr is not None and side == campaign.roles.outside and not campaign.roles.mesh
         for name, prefix in (*held, *(_embedded(rule) if is_embedded else ())):
             if hosts.meets_prefix(prefix):
                 what = f"{hosts} meets {prefix}, the {name} of {table.key}[0]"
                 fix = "choose an address outside it: addresses inside belong to customer edges"
+                if (
+                    prefix == rule.rule_ipv4
+                    and side == campaign.roles.outside
+                    and not MAP_EDGES.refusal(campaign.technology, campaign.bed)
+                ):
+                    fix += "; to measure what goes to them directly, write map.mesh = {}"
                 yield problem(campaign, f"{side}.{hosts.family}", what, fix)
+
+
+def _mesh(campaign: Campaign, table: MapModel, edge: Edge, at: str, hosts: HostSet) -> Iterator[Problem]:
+    """The hosts outside are other customer edges of the rule, and connections go to ports that all of them have."""
+    rule, peers = edge.domain, table.peers
+    for other in campaign.tables:
+        if other.sends_echo:
+            what = "does not go with map.mesh: its packets are for hosts behind the border relay"
+            yield problem(campaign, other.key, what, "measure it in a campaign without map.mesh")
+    if peers is None:
+        if not rule.suffix_bits:
+            what = f"makes no sense: {rule.rule_ipv4} is the gateway's address, and no other customer edge has one"
+            yield problem(campaign, "map.mesh", what, "leave it out, or write a rule of several IPv4 addresses")
+        else:
+            what = f"is no PSID of {table.key}[0], which has {rule.psid_length} bits for it"
+            yield problem(campaign, "map.mesh.psid", what, f"write 0 to {rule.sharing_ratio - 1}")
+        return
+    lowest, highest = IPv4Address(hosts.lowest), IPv4Address(hosts.highest)
+    if lowest not in rule.rule_ipv4 or highest not in rule.rule_ipv4:
+        what = f"{hosts} are not all within {rule.rule_ipv4}, the rule IPv4 prefix of {table.key}[0]"
+        yield problem(campaign, at, what, f"write addresses of other customer edges, such as {next(iter(peers)).ipv4}")
+    elif edge.ipv4 in hosts:
+        what = f"{hosts} has {edge.ipv4}, the gateway's own IPv4 address"
+        yield problem(campaign, at, what, "leave it out: a gateway takes packets to it for its own")
+    span = campaign.connections_model.destination_ports
+    if span is not None and not peers.has_ports(span.minimum, span.maximum):
+        what = f"{span} has ports outside of the set of PSID {peers.psid}"
+        first, last = peers.first_range
+        yield problem(campaign, "connections.destination_ports", what, f'leave it out, or write "{first}-{last}"')
 
 
 def _map_subnet(edge: Edge) -> tuple[str, IPv6Network]:

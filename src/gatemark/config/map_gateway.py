@@ -12,18 +12,21 @@ from gatemark.map_domains.relay import GatewayFiles, known_edges, private_proble
 from gatemark.map_domains.tayga import border_relay, border_relay_problems, customer_edge, customer_edge_problems
 from gatemark.technology import Technology
 
+PEERS_MAX = (1 << 12) - 1
+"""Other customer edges of which a recipe's gateway knows each by a line of its own."""
+
 
 def made_gateway(
     technology: Technology, table: MapModel, gateway: MapGatewayModel, tunnel: TunnelModel | None, *, echo: bool
 ) -> GatewayFiles:
-    """Return a border relay for the customer edges of the table, or the customer edge that it names.
+    """Return a border relay for the customer edges of the table, or the customer edge that it names, with its peers.
 
     With `echo` a border relay of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway
     can be made of them.
     """
     if technology.is_edge and technology.has_tunnels:
         assert table.gateway_edge is not None, "the campaign is complete"
-        return tunnel_edge(table.gateway_edge)
+        return tunnel_edge(table.gateway_edge, list(table.peers or ()))
     if tunnel is not None:
         if problems := list(unmade_gateway(technology, table, gateway, private_at="private network")):
             raise ConfigError(problems=problems)
@@ -38,7 +41,7 @@ def made_gateway(
         return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
     edge = table.gateway_edge
     assert edge is not None, "the campaign is complete"
-    return customer_edge(edge, ipv4=gateway.private.network_address + 1)
+    return customer_edge(edge, ipv4=gateway.private.network_address + 1, peers=list(table.peers or ()))
 
 
 def unmade_gateway(
@@ -48,7 +51,11 @@ def unmade_gateway(
     if not technology.is_edge:
         problems = private_problems if technology.has_tunnels else border_relay_problems
         yield from problems(table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at)
-    elif table.gateway_edge is not None and not technology.has_tunnels:
+        return
+    if table.gateway_edge is not None and not technology.has_tunnels:
         yield from customer_edge_problems(
             table.gateway_edge, gateway.private.network_address + 1, private_at=private_at
         )
+    if table.peers is not None and len(table.peers) > PEERS_MAX:
+        what = f"makes a gateway with a line for each of {len(table.peers)} other customer edges"
+        yield Problem(what=what, where="map.mesh", fix=f"write a rule with {PEERS_MAX + 1} IPv4 addresses at most")

@@ -12,12 +12,13 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
-from gatemark.config.only import WITH_BINDINGS, WITH_MAP_RULES
+from gatemark.config.only import MAP_EDGES, WITH_BINDINGS, WITH_MAP_RULES
 from gatemark.config.tables import Table, Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, Edge, MapDomain
 from gatemark.map_domains.edges import Order
 from gatemark.map_domains.nesting import nested
+from gatemark.map_domains.peers import PeerEdges
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX, domain_problems, key_of
 from gatemark.map_domains.relay import PRIVATE
@@ -116,6 +117,14 @@ class MapGatewayModel(Table):
     """Addresses behind which a relay sees customer edges that share theirs; the first is tayga's own."""
 
 
+class MeshModel(Table):
+    """Mesh mode: the hosts outside are other customer edges of the gateway's rule, which it reaches directly, by a
+    forwarding mapping rule (RFC 7597 section 5, flag F of RFC 7598 section 4.1), and not through the border relay."""
+
+    psid: StrictInt | None = Field(None, json_schema_extra=_within(0, 0xFFFF))
+    """PSID that all of them have; connections go to ports of its set. Default: the next one after the gateway's."""
+
+
 @lru_cache(maxsize=64)
 def _agree(rules: tuple[MapDomain, ...], edges: int | None) -> bool:
     """Return whether no rule contradicts itself or another one; asked again for thousands of packets."""
@@ -133,6 +142,9 @@ class MapModel(Table):
     end_user_prefix: Ipv6Prefix | None = None
     """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
     5.2); of a lwB4 its whole address, with `/128`. Default: of a rule without EA bits its `ipv6`."""
+    mesh: Annotated[MeshModel | None, MAP_EDGES] = None
+    """The hosts outside, `right.ipv4`, are other customer edges of the rule. Default: they are behind the border relay.
+    """
     edges: Count | None = None
     """How many customer edges are emulated. Default: all that the rules have."""
     order: Order = "pseudorandom"
@@ -193,6 +205,16 @@ class MapModel(Table):
         edge = None if ea is None else Edge(rules[0], ea)
         is_other = rules[0].in_identifier and edge is not None and edge.address != prefix.network_address
         return None if is_other else edge
+
+    @property
+    def peers(self) -> PeerEdges | None:
+        """Return the other customer edges outside; None without any, and where the rule or their PSID has a problem."""
+        edge = None if self.mesh is None else self.gateway_edge
+        if self.mesh is None or edge is None or edge.domain.kind == "IPv4 prefix" or not edge.domain.suffix_bits:
+            return None
+        psids = edge.domain.sharing_ratio
+        psid = (edge.psid + 1) % psids if self.mesh.psid is None else self.mesh.psid
+        return PeerEdges(edge, psid) if 0 <= psid < psids else None
 
     @property
     def spread(self) -> Spread:

@@ -337,7 +337,8 @@ class Campaign(CampaignFile):
     @property
     def roles(self) -> Roles:
         """Return which side is which."""
-        return Roles(technology=self.technology, inside=self.gateway.inside or "left")
+        mesh = self.map is not None and self.map.mesh is not None
+        return Roles(technology=self.technology, inside=self.gateway.inside or "left", mesh=mesh)
 
     @property
     def directions(self) -> Directions:

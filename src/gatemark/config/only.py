@@ -61,6 +61,11 @@ WITH_RULES = Only(
 WITH_MAP_RULES = Only(
     technology=lambda row: row.has_rules and not row.has_bindings, lack="which has no MAP rules", words="MAP gateways"
 )
+MAP_EDGES = Only(
+    technology=lambda row: row.is_edge and not row.has_bindings and row.in_a_row is None,
+    lack="which is no customer edge of MAP",
+    words="customer edges of MAP",
+)
 WITH_BINDINGS = Only(
     technology=lambda row: row.has_bindings, lack="which has no softwires", words="gateways of lightweight 4over6"
 )

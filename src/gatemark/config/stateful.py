@@ -25,7 +25,7 @@ class TupleSpace:
     """Hosts of the Responder."""
     source_ports: Span
     destination_ports: Span
-    """Ends above 65535 where `connections.destination_ports` is left open and no number of ports is enough."""
+    """Ends above the last of `open_ports` where the file leaves it open and no number of ports is enough."""
 
     @property
     def sources(self) -> int:
@@ -50,13 +50,22 @@ def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
     source_ports = campaign.connections_model.source_ports
     destination_ports = campaign.connections_model.destination_ports
     if destination_ports is None:
-        destination_ports = Span(1, -(-count // (source_hosts * source_ports.count * destination_hosts)))
+        first = open_ports(campaign).minimum
+        needed = -(-count // (source_hosts * source_ports.count * destination_hosts))
+        destination_ports = Span(first, first + needed - 1)
     return TupleSpace(
         source_hosts=source_hosts,
         destination_hosts=destination_hosts,
         source_ports=source_ports,
         destination_ports=destination_ports,
     )
+
+
+def open_ports(campaign: Campaign) -> Span:
+    """Return the destination ports that connections may have if the file does not say it: any, but of other customer
+    edges those of one range of their set."""
+    peers = campaign.edges.peers
+    return Span(1, PORT_MAX) if peers is None else Span(*peers.first_range)
 
 
 def host_count(campaign: Campaign, side: SideName) -> int:
@@ -169,7 +178,7 @@ def searched_max(campaign: Campaign) -> int:
 
 def _endpoints(campaign: Campaign) -> tuple[int, int]:
     """Return how many endpoints Initiator and Responder have; of ports that are left open, all."""
-    ports = campaign.connections_model.destination_ports or Span(1, PORT_MAX)
+    ports = campaign.connections_model.destination_ports or open_ports(campaign)
     space = tuple_space(campaign, 1)
     return space.sources, space.destination_hosts * ports.count
 

@@ -22,6 +22,7 @@ from gatemark.config.tables import (
     TunnelModel,
 )
 from gatemark.map_domains.domain import Edge
+from gatemark.map_domains.peers import PeerEdges
 from gatemark.technology import OPPOSITE, Family, FrameKind, SideName, Technology
 
 ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
@@ -34,6 +35,8 @@ class Roles:
     technology: Technology
     inside: SideName
     """Side of the Initiator (RFC 9693 section 4.1); of a stateless gateway left."""
+    mesh: bool = False
+    """Whether the hosts outside are other customer edges, whose frames have addresses that follow from theirs."""
 
     @property
     def outside(self) -> SideName:
@@ -64,10 +67,14 @@ class Roles:
 
     def host_family(self, side: SideName) -> Family:
         """Return the family of the hosts on one side: of those before a relay that of the outer header."""
+        if self.mesh and side == self.outside:
+            return "ipv4"
         return self.packet_family(side) if self.technology.is_subscriber else self.family(side)
 
     def is_behind_relay(self, side: SideName, family: Family) -> bool:
-        """Whether the hosts of a family on one side are reached through the tunnel to a relay, not on the link."""
+        """Whether the hosts of a family on one side are reached through a tunnel or translation, not on the link."""
+        if self.mesh:
+            return side == self.outside and family == "ipv4"
         is_inner = family == self.technology.inside_tunnels
         return self.technology.is_subscriber and is_inner and self.has_tunnels(side)
 
@@ -150,6 +157,11 @@ class Edges:
     def domain_count(self) -> int:
         """Return the number of domains of emulated customer edges; 0 without any."""
         return 0 if self.emulated is None else len(self.emulated.parts)
+
+    @property
+    def peers(self) -> PeerEdges | None:
+        """Return the other customer edges that are the hosts outside; None without any."""
+        return None if self.map is None or self.gateway is None else self.map.peers
 
     @property
     def gateway(self) -> Edge | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gatemark.config.recipe import Recipe
@@ -83,15 +83,17 @@ def gateway_end(
     On-link hosts are neighbours, so the gateway's address gets the prefix length of the side's network. With a next hop
     all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Customer edges, on the left,
     lie behind the router or host of that side unless they are neighbours; behind the one on the outside of a gateway
-    that is a customer edge lies all that its rule's default mapping rule stands for. What a tunnel leads to is the
-    recipe's. Raises ConfigError if an address does not fit the recipe's networks.
+    that is a customer edge lies all that its rule's default mapping rule stands for, and in mesh mode every other
+    customer edge. What a tunnel leads to is the recipe's. Raises ConfigError if an address does not fit the recipe's
+    networks.
     """
     networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
     addresses: list[str] = []
     routes: list[tuple[str, str | None]] = []
+    roles = replace(recipe.roles, mesh=edges is not None and edges.mesh is not None)
     plays: tuple[tuple[Family, Ipv4Model | Ipv6Model | None], ...] = (("ipv4", side.ipv4), ("ipv6", side.ipv6))
     for family, hosts in plays:
-        if hosts is None or recipe.roles.is_behind_relay(side_name, family):
+        if hosts is None or roles.is_behind_relay(side_name, family):
             continue
         where = f"{side_name}.{family}"
         gateway, router = hosts.gateway, hosts.router
@@ -110,6 +112,8 @@ def gateway_end(
             routes += [(str(network), str(router)) for network in networks if network.version == link.version]
     neighbour = side.link_address("ipv6")
     technology, inside = recipe.technology, recipe.inside
+    if edges is not None and roles.mesh and side_name != inside:
+        routes += [(str(domain.ipv6), str(neighbour)) for domain in edges.domains]
     if edges is not None and technology.is_edge and side_name != inside and side.address_mode == "nexthop":
         routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains if domain.dmr is not None]
     elif edges is not None and technology.has_edges and side_name == "left" and neighbour is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
 from gatemark.map_domains.edges import Order, used_numbers
 from gatemark.map_domains.nesting import nested
+from gatemark.map_domains.peers import PeerEdges
 from gatemark.map_domains.port_set import PortSet
 from gatemark.map_domains.spread import Spread
 
@@ -116,6 +117,8 @@ class GatewayEdgeDescription(RuleDescription):
     edge: EdgeDescription
     port_count: int
     """Ports that its connections may have: those of its set, but never port 0."""
+    peers: EdgeDescription | None
+    """One of the other customer edges that are the hosts outside; None where those are behind the border relay."""
 
     def lines(self) -> Iterator[str]:
         """Yield the description as lines of text."""
@@ -128,16 +131,20 @@ class GatewayEdgeDescription(RuleDescription):
             f"{self.port_count} source endpoints at most with endpoint-independent mapping,"
             f" {self.port_count} connections to each destination with endpoint-dependent mapping"
         )
+        if self.peers is not None:
+            psid = f" of PSID {self.peers.psid}" if self.psid_bits else ""
+            yield f"hosts outside are other customer edges{psid}, such as {self.peers.ipv4}: {self.peers.address}"
 
 
-def describe_gateway(edge: Edge, port_count: int) -> GatewayEdgeDescription:
-    """Describe the customer edge that the gateway is."""
+def describe_gateway(edge: Edge, port_count: int, peers: PeerEdges | None = None) -> GatewayEdgeDescription:
+    """Describe the customer edge that the gateway is, and the others that it reaches directly."""
     domain = edge.domain
     return GatewayEdgeDescription(
         **_described_rule(domain),
         end_user_prefix=str(edge.delegated),
         edge=_described_edge(edge),
         port_count=port_count,
+        peers=None if peers is None else _described_edge(next(iter(peers))),
     )
 
 

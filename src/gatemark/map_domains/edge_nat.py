@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gatemark.map_domains.domain import Edge
 
@@ -10,27 +10,29 @@ SEARCHED_PORTS = 128
 """In so many ports of a range Linux finds every one that is free (NF_NAT_MAX_ATTEMPTS of nf_nat_core.c)."""
 
 
-def edge_rules(edge: Edge, interface: str) -> str:
-    """Return rules for nftables: what leaves by an interface has the edge's address and a port of its set.
+def edge_rules(edge: Edge, interfaces: Sequence[str]) -> str:
+    """Return rules for nftables: what leaves by one of these has the edge's address and a port of its set.
 
     Each connection takes its port from the next range, so that a destination gets connections from every port of the
     set before the first is dropped; mapping is endpoint-dependent. What comes back and is no answer of a connection is
     dropped.
     """
     protocols = "meta l4proto { icmp, tcp, udp }"
+    names = [f'"{name}"' for name in interfaces]
+    outside = names[0] if len(names) == 1 else f"{{ {', '.join(names)} }}"
     if edge.domain.psid_length == 0:
-        translate = f'oifname "{interface}" snat to {edge.ipv4}'
+        translate = f"oifname {outside} snat to {edge.ipv4}"
     else:
         spans = [f"{edge.ipv4} . {low}-{high}" for low, high in _searched_ranges(edge)]
         elements = ",\n".join(f"            {number} : {span}" for number, span in enumerate(spans))
         choice = f"numgen inc mod {len(spans)} map {{\n{elements}\n        }}"
-        translate = f'oifname "{interface}" {protocols} snat ip addr . port to {choice}'
+        translate = f"oifname {outside} {protocols} snat ip addr . port to {choice}"
     return f"""\
 table ip edge {{
     chain forward {{
         type filter hook forward priority filter; policy accept;
-        iifname "{interface}" ct state new drop
-        oifname "{interface}" meta l4proto != {{ icmp, tcp, udp }} drop
+        iifname {outside} ct state new drop
+        oifname {outside} meta l4proto != {{ icmp, tcp, udp }} drop
     }}
     chain postrouting {{
         type nat hook postrouting priority srcnat; policy accept;

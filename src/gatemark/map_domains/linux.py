@@ -20,6 +20,10 @@ from gatemark.map_domains.relay import GatewayFiles, elements
 
 TUNNEL = "softwires"
 """Interface of all tunnels."""
+MESH = "mesh"
+"""Interface of a customer edge's tunnels to others."""
+MESH_MTU = 9196
+"""Of the packets inside, on links of the 9,236 octets that recipes have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +78,28 @@ def tunnel_relay(
     )
 
 
-def tunnel_edge(edge: Edge, *, tunnel: str = TUNNEL) -> GatewayFiles:
-    """Return a customer edge with one tunnel of the kernel, which is the recipe's own: its NAT44."""
-    return GatewayFiles(nftables=edge_rules(edge, tunnel), routes=())
+def tunnel_edge(edge: Edge, peers: Sequence[Edge] = (), *, tunnel: str = TUNNEL, mesh: str = MESH) -> GatewayFiles:
+    """Return a customer edge with one tunnel of the kernel, which is the recipe's own: its NAT44.
+
+    To `peers`, other customer edges with an IPv4 address each, lead routes of their own through a second device. It
+    would take what anybody sends, so nftables lets in tunnels of the relay, which `$relay` stands for in its rules, and
+    of a peer packets from his address and PSID: without options, of shared addresses TCP and UDP only. The traffic
+    class of outer headers to peers is 0.
+    """
+    if not peers:
+        return GatewayFiles(nftables=edge_rules(edge, [tunnel]), routes=())
+    rule = Rule(number=0, domain=edge.domain, edges=peers, private=())
+    return GatewayFiles(
+        nftables=edge_rules(edge, [tunnel, mesh]) + _inward([rule], edge.address, "ip6 saddr != $relay"),
+        routes=(
+            f"link add {mesh} mtu {MESH_MTU} type ip6tnl external",
+            f"link set {mesh} up",
+            *(
+                f"route add {peer.ipv4}/32 encap ip6 id 0 dst {peer.address} src {edge.address} hoplimit 64 dev {mesh}"
+                for peer in peers
+            ),
+        ),
+    )
 
 
 def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNNEL) -> str:
@@ -127,15 +150,16 @@ def _rules_of(domains: Sequence[MapDomain], edges: Sequence[Edge], private: IPv4
             yield Rule(number=number, domain=domain, edges=of_domain, private=addresses)
 
 
-def _inward(rules: Sequence[Rule], relay: IPv6Address) -> str:
-    """Return the check of what comes in tunnels: nftables knows neither inner address nor inner port by name."""
+def _inward(rules: Sequence[Rule], end: IPv6Address, which: str = "") -> str:
+    """Return the check of what comes in tunnels to an end, or `which` of that: nftables knows neither inner address nor
+    inner port by name."""
     sets = "".join(_sources(rule) for rule in rules)
     checks = "".join(f"        {_is_right(rule)} accept\n" for rule in rules)
     return f"""\
 table ip6 softwires {{
 {sets}    chain prerouting {{
         type filter hook prerouting priority raw; policy accept;
-        ip6 daddr {relay} jump inward
+        {f"ip6 daddr {end} {which}".strip()} jump inward
     }}
     chain inward {{
         ip6 nexthdr icmpv6 accept

@@ -62,20 +62,26 @@ def border_relay(
 
 
 def customer_edge(
-    edge: Edge, *, ipv4: IPv4Address, tunnel: str = TUNNEL, ipv6: IPv6Address | None = None
+    edge: Edge,
+    *,
+    ipv4: IPv4Address,
+    peers: Sequence[Edge] = (),
+    tunnel: str = TUNNEL,
+    ipv6: IPv6Address | None = None,
 ) -> GatewayFiles:
     """Return a customer edge: a NAT44 whose ports are its port set, and tayga behind it.
 
-    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. Raises ConfigError
-    if such a gateway cannot be made.
+    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. `peers` are other
+    customer edges that it reaches directly, each with an IPv4 address of its own. Raises ConfigError if such a gateway
+    cannot be made.
     """
     problems = list(customer_edge_problems(edge, ipv4))
     if problems:
         raise ConfigError(problems=problems)
-    maps = [(edge.ipv4, edge)]
+    maps = [(each.ipv4, each) for each in (edge, *peers)]
     return GatewayFiles(
         tayga=_tayga_text(ipv4, ipv6, edge.domain.default_rule, maps, tunnel),
-        nftables=edge_rules(edge, tunnel),
+        nftables=edge_rules(edge, [tunnel]),
         routes=(f"ip route add default dev {tunnel}", f"ip -6 route add {edge.address}/128 dev {tunnel}"),
     )
 

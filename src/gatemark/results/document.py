@@ -160,6 +160,9 @@ class EdgePart(MapRulePart):
     """Its PSID."""
     ports: int
     """Ports that its connections may have: those of its set, but never port 0."""
+    peers_psid: int | None = Field(default=None, exclude_if=lambda psid: psid is None)
+    """PSID of the hosts outside, which are other customer edges of the rule, reached by a forwarding mapping rule (RFC
+    7597 section 5). Default: the hosts outside are behind the border relay."""
 
 
 class B4Part(Part):

@@ -29,6 +29,7 @@ from gatemark.trial.messages import (
     LayoutRequest,
     OpenRequest,
     OpenSide,
+    Peers,
     Phase,
     Ports,
     ResolveRequest,
@@ -269,6 +270,11 @@ def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> StreamFram
     roles, ends = campaign.roles, ENDS[way]
     octets = cell.frame_sizes.of(roles.frame_kind(ends[0]))
     frames = _frames(campaign, octets, way, _packet_families(campaign, way), campaign.forwarding.hop_limit_decrement)
+    peers = campaign.edges.peers
+    if peers is not None:
+        asked: Peers = {"rule": rule_json(peers.gateway.domain), "psid": peers.psid}
+        is_source = ends[0] == roles.outside
+        frames = {**frames, "source_peers": asked} if is_source else {**frames, "destination_peers": asked}
     if not campaign.technology.has_tunnels:
         return frames
     source, destination = (_tunnel(campaign, end) if roles.has_tunnels(end) else None for end in ends)
@@ -282,10 +288,11 @@ def _packet_families(campaign: Campaign, way: OneWay) -> tuple[Family, Family]:
 
 
 def _tunnel(campaign: Campaign, side: SideName) -> Tunnel:
-    """Return the tunnels of one side: those of customer edges with rules, of its hosts, as B4s are, or to a relay."""
+    """Return the tunnels of one side: of customer edges with rules, of its hosts, as B4s are, or one to a relay."""
     tunnel = campaign.forwarding.tunnel
     assert tunnel is not None, "its technology has tunnels"
-    ends = None if campaign.technology.has_edges else campaign.side(side).family(campaign.roles.family(side))
+    follow = campaign.technology.has_edges or campaign.edges.peers is not None  # from rules
+    ends = None if follow else campaign.side(side).family(campaign.roles.family(side))
     relay = None if ends is None or not campaign.technology.is_subscriber else _one_host(str(ends.address))
     return {
         "gateway": str(campaign.forwarding.tunnel_end),

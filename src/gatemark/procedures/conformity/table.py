@@ -67,7 +67,7 @@ class ConformityTable(ProcedureTable):
             what = f"has no cases for {campaign.technology.name}, only for {WITH_CASES}"
             yield problem(campaign, self.key, what, "leave the table out")
             return
-        if not campaign.bed.has_gateway or not has_hosts(campaign):
+        if campaign.roles.mesh or not campaign.bed.has_gateway or not has_hosts(campaign):
             return  # it has a problem of its own
         if table is not None and table.onlink and table.order == "pseudorandom" and table.edges is not None:
             yield problem(
