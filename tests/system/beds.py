@@ -70,9 +70,13 @@ class OpenBed:
 
     @contextlib.contextmanager
     def rules(self, *rules: str, hook: str = "postrouting", gateway: int = 0) -> Iterator[None]:
-        """Load nftables rules into one chain of a gateway; they are removed at the end."""
+        """Load nftables rules into a chain of a gateway, the last of postrouting or the first of another hook.
+
+        They are removed at the end.
+        """
         lines = "\n".join(f"    {rule}" for rule in rules)
-        chain = f"  chain planted {{\n    type filter hook {hook} priority 300; policy accept;\n{lines}\n  }}"
+        priority = 300 if hook == "postrouting" else -300  # Jool takes packets out of prerouting
+        chain = f"  chain planted {{\n    type filter hook {hook} priority {priority}; policy accept;\n{lines}\n  }}"
         with self.table(f"table inet planted {{\n{chain}\n}}\n", gateway=gateway):
             yield
 

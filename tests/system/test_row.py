@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,36 +70,66 @@ IN_TUNNELS = [
 """Direction, whether the first gateway on the way changes packets, how, and the fault that this is."""
 
 
-@others
-@in_a_guest
-def test_the_gateway_that_damaged_frames_in_tunnels_is_blamed() -> None:
-    """In a guest: each packet is changed before the first gateway puts it into the tunnel, or behind the tunnel."""
+TRANSLATED = [
+    ("forward", True, "ip6 hoplimit set 99", "hop_limit"),
+    ("forward", False, "ip ttl set 99", "hop_limit"),
+    ("reverse", True, "ip6 hoplimit set 99", "hop_limit"),
+    ("reverse", False, "ip ttl set 99", "hop_limit"),
+]
+"""The same of two translators; the first changes packets of IPv6."""
+TUNNELS = {"linux-dslite": "dslite", "linux-lw4o6": "softwires", "linux-mape": "softwires"}
+"""Interface of the tunnel, in both gateways of a pair."""
+EACH = 5
+"""Faults of either gateway in either direction, so that there are 20 of each kind in every pair."""
+
+
+def opened(recipe: str) -> contextlib.AbstractContextManager[OpenBed]:
+    """Open a pair of gateways without native IPv6 beside."""
     traffic = {**TRAFFIC, "mix": "1/1"}
-    campaign = stateful_campaign("linux-dslite", traffic=traffic, connections=FEW, frame_loss={"rates": ["2k"]})
-    with open_bed(campaign) as bed:
-        for way, is_first, change, reason in IN_TUNNELS:
+    return open_bed(stateful_campaign(recipe, traffic=traffic, connections=FEW, frame_loss={"rates": ["2k"]}))
+
+
+@others
+@pytest.mark.parametrize("recipe", [pytest.param(name, marks=marks) for name, marks in IN_A_GUEST.items()])
+def test_in_a_guest_the_gateway_that_damaged_frames_is_blamed(recipe: str) -> None:
+    """Each packet is changed before the first gateway puts it into a tunnel, or where it leaves either of them."""
+    with opened(recipe) as pair:
+        for way, is_first, change, reason in (IN_TUNNELS if recipe in TUNNELS else TRANSLATED) * EACH:
             number = int(is_first == (way == "reverse"))
-            left = bed.bed.gateway.gateways[number].interfaces["right" if way == "forward" else "left"]
-            where = f'oifname "{"dslite" if is_first else left}"'
-            assert_blamed(bed, number, way, where, change, {reason})
+            leaves = pair.bed.gateway.gateways[number].interfaces["right" if way == "forward" else "left"]
+            interface = TUNNELS.get(recipe, leaves) if is_first else leaves
+            assert_blamed(pair, number, way, f'oifname "{interface}"', change, {reason})
+
+
+@others
+@pytest.mark.parametrize("recipe", [pytest.param(name, marks=marks) for name, marks in IN_A_GUEST.items()])
+def test_in_a_guest_the_gateway_that_lost_frames_is_blamed(recipe: str) -> None:
+    with opened(recipe) as pair:
+        for number in (0, 1):
+            for direction in ("forward", "reverse"):
+                assert_loss_is_blamed(pair, number, direction, times=EACH)
 
 
 @pytest.fixture(scope="module")
 def bed() -> Iterator[OpenBed]:
-    traffic = {**TRAFFIC, "mix": "1/1"}
-    with open_bed(stateful_campaign(MAP_T, traffic=traffic, connections=FEW, frame_loss={"rates": ["2k"]})) as opened:
-        yield opened
+    with opened(MAP_T) as pair:
+        yield pair
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 @pytest.mark.parametrize("number", [0, 1], ids=["customer", "provider"])
 def test_the_gateway_that_lost_frames_is_blamed(bed: OpenBed, number: int, direction: str) -> None:
-    """Each tenth frame is dropped where it enters one of both, after test phase 1: exactly these, each time."""
+    assert_loss_is_blamed(bed, number, direction, times=TIMES)
+
+
+def assert_loss_is_blamed(bed: OpenBed, number: int, direction: str, *, times: int) -> None:
+    """Drop each tenth frame where it enters one of both, after test phase 1: exactly these are told, each time."""
     side = "left" if direction == "forward" else "right"
     interface = bed.bed.gateway.gateways[number].interfaces[side]
     after_phase_one = "quota over 100 kbytes"
-    rule = f'iifname "{interface}" meta l4proto udp {after_phase_one} numgen inc mod 10 == 3 counter drop'
-    for _ in range(TIMES):
+    frames = "meta l4proto { udp, 4 }"  # in a tunnel IPv4 comes in IPv6
+    rule = f'iifname "{interface}" {frames} {after_phase_one} numgen inc mod 10 == 3 counter drop'
+    for _ in range(times):
         lost, record = lost_by(bed, rule, number)
         (way,) = (each for each in record.report.directions if each.direction == direction)
         assert (way.foreground.lost, record.report.lost_count) == (lost, lost)
