@@ -209,8 +209,10 @@ class MapModel(Table):
     @property
     def peers(self) -> PeerEdges | None:
         """Return the other customer edges outside; None without any, and where the rule or their PSID has a problem."""
-        edge = None if self.mesh is None else self.gateway_edge
-        if self.mesh is None or edge is None or edge.domain.kind == "IPv4 prefix" or not edge.domain.suffix_bits:
+        if self.mesh is None:
+            return None
+        edge = self.gateway_edge
+        if edge is None or edge.domain.kind == "IPv4 prefix" or not edge.domain.suffix_bits:
             return None
         psids = edge.domain.sharing_ratio
         psid = (edge.psid + 1) % psids if self.mesh.psid is None else self.mesh.psid

@@ -161,7 +161,8 @@ class Edges:
     @property
     def peers(self) -> PeerEdges | None:
         """Return the other customer edges that are the hosts outside; None without any."""
-        return None if self.map is None or self.gateway is None else self.map.peers
+        peers = None if self.map is None else self.map.peers
+        return None if peers is None or self.gateway is None else peers
 
     @property
     def gateway(self) -> Edge | None:
