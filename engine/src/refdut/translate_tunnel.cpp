@@ -33,8 +33,11 @@ bool Translator::is_customers(const AddressBytes& address) const noexcept {
 
 Drop Translator::check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept {
     if (is_subscriber(config_.mode)) {
-        if (end == config_.tunnel.relay->bytes || rules_.of_ipv6(end) == nullptr) {
-            return end == config_.tunnel.relay->bytes ? Drop::none : Drop::no_mapping;
+        if (end == config_.tunnel.relay->bytes) {
+            return Drop::none;
+        }
+        if (rules_.of_ipv6(end) == nullptr) {
+            return Drop::no_mapping;
         }
         const Drop drop = check_softwire(end, inner, ends, notes);  // from another customer
         notes.map = {};
