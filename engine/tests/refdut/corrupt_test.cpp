@@ -1,11 +1,9 @@
 #include "refdut/corrupt.hpp"
 
 #include "frame/streams.hpp"
-#include "io/memory_port.hpp"
-#include "loop/receiver.hpp"
 #include "refdut/map_vectors.hpp"
 #include "refdut/packets.hpp"
-#include "state/reply_writer.hpp"
+#include "state/path_end.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,17 +32,9 @@ constexpr Fields edge_reasons{Field::other_edge_port, Field::other_edge_address,
 /// A receiver of the Tester for one stream.
 class Receiving {
 public:
-    Receiving(const frame::Stream& stream, Direction direction, bool arrives_here, const state::ConnectionKeeper* keeper) {
-        arrivals_.reset(frame_count);
-        loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
-        plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
-                                                                .arrives_here = arrives_here,
-                                                                .frame_count = frame_count,
-                                                                .mix = {1, 1},
-                                                                .streams = {&stream, nullptr},
-                                                                .arrivals = &arrivals_,
-                                                                .keeper = keeper};
-        direction_ = direction;
+    Receiving(const frame::Stream& stream, Direction direction, bool arrives_here, const state::ConnectionKeeper* keeper)
+        : direction_{direction} {
+        const loop::ReceiverPlan plan = state::receiver_plan_of(stream, direction, frame_count, arrivals_, keeper, arrives_here);
         receiver_ = std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
     }
     void receive(std::span<const std::byte> frame) {
@@ -68,7 +58,7 @@ public:
     static constexpr std::uint64_t frame_count = 1000;
 
 private:
-    Direction direction_ = Direction::forward;
+    Direction direction_;
     record::ArrivalBitmap arrivals_;
     io::MemoryWire wire_;
     io::MemoryReceiveQueue queue_{wire_};
@@ -275,10 +265,7 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
         const bool exists = !(of_ipv4 && !to_ipv4) && !(is_of_ipv6(field) && to_ipv4) && field != Field::identification &&
                             field != Field::untranslated_source && field != Field::mapping_changed;
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
-            Bytes sent = download.sent().frame;
-            frame::BurstFrames one{.count = 1, .numbers = {k}, .indexes = {k}, .frames = {sent.data()}};
-            state::ReplyWriter{download, state_, pool_}.write(one, {k});
-            const Fields announced = pass(gateway, field, sent);
+            const Fields announced = pass(gateway, field, state::reply_of(download, state_, pool_, k, {k}));
             if (field == Field::wrong_owner) {
                 ASSERT_TRUE(announced.has(Field::wrong_owner) &&
                             (announced.has(Field::destination_address) || announced.has(Field::destination_port)));

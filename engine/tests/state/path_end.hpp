@@ -13,22 +13,29 @@
 /// them.
 namespace gatemark::state {
 
+/// The plan of a receiver that takes frames of one stream, as many as `arrivals` has room for.
+[[nodiscard]] inline loop::ReceiverPlan receiver_plan_of(const frame::Stream& stream, frame::signature::Direction direction,
+                                                         std::uint64_t frame_count, record::ArrivalBitmap& arrivals,
+                                                         const ConnectionKeeper* keeper, bool arrives_here = true) {
+    arrivals.reset(frame_count);
+    loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
+    plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
+                                                            .arrives_here = arrives_here,
+                                                            .frame_count = frame_count,
+                                                            .mix = {1, 1},
+                                                            .streams = {&stream, nullptr},
+                                                            .arrivals = &arrivals,
+                                                            .keeper = keeper};
+    return plan;
+}
+
 /// The receivers at the far end of `stream`, for `frame_count` frames.
 class PathEnd {
 public:
     PathEnd(const frame::Stream& stream, frame::signature::Direction direction, std::uint64_t frame_count, const ConnectionKeeper* keeper,
             std::size_t queues = 1)
-        : wires_(queues) {
-        arrivals_.reset(frame_count);
-        loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
-        plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
-                                                                .arrives_here = true,
-                                                                .frame_count = frame_count,
-                                                                .mix = {1, 1},
-                                                                .streams = {&stream, nullptr},
-                                                                .arrivals = &arrivals_,
-                                                                .keeper = keeper};
-        direction_ = direction;
+        : direction_{direction}, wires_(queues) {
+        const loop::ReceiverPlan plan = receiver_plan_of(stream, direction, frame_count, arrivals_, keeper);
         for (io::MemoryWire& wire : wires_) {
             queues_.push_back(std::make_unique<io::MemoryReceiveQueue>(wire));
             receivers_.push_back(std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, *queues_.back(), mailbox_));
@@ -63,7 +70,7 @@ public:
     [[nodiscard]] std::uint64_t faults(frame::Fault fault) const { return counts().faults[static_cast<std::size_t>(fault)]; }
 
 private:
-    frame::signature::Direction direction_ = frame::signature::Direction::forward;
+    frame::signature::Direction direction_;
     record::ArrivalBitmap arrivals_;
     std::vector<io::MemoryWire> wires_;
     std::vector<std::unique_ptr<io::MemoryReceiveQueue>> queues_;
