@@ -203,7 +203,7 @@ std::vector<unsigned> numbers_of(const MemoryForwardingPort& port) {
 
 TEST(RefdutGatewayOracle, RandomMixturesLeaveAndAreCountedAsTheRulesSay) {
     std::mt19937_64 random{20'240'607};
-    for (int round = 0; round < 400; ++round) {
+    for (int round = 0; round < 200; ++round) {
         const Settings settings = random_settings(random);
         const std::vector<Arrival> arrivals = random_arrivals(random);
         const Account expected = account_of(settings, arrivals);

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <random>
-#include <vector>
 
 namespace gatemark::refdut {
 namespace {
@@ -60,17 +60,19 @@ TEST(RefdutShaper, AgreesWithASlowQueue) {
         constexpr std::uint64_t service = 10'000;
         const std::uint64_t queue = random() % 20;
         Shaper shaper{{.frames_per_second = second / service, .queue_frames = queue}, second};
-        std::vector<std::uint64_t> ends;
+        std::deque<std::uint64_t> ends;
         std::uint64_t now = 5;
         for (int i = 0; i < 3000; ++i) {
             now += random() % (2 * service);
-            const auto inside = static_cast<std::uint64_t>(std::ranges::count_if(ends, [&](std::uint64_t end) { return end > now; }));
+            while (!ends.empty() && ends.front() <= now) {
+                ends.pop_front();
+            }
             const auto answer = shaper.arrive(now);
-            if (inside > queue) {
+            if (ends.size() > queue) {
                 ASSERT_EQ(answer.verdict, Verdict::queue_full);
                 continue;
             }
-            ends.push_back(std::max(now, inside > 0 ? ends.back() : 0) + service);
+            ends.push_back(std::max(now, ends.empty() ? 0 : ends.back()) + service);
             ASSERT_TRUE(answer.verdict == Verdict::served && answer.end_ticks == ends.back());
         }
     }

@@ -137,7 +137,7 @@ TEST(RefdutTranslator, AgreesWithTheSlowTranslatorOnAnyPacket) {
         const bool ipv4 = random() % 2 == 0;
         SlowPacket packet = udp_packet(ipv4 ? "198.18.0.0" : "64:ff9b::c612:0", ipv4 ? "198.19.0.0" : "64:ff9b::c613:0",
                                        static_cast<std::uint16_t>(random()), static_cast<std::uint16_t>(random()),
-                                       random() % 4 == 0 ? random() % 9000 : random() % 100);
+                                       random() % 16 == 0 ? random() % 9000 : random() % 100);
         packet.source.bytes[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
         packet.destination.bytes[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
         packet.hop_limit = static_cast<std::uint8_t>(4 + random() % 252);
