@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 
 import pytest
@@ -41,6 +42,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(ENDURE_SECONDS_MAX))
         elif nightly is not None:
             item.add_marker(pytest.mark.skip(reason=f"{nightly.args[0]}; make endure"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tests last a seventh longer if what was imported is looked at for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

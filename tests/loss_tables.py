@@ -9,6 +9,7 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
+import numpy as np
 from tests.trial_facts import changed
 from tests.unit.test_judgement import report
 
@@ -117,12 +118,13 @@ def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
     ports = [(frame.source_port, frame.destination_port) for frame in sent]
     fields.append(_field("host_pair", pairs, lost))
     fields.append(_field("flow", list(zip(pairs, ports, strict=True)), lost))
-    gone = [frame.index for frame, is_lost in zip(sent, lost, strict=True) if is_lost]
+    indexes, is_gone = np.array([frame.index for frame in sent]), np.array(lost)
     for modulus in range(2, MODULUS_MAX + 1):
-        if len({index % modulus for index in gone}) == modulus:
-            continue
-        residues = _field("index_residue", [frame.index % modulus for frame in sent], lost)
-        if residues.dead < modulus and residues.lost_in_dead >= 0.95 * residues.lost:
+        gone, arrived = (
+            np.bincount(indexes[which] % modulus, minlength=modulus) for which in (is_gone, np.logical_not(is_gone))
+        )
+        if not gone.all() and gone[arrived == 0].sum() >= 0.95 * gone.sum():
+            residues = _field("index_residue", [frame.index % modulus for frame in sent], lost)
             fields.append(changed(residues, modulus=modulus, firsts=None))
             break
     return LossTable(
@@ -153,16 +155,16 @@ def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossF
             LossOfValue(name=str(value), lost=counts[value][0], arrived=counts[value][1]) for value in heaviest[:KEPT]
         ),
         ranges=_ranges(counts) if is_number else (),
-        bits=tuple(
-            LossCount(
-                lost=sum(gone for value, (gone, _) in counts.items() if value >> bit & 1),
-                arrived=sum(arrived for value, (_, arrived) in counts.items() if value >> bit & 1),
-            )
-            for bit in range(16)
-        )
+        bits=tuple(LossCount(lost=int(gone), arrived=int(arrived)) for gone, arrived in _with_bits(counts))
         if is_number
         else (),
     )
+
+
+def _with_bits(counts: dict[Any, list[int]]) -> list[Any]:
+    """Return how many frames of the values with each bit were lost and arrived."""
+    values, of_value = np.array(list(counts)), np.array(list(counts.values()))
+    return [of_value[values >> bit & 1 == 1].sum(axis=0) for bit in range(16)]
 
 
 def _ranges(counts: dict[Any, list[int]]) -> tuple[DeadRange, ...]:
