@@ -25,7 +25,10 @@ from gatemark.units import NANOSECONDS_PER_SECOND
 
 ATTEMPTS = 20
 """How often a trial is made until the Tester offered and took everything: a busy machine spoils half of them."""
-QUICK = {"duration": "500ms", "settle": "0s", "learn": "100ms", "drain": "200ms", "rest": "0s"}
+LOAD, SENDING_NS = 10_000, 200_000_000
+FRAMES = LOAD * SENDING_NS // NANOSECONDS_PER_SECOND
+"""Of `OpenBed.trial`: frames/s, its length, and frames in each direction."""
+QUICK = {"duration": f"{SENDING_NS}ns", "settle": "0s", "learn": "100ms", "drain": "200ms", "rest": "0s"}
 PATIENT = {"retries": 20, "lateness_max": "5s"}
 """Whatever the other programs of this machine do to the sender's timing, counts stay comparable.
 
@@ -94,7 +97,7 @@ class OpenBed:
                     [*inside, "delete", "table", family, name], stdin=subprocess.DEVNULL, check=True, timeout=30
                 )
 
-    def trial(self, *, frames_per_second: int = 10_000, duration_ns: int = 500_000_000) -> TrialRecord:
+    def trial(self, *, frames_per_second: int = LOAD, duration_ns: int = SENDING_NS) -> TrialRecord:
         """Make one trial of the campaign's first cell."""
         return run_single_trial(
             self.tester.campaign,
@@ -189,7 +192,7 @@ def report_of(
     raise AssertionError(f"no trial of {ATTEMPTS} counts: {record.verdict} {record.validity.reasons}")
 
 
-RELAYED_LOAD, RELAYED_FRAMES = 2_000, 1_000
+RELAYED_LOAD, RELAYED_FRAMES = 2_000, 500
 """Frames/s and frames in each direction of `relayed`."""
 
 

@@ -103,7 +103,7 @@ def test_a_frame_that_takes_longer_than_its_timeout_is_not_delivered(
                 "maximum": 1000,
                 "minimum": 900,
                 "resolution": 100,
-                "search_duration": "500ms",
+                "search_duration": QUICK["duration"],
                 "frame_timeout": frame_timeout,
             },
         }

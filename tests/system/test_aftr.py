@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.beds import RELAYED_FRAMES, KeptBed, faults, netns_document, relayed_with
+from tests.system.beds import QUICK, RELAYED_FRAMES, KeptBed, faults, netns_document, relayed_with
 from tests.system.machine import gatemark, missing_for_guest, nothing_compared
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured, variant
@@ -95,7 +95,7 @@ def test_the_limit_of_a_b4_and_the_size_of_the_table_are_two_results(
 
 @pytest.mark.nightly("its searches and its series start three kernels")
 def test_rates_and_delays_are_measured_and_a_series_is_made(tmp_path: Path) -> None:
-    search = {"maximum": "20k", "resolution": "40%", "search_duration": "500ms"}
+    search = {"maximum": "20k", "resolution": "40%", "search_duration": QUICK["duration"]}
     tables = {
         "throughput": search,
         "delay": {"load": "50%", "duration": "1s", "first_tag": "200ms", "tags": 100},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.beds import PATIENT, QUICK, OpenBed, faults, netns_campaign, open_bed, report_of, valid_of
+from tests.system.beds import FRAMES, PATIENT, QUICK, OpenBed, faults, netns_campaign, open_bed, report_of, valid_of
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
@@ -29,9 +29,7 @@ if os.geteuid() != 0:
     MISSING.insert(0, "root")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"gateways in namespaces need {', '.join(MISSING)}")
 
-FRAMES = 5000
-"""Of each direction of a trial of 500 ms at 10,000 frames/s."""
-HOSTS = 200
+HOSTS = 100
 """On each side: fewer than a kernel's neighbour table holds."""
 ZERO = {"udp_checksum": "zero"}
 

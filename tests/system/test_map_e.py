@@ -14,6 +14,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from tests.system.beds import (
+    QUICK,
     RELAYED_FRAMES,
     RELAYED_LOAD,
     KeptBed,
@@ -179,7 +180,7 @@ def test_what_is_no_customer_edge_s_is_dropped(relays: KeptBed) -> None:
 @pytest.mark.nightly("its search and its series start three kernels")
 def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
-    search = {"resolution": "40%", "search_duration": "500ms"}
+    search = {"resolution": "40%", "search_duration": QUICK["duration"]}
     table = {"domains": [SHARED], "edges": 256, "order": "increasing"}
     document = netns_document(RECIPE, map=table, traffic=SIZE, throughput=search, repetitions=1)
     (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs

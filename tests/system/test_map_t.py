@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.system.beds import (
+    QUICK,
     RELAYED_FRAMES,
     RELAYED_LOAD,
     KeptBed,
@@ -121,7 +122,7 @@ def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(rel
 @pytest.mark.alone  # on one CPU the Tester offers no load in time
 def test_a_throughput_is_found(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
-    search = {"resolution": "40%", "search_duration": "500ms"}
+    search = {"resolution": "40%", "search_duration": QUICK["duration"]}
     table = {"domains": [SHARED], "edges": 256, "order": "increasing"}
     document = netns_document(RECIPE, map=table, traffic=SIZE, throughput=search, repetitions=1)
     (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs

@@ -14,6 +14,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from tests.system.beds import (
+    QUICK,
     RELAYED_FRAMES,
     KeptBed,
     check_relayed_whole,
@@ -115,7 +116,7 @@ def test_what_is_in_another_edge_s_prefix_is_dropped(relays: KeptBed) -> None:
 @pytest.mark.nightly("its search and its series start three kernels")
 def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
-    search = {"resolution": "40%", "search_duration": "500ms"}
+    search = {"resolution": "40%", "search_duration": QUICK["duration"]}
     document = netns_document(RECIPE, left=edges(1), traffic=SIZE, throughput=search, repetitions=1)
     file, output = tmp_path / "series.toml", tmp_path / "series"
     document["left"]["ipv4"]["hosts"].pop("range")

@@ -87,7 +87,9 @@ def check_capacity_of_ports(recipe: str, tables: dict[str, Any], ports: int, fol
     campaign = stateful_campaign(
         recipe, repetitions=1, frame_loss=None, **tables,
         connections={"rate": "2k", "timeout": "100ms", "gap": "50ms"},
-        connection_tracking_table_capacity={"start": 100, "maximum_rate": "2k", "rate_resolution": "1900"},
+        connection_tracking_table_capacity={
+            "start": ports - 10, "maximum": ports + 10, "maximum_rate": "2k", "rate_resolution": "1900",
+        },
     )  # fmt: skip
     result, _ = measured(campaign, folder)
     (run,) = result.runs
