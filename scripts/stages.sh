@@ -20,7 +20,7 @@ in_background() { # in_background NAME COMMAND...: starts it behind everything e
   local name=$1
   shift
   mkdir -p build
-  nice -n 19 setsid "$@" >"build/$name.log" 2>&1 &
+  chrt --idle 0 setsid "$@" >"build/$name.log" 2>&1 &
   background[$name]=$!
 }
 
