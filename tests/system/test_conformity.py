@@ -16,6 +16,7 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.map_preflight import map_findings
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
+from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.results.toml_text import to_toml
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
@@ -76,8 +77,12 @@ def relay() -> Iterator[OpenBed]:
         yield bed
 
 
-def cases_of(bed: OpenBed, folder: Path) -> dict[str, CaseResult]:
+def cases_of(bed: OpenBed, folder: Path, *names: str) -> dict[str, CaseResult]:
+    """Try the cases of these names on a gateway; without one, those of its campaign."""
     campaign = bed.tester.campaign
+    table = campaign.table(ConformityTable)
+    if names:
+        campaign = campaign.model_copy(update={table.key: table.model_copy(update={"cases": names})})
     with Journal(folder / "journal.jsonl") as journal:
         (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
     assert isinstance(result, ConformityResult)

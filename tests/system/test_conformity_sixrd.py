@@ -99,7 +99,7 @@ def test_what_is_planted_changes_the_judgement_of_its_case_alone(
 @needs_kernel
 def test_an_error_in_the_tunnel_of_another_customer_edge_is_not_delivered(relay: OpenBed, tmp_path: Path) -> None:
     with relay.rules(f"meta l4proto 41 ip daddr {EDGE} @nh,208,8 58 @nh,480,8 1 ip daddr set {OTHER}"):
-        case = judged(relay, tmp_path)["error_from_outside"]
+        case = judged(relay, tmp_path, "error_from_outside")["error_from_outside"]
     assert (case.judgement, case.arrived_left, case.correct) == ("does_not_conform", 3, 0)
     assert case.differences == (
         f"in a tunnel from {RELAY} to {OTHER} instead of in a tunnel from {RELAY} to {EDGE}",
@@ -110,7 +110,7 @@ def test_an_error_in_the_tunnel_of_another_customer_edge_is_not_delivered(relay:
 @needs_kernel
 def test_without_its_control_frames_no_case_has_a_result(relay: OpenBed, tmp_path: Path) -> None:
     with relay.rules("meta l4proto 41 ip ttl set 9"):
-        cases = cases_of(relay, tmp_path)
+        cases = cases_of(relay, tmp_path, "foreign_tunnel", "hairpin", "outer_fragments")
     assert {case.judgement for case in cases.values()} == {"no_result"}
 
 
