@@ -9,7 +9,7 @@ import pytest
 from tests.system.beds import OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
-from tests.system.test_conformity_translators import judged, nat_rules
+from tests.system.test_conformity_translators import judged, judged_case, nat_rules
 from tests.system.test_conformity_tunnels import cases_of_the_reference, counts_of, remove_first_rule
 
 MISSING = missing_for_guest("conntrack")
@@ -142,7 +142,7 @@ def test_a_reply_in_the_tunnel_of_the_other_b4_of_an_address_does_not_conform(af
 @needs_kernel
 def test_an_error_in_the_tunnel_of_another_b4_is_not_delivered(aftr: OpenBed, tmp_path: Path) -> None:
     with aftr.rules(f"meta l4proto 4 ip6 daddr {FIRST} @nh,392,8 1 @nh,480,8 3 ip6 daddr set {LAST}"):
-        case = judged(aftr, tmp_path, "error_from_outside")["error_from_outside"]
+        case = judged_case(aftr, tmp_path, "error_from_outside")
     assert (case.judgement, case.arrived_left, case.correct) == ("does_not_conform", 3, 0)
     assert case.differences[0] == f"in a tunnel from {END} to {LAST} instead of in a tunnel from {END} to {FIRST}"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.system.beds import OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
-from tests.system.test_conformity_translators import judged
+from tests.system.test_conformity_translators import judged, judged_case
 from tests.system.test_conformity_tunnels import cases_of_the_reference, counts_of
 
 MISSING = missing_for_guest()
@@ -99,7 +99,7 @@ def test_what_is_planted_changes_the_judgement_of_its_case_alone(
 @needs_kernel
 def test_an_error_in_the_tunnel_of_another_customer_edge_is_not_delivered(relay: OpenBed, tmp_path: Path) -> None:
     with relay.rules(f"meta l4proto 41 ip daddr {EDGE} @nh,208,8 58 @nh,480,8 1 ip daddr set {OTHER}"):
-        case = judged(relay, tmp_path, "error_from_outside")["error_from_outside"]
+        case = judged_case(relay, tmp_path, "error_from_outside")
     assert (case.judgement, case.arrived_left, case.correct) == ("does_not_conform", 3, 0)
     assert case.differences == (
         f"in a tunnel from {RELAY} to {OTHER} instead of in a tunnel from {RELAY} to {EDGE}",

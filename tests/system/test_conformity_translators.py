@@ -61,6 +61,11 @@ def judged(bed: OpenBed, folder: Path, *names: str) -> dict[str, CaseResult]:
     raise AssertionError(f"control packets never arrived: {cases}")
 
 
+def judged_case(bed: OpenBed, folder: Path, name: str) -> CaseResult:
+    """Return one case, tried alone."""
+    return judged(bed, folder, name)[name]
+
+
 def test_tayga_refuses_what_an_explicit_mapping_represents(translator: OpenBed, tmp_path: Path) -> None:
     cases = judged(translator, tmp_path)
     assert seen_of(cases) == OF_TAYGA
@@ -86,7 +91,7 @@ def test_a_hairpin_with_the_mapped_address_or_without_a_hop_differs(
 ) -> None:
     """Linux translates these packets from IPv6 to IPv6, before tayga gets them."""
     with translator.rules(f'iifname "{translator.interface("left")}" {rule}', hook="prerouting"):
-        hairpin = judged(translator, tmp_path, "hairpin")["hairpin"]
+        hairpin = judged_case(translator, tmp_path, "hairpin")
     assert (hairpin.judgement, hairpin.arrived_left) == (judgement, 3)
     assert hairpin.differences == (() if difference is None else (difference,))
     assert hairpin.hop_limits_due == (4, 9), "a crossing takes off 3"

@@ -12,7 +12,7 @@ import pytest
 from tests.system.beds import KeptBed, OpenBed, netns_campaign, netns_document
 from tests.system.machine import gatemark, missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
-from tests.system.test_conformity_translators import judged
+from tests.system.test_conformity_translators import judged, judged_case
 from tests.system.test_reference_gateway import opened
 
 from gatemark.campaign.file import campaign_from_dict
@@ -176,7 +176,7 @@ def test_a_relay_that_takes_fragments_of_tunnels_conforms(relay: OpenBed, tmp_pa
 def test_a_tunnel_to_another_end_that_is_forwarded_was_not_decapsulated(relay: OpenBed, tmp_path: Path) -> None:
     relay.in_gateway("ip", "-6", "route", "add", "2001:2:0:ff::3/128", "via", "2001:2::2")
     try:
-        case = judged(relay, tmp_path, "foreign_tunnel_destination")["foreign_tunnel_destination"]
+        case = judged_case(relay, tmp_path, "foreign_tunnel_destination")
     finally:
         relay.in_gateway("ip", "-6", "route", "del", "2001:2:0:ff::3/128")
     assert (case.judgement, case.arrived, case.kept_in_tunnel) == ("conforms", 0, 3)
@@ -186,7 +186,7 @@ def test_a_tunnel_to_another_end_that_is_forwarded_was_not_decapsulated(relay: O
 def test_a_relay_that_takes_any_end_of_tunnels_for_its_own_does_not_conform(relay: OpenBed, tmp_path: Path) -> None:
     relay.in_gateway("ip", "-6", "address", "add", "2001:2:0:ff::3/128", "dev", "lo")
     try:
-        case = judged(relay, tmp_path, "foreign_tunnel_destination")["foreign_tunnel_destination"]
+        case = judged_case(relay, tmp_path, "foreign_tunnel_destination")
     finally:
         relay.in_gateway("ip", "-6", "address", "del", "2001:2:0:ff::3/128", "dev", "lo")
     assert (case.judgement, case.arrived_right) == ("does_not_conform", 3)
@@ -202,7 +202,7 @@ def test_a_relay_that_takes_any_end_of_tunnels_for_its_own_does_not_conform(rela
 )
 def test_a_hairpin_in_a_wrong_tunnel_is_none(to: str, words: str, relay: OpenBed, tmp_path: Path) -> None:
     with relay.rules(f"ip6 saddr 2001:2:0:ff::1 ip6 daddr 2001:2:0:40ff::/64 ip6 daddr set {to}"):
-        case = judged(relay, tmp_path, "hairpin")["hairpin"]
+        case = judged_case(relay, tmp_path, "hairpin")
     assert (case.judgement, case.arrived_left, case.correct) == ("differs", 3, 0)
     assert any(words in difference for difference in case.differences)
 
