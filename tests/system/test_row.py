@@ -102,8 +102,8 @@ def test_in_a_guest_the_gateway_that_damaged_frames_is_blamed(recipe: str) -> No
 
 
 @others
-@pytest.mark.parametrize("recipe", [pytest.param(name, marks=marks) for name, marks in IN_A_GUEST.items()])
-def test_in_a_guest_the_gateway_that_lost_frames_is_blamed(recipe: str) -> None:
+@pytest.mark.parametrize("recipe", [MAP_T, *(pytest.param(name, marks=marks) for name, marks in IN_A_GUEST.items())])
+def test_in_every_pair_the_gateway_that_lost_frames_is_blamed(recipe: str) -> None:
     with opened(recipe) as pair:
         for number in (0, 1):
             for direction in ("forward", "reverse"):

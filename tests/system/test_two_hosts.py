@@ -1,5 +1,5 @@
 """Two gateways in a row on two hosts that ssh reaches: both are counted, sampled and described, and the right one is
-blamed for losses (RFC 8219 section 4.2).
+blamed for losses and damage (RFC 8219 section 4.2).
 
 Each is the namespace of an sshd: an IPv4 router and a NAT44 behind it. To a Tester that sees the outer links alone they
 are a B4 and an AFTR.
@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ import pytest
 from tests.system.machine import missing, nothing_compared
 from tests.system.sshd import NEEDED, Sshd, sshd
 
+from gatemark.campaign.inquiry import MISSED
 from gatemark.trial.damage import CUSTOMER, PROVIDER
 
-LACKING = missing(*NEEDED, "nft", "ethtool", root=True)
+LACKING = missing(*NEEDED, "nft", "ethtool", "tcpdump", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"needs {', '.join(LACKING)}"),
     pytest.mark.alone,
@@ -80,12 +81,15 @@ clear_state = "conntrack -F"
 count_connections = "conntrack -C"
 describe = "nft list table ip nat44"
 count_middle = {count}
+outer_interface = "outer"
+middle_interface = "middle"
 
 [gateway.other_host]
 host = "csh-gateway"
 health = "nft list table inet row > /dev/null"
 describe = "nft list table inet row"
 count_middle = {count}
+outer_interface = "outer"
 
 [gateway.telemetry]
 interval = "100ms"
@@ -123,6 +127,7 @@ rate = 1000
 rates = [1000]
 """
 ENDLESS_S, ATTEMPTS = 280, 6
+EACH_TENTH = "meta l4proto udp quota over 60 kbytes numgen inc mod 10 == 3 counter"
 OFFERED = ("received", "faulty", "late", "lost")
 """Together all frames of a class that were offered."""
 CHATTER = """
@@ -156,12 +161,24 @@ class Row:
         assert done.returncode in (0, 1) and (out / "result.json").exists(), done.stderr
         return out
 
-    @contextlib.contextmanager
-    def losing(self, number: int, way: str) -> Iterator[None]:
+    def losing(self, number: int, way: str) -> contextlib.AbstractContextManager[None]:
         """Drop each tenth frame of a direction where it enters one gateway, after test phase 1."""
-        enters = "outer" if (number == 0) == (way == "forward") else "middle"
-        rule = f'iifname "{enters}" meta l4proto udp quota over 60 kbytes numgen inc mod 10 == 3 counter drop'
-        chain = f"chain planted {{\n type filter hook prerouting priority -290; policy accept;\n {rule}\n}}\n"
+        enters, _ = self._ends(number, way)
+        return self._planted(number, "prerouting priority -290", f'iifname "{enters}" {EACH_TENTH} drop')
+
+    def damaging(self, number: int, way: str) -> contextlib.AbstractContextManager[None]:
+        """Change the hop limit of each tenth frame of a direction where it leaves one gateway, after test phase 1."""
+        _, leaves = self._ends(number, way)
+        return self._planted(number, "postrouting priority 250", f'oifname "{leaves}" {EACH_TENTH} ip ttl set 99')
+
+    @staticmethod
+    def _ends(number: int, way: str) -> tuple[str, str]:
+        """Return the interfaces by which frames of a direction enter and leave a gateway."""
+        return ("outer", "middle") if (number == 0) == (way == "forward") else ("middle", "outer")
+
+    @contextlib.contextmanager
+    def _planted(self, number: int, hook: str, rule: str) -> Iterator[None]:
+        chain = f"chain planted {{\n type filter hook {hook}; policy accept;\n {rule}\n}}\n"
         host = list(self.hosts.values())[number]
         host.inside("nft", f"table inet planted {{\n{chain}}}\n")
         try:
@@ -238,26 +255,32 @@ def test_both_hosts_are_counted_sampled_and_described(row: Row, tmp_path: Path) 
     assert "other.memory_available" in samples.read_text().partition("\n")[0].split(",")
 
 
-def lossy(row: Row, number: int, way: str, folder: Path, count: str) -> dict[str, Any] | None:
-    """Return the trial in which one gateway lost frames of a direction; None where a busy machine spoils each.
+def tried(
+    row: Row, folder: Path, count: str, plant: Callable[[], contextlib.AbstractContextManager[None]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the last trial of campaign after campaign with a fault; those that a busy machine spoils are left out.
 
     A trial that is made again finds the rule at work in test phase 1 already, and its table is not filled.
     """
     for attempt in range(ATTEMPTS):
         of_attempt = folder / str(attempt)
         of_attempt.mkdir()
-        with row.losing(number, way):
+        with plant():
             trials = trials_of(row.measured(of_attempt, count))
         if trials and trials[-1]["verdict"] is not None:
-            return trials[-1]
+            yield trials[-1]
     nothing_compared("no valid trial")
-    return None
+
+
+def lossy(row: Row, number: int, way: str, folder: Path, count: str) -> dict[str, Any] | None:
+    """Return the trial in which one gateway lost frames of a direction; None where a busy machine spoils each."""
+    return next(tried(row, folder, count, lambda: row.losing(number, way)), None)
 
 
 again = pytest.mark.nightly("the same decision the other way round; each gateway is tried in one direction")
 
 
-@pytest.mark.parametrize(
+each_host = pytest.mark.parametrize(
     ("number", "way"),
     [
         pytest.param(0, "forward", id="customer"),
@@ -266,6 +289,9 @@ again = pytest.mark.nightly("the same decision the other way round; each gateway
         pytest.param(1, "forward", id="provider, forward", marks=again),
     ],
 )
+
+
+@each_host
 def test_the_host_that_lost_frames_is_blamed(row: Row, number: int, way: str, tmp_path: Path) -> None:
     trial = lossy(row, number, way, tmp_path, HANDED)
     if trial is None:
@@ -274,6 +300,22 @@ def test_the_host_that_lost_frames_is_blamed(row: Row, number: int, way: str, tm
     assert direction["foreground"]["lost"]
     if trial.get("suspicion") is None:
         assert [cause for cause in trial["causes"] if cause["sentence"].endswith((CUSTOMER, PROVIDER)[number])]
+
+
+@each_host
+def test_the_host_that_damaged_frames_is_blamed(row: Row, number: int, way: str, tmp_path: Path) -> None:
+    """By what tcpdump captures on all three links, for every damaged frame of the short trial."""
+    culprit = ("customer", "provider")[number]
+    for trial in tried(row, tmp_path, HANDED, lambda: row.damaging(number, way)):
+        damages = [damage for damage in trial["damages"] if damage.get("why") != MISSED]
+        if not damages:
+            continue
+        (damage,) = damages
+        assert (damage["direction"], damage["reason"], damage.get("why")) == (way, "hop_limit", None), damage
+        blamed = {name: damage[name] for name in ("customer", "provider", "both", "undecided") if damage.get(name)}
+        assert blamed == {culprit: damage["again"]}
+        assert all(frame["entered"] and frame["middle"] for frame in damage["frames"])
+        return
 
 
 def test_counters_that_see_other_packets_do_not_blame(row: Row, tmp_path: Path) -> None:

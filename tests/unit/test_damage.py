@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from gatemark.bed_kinds import BED_KINDS
 from gatemark.config.tables import EamEntry, OneWay
+from gatemark.config.views import Forwarding
 from gatemark.damage.decide import Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
-from gatemark.damage.row import Mapping, Row, row_of
+from gatemark.damage.hop_limits import lowered_by
+from gatemark.damage.row import Mapping, Row, row_of, stated_row
 from gatemark.damage.sighting import read_sighting
 from gatemark.damage.steps import FORMS, OF_MARK, OF_WHOLE, RULES
 from gatemark.dut.recipe import load_recipe
@@ -197,6 +200,60 @@ def links_of(way: OneWay, entered: Sequence[bytes], middle: Sequence[bytes], los
     return Links(Captured(left=tuple(left), middle=tuple(middle), right=tuple(right), lost=lost))
 
 
+def passed(name: str, *damaged: str, wrong: int = 0) -> Links:
+    """Return what all three links carry of ten frames of each class of a direction, the first `wrong` of them damaged.
+
+    `damaged`: the links on which these have another hop limit.
+    """
+    carried: dict[str, list[bytes]] = {"left": [], "middle": [], "right": []}
+    for way in (way for way in (*FOREGROUND, *BACKGROUND) if way.name == name or way in BACKGROUND):
+        for number in range(10):
+            change = {"hop_limit": 9} if number < wrong else {}
+            mark = way.entered().mark
+            entered = way.entered(mark=mark[:9] + bytes((number,)) + mark[10:])
+            middle = way.middle(entered, **(change if "middle" in damaged else {}))
+            arrived = way.arrived(middle, **(change if "end" in damaged else {}))
+            ends = ("left", "right") if way.way == "forward" else ("right", "left")
+            for link, frame in zip((ends[0], "middle", ends[1]), (entered, middle, arrived), strict=True):
+                carried[link].append(frame.octets())
+    at_left, at_middle, at_right = map(tuple, carried.values())
+    return Links(Captured(left=at_left, middle=at_middle, right=at_right))
+
+
+def stated_of(name: str, links: Links, **changes: Any) -> Row:
+    """Return what is known of two gateways of the user's own that do as those of a recipe, with these changes."""
+    recipe = load_recipe(name)
+    edge, model = edge_of_row() if recipe.technology.has_rules else None, recipe.gateway.model_copy(update=changes)
+    of_both = Forwarding(model=model, technology=recipe.technology, bed=BED_KINDS["ports"], edge=edge)
+    return stated_row(of_both, lowered_by(links, "foreground"), lowered_by(links, "background"))
+
+
+@pytest.mark.parametrize("damaged", ["middle", "end"])
+@pytest.mark.parametrize("name", ROWS)
+def test_of_two_gateways_as_much_is_known_as_is_stated_and_seen(name: str, damaged: str) -> None:
+    """Hop limits from most of the frames: of some that are damaged nothing is learned."""
+    known, stated = row(name), stated_of(name, passed(name, damaged, wrong=4))
+    assert stated.middle == known.middle
+    for mine, its in ((stated.customer, known.customer), (stated.provider, known.provider)):
+        assert mine == replace(its, mapping=its.mapping if name == ROWS[0] else mine.mapping)
+    nothing = stated_of(name, passed(name, damaged, wrong=10))
+    assert nothing.customer.hop_limit_decrement is nothing.provider.hop_limit_decrement is None
+
+
+def test_one_rule_of_df_is_that_of_both_translators() -> None:
+    rules = {"dont_fragment_rule": "rfc6145", "reverse_dont_fragment_rule": None}
+    stated = stated_of(ROWS[2], passed(ROWS[2]), **rules)
+    assert (stated.customer.dont_fragment_rule, stated.provider.dont_fragment_rule) == ("rfc6145", "rfc6145")
+
+
+def test_nobody_is_blamed_for_a_hop_limit_of_which_nothing_is_known() -> None:
+    way = FOREGROUND[2]
+    links = passed(way.name, "end", wrong=10)
+    kind, frame = Kind(way.way, way.traffic_class, "hop_limit"), links.captured.right[0]
+    answer, _ = answer_for(kind, frame, links, stated_of(way.name, links))
+    assert (answer.by, answer.why) == (None, "it does not follow from what is on the link between both")
+
+
 def verdict(way: Way, reason: str, entered: Frame, middle: Frame | None, arrived: Frame) -> tuple[str | None, str]:
     """Return who is blamed: "first", "second", "both" or None, and why not."""
     links = links_of(way.way, [entered.octets()], [] if middle is None else [middle.octets()])
@@ -230,7 +287,7 @@ def test_who_changed_a_field(way: Way, reason: str) -> None:
         assert verdict(way, reason, entered, wrong, way.arrived(wrong, **again))[0] == "both"
     by, why = verdict(way, reason, entered, middle, way.arrived(middle))
     assert by is None
-    assert why == "each gateway did what its recipe says, but the campaign expects something else"
+    assert why == "each gateway did its part, but the campaign expects something else"
     assert verdict(way, reason, entered, None, way.arrived(wrong)) == (
         None,
         "the frame was not captured on the link between both",

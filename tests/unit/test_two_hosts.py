@@ -92,6 +92,16 @@ def test_both_gateways_count_what_they_hand_over_or_none_does(gateway: dict[str,
     assert said[0] == key and "only if both gateways count" in said[1]
 
 
+def test_frames_are_captured_on_all_three_links_or_on_none() -> None:
+    control = {"clear_state": "true", "count_middle": HANDED}
+    said = problems(document(control={**control, "middle_interface": "eth1"}))
+    assert set(said) == {"gateway.control.outer_interface", "gateway.other_host.outer_interface"}
+    assert all("captured on all three links or on none" in words for words in said.values())
+    assert set(problems(document(control={**control, "outer_interface": "eth0; reboot"}))) == {
+        "gateway.control.outer_interface"
+    }
+
+
 def test_a_shell_of_the_other_host_that_calls_ssh_is_refused() -> None:
     said = problems(document(other_host={"shell": "ssh gw sh -s", "count_middle": "echo 1"}))
     assert "gateway.other_host.host = " in said["gateway.other_host.shell"]
@@ -237,13 +247,17 @@ def test_both_hosts_are_sampled() -> None:
 
 def test_all_commands_of_both_hosts_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changed = document(telemetry={"interval": "1s"})
-    changed["gateway"]["control"]["host"] = "first"
-    changed["gateway"]["other_host"] = {"host": "second", "sudo": True, "count_middle": "echo 1"}
+    changed["gateway"]["control"] |= {"host": "first", "outer_interface": "eth0", "middle_interface": "eth1"}
+    other = {"host": "second", "sudo": True, "count_middle": "echo 1", "outer_interface": "eth7"}
+    changed["gateway"]["other_host"] = other
     file = tmp_path / "campaign.toml"
     file.write_text(to_toml(changed))
     assert main(["plan", str(file)]) == 0
     shown = capsys.readouterr().out
     assert "- other_host: count_middle, through `ssh second sudo -n sh -s`: echo 1" in shown
+    captures = [line.split(" -p ")[0] for line in shown.splitlines() if "tcpdump" in line]
+    at_other = "- other_host: capture, through `ssh second sudo -n sh -s`: tcpdump -i eth7"
+    assert captures == ["- capture: tcpdump -i eth0", "- capture: tcpdump -i eth1", at_other]
     assert "\nand at second: busy share of each CPU, memory, connections, interrupts of its network cards" in shown
     assert main(["plan", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["other_host"] == "second"

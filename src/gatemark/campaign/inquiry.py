@@ -16,7 +16,8 @@ from gatemark.campaign.events import DamageAsked
 from gatemark.campaign.phases import StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.damage.decide import Captured, Kind, Links, arrived_of, decide, unanswered
-from gatemark.damage.row import row_of
+from gatemark.damage.hop_limits import lowered_by
+from gatemark.damage.row import row_of, stated_row
 from gatemark.dut.base import MiddleLink
 from gatemark.errors import ConfigError, EngineError, TestBedError
 from gatemark.trial.answer import LAST_STEPS, step_number
@@ -90,7 +91,12 @@ class Inquiries:
             why = f"the short trial to find out failed: {error.problems[0].what}"
             yield from (unanswered(kind, count, why) for kind, count in kinds.items())
             return
-        again, links, row = faults_of(reports), Links(captured), row_of(middle.standings)
+        again, links = faults_of(reports), Links(captured)
+        if middle.standings:
+            row = row_of(middle.standings)
+        else:
+            lowered = (lowered_by(links, "foreground"), lowered_by(links, "background"))
+            row = stated_row(self.trials.campaign.forwarding, *lowered)
         kept = [frame for report in reports for frame in report.kept_frames]
         for kind, count in kinds.items():
             if not again[kind] and _misses_connections(reports[-1]):

@@ -23,6 +23,7 @@ from gatemark.config.recipe import Recipe
 from gatemark.config.stateful import pool_port_count
 from gatemark.config.tables import Commands, OtherHostModel
 from gatemark.dut.choose_kernel import kernel_of
+from gatemark.dut.host_capture import CAPTURE
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -246,6 +247,8 @@ def _by_occasion(source: Commands | OtherHostModel | None) -> Iterator[tuple[str
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for key in ("host", "sudo", "shell", "limits", "boot"):
         given.pop(key, None)
+    interfaces = [given.pop(key, None) for key in ("outer_interface", "middle_interface")]
+    given["capture"] = [CAPTURE.format(interface=name) for name in interfaces if name is not None]
     given = {"setup": given.pop("setup", []), **given}
     for name, setting in given.pop("set", {}).items():
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}

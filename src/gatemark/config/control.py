@@ -53,7 +53,7 @@ def _shell(campaign: Campaign, host: HostModel, table: str) -> Iterator[Problem]
 
 
 def _other_host(campaign: Campaign) -> Iterator[Problem]:
-    """Commands of the other gateway of a row reach its host, and both hosts count frames or none does."""
+    """Commands of the other gateway of a row reach its host; both hosts count and capture frames or none does."""
     other, control, table = campaign.gateway.other_host, campaign.control.model, "gateway.other_host"
     if other is not None:
         yield from _shell(campaign, other, table)
@@ -66,6 +66,15 @@ def _other_host(campaign: Campaign) -> Iterator[Problem]:
     if len(lacking) == 1:
         what = "is missing: where frames were lost is known only if both gateways count what they hand to their link"
         yield problem(campaign, f"{lacking[0]}.count_middle", what, "write it for both, or for none")
+    captured = {
+        "gateway.control.outer_interface": control.outer_interface,
+        "gateway.control.middle_interface": control.middle_interface,
+        f"{table}.outer_interface": None if other is None else other.outer_interface,
+    }
+    for key, interface in captured.items() if any(captured.values()) else ():
+        if interface is None:
+            what = "is missing: frames are captured on all three links or on none"
+            yield problem(campaign, key, what, f"name all of {', '.join(captured)}, or none")
 
 
 def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:

@@ -40,6 +40,7 @@ from gatemark.config.types import (
     Duration,
     FlowLabel,
     HostSpan,
+    InterfaceName,
     IpPrefix,
     Ipv4,
     Ipv4Prefix,
@@ -251,6 +252,9 @@ class HostModel(Table):
     """Prints how many frames of the traffic this gateway has handed to the link between both; the last number of its
     output counts. Packets of its own, such as neighbour discovery, must not be among them. Both hosts have such a
     command or none."""
+    outer_interface: Annotated[InterfaceName | None, IN_A_ROW] = None
+    """Its interface to the Tester. tcpdump captures there in the short trial that finds out which of both gateways
+    damages frames. Name `outer_interface` of both hosts and `gateway.control.middle_interface`, or none."""
 
     @property
     def words(self) -> list[str]:
@@ -268,6 +272,8 @@ class OtherHostModel(HostModel):
 class GatewayControlModel(HostModel, Commands):
     """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
 
+    middle_interface: Annotated[InterfaceName | None, IN_A_ROW] = None
+    """Its interface to the other gateway, for captures as at `outer_interface`."""
     commands: Annotated[tuple[str, ...], AsList] = ()
     """Files with more keys of this table. What the campaign file says itself wins."""
     boot: BootOccasion = "never"

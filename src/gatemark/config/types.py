@@ -586,6 +586,8 @@ SshHost = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"
 """What OpenSSH takes for a host: a name of ~/.ssh/config, user@host, ssh://user@host:port."""
 SettingName = Annotated[str, Field(pattern=_NAME_PATTERN)]
 """Name of a setting of the gateway."""
+InterfaceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,14}$")]
+"""Name of a network interface at a gateway's host, which a shell takes as one word: at most 15 characters."""
 ProcessName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/+-]{1,15}$")]
 """Name of a process as the kernel keeps it: at most 15 characters."""
 SettingValue = Annotated[

@@ -12,7 +12,7 @@ judged from the frame alone, because it chooses what it writes, the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -64,6 +64,8 @@ class Passage:
 
     entered: tuple[bytes, ...] = ()
     middle: tuple[bytes, ...] = ()
+    leaving: tuple[bytes, ...] = ()
+    """As the second gateway sent it, whether the Tester received it or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,10 @@ class Captured:
         """Return those of the link on which frames of a direction enter the first gateway."""
         return self.left if ENDS[way][0] == "left" else self.right
 
+    def where_ends(self, way: OneWay) -> tuple[bytes, ...]:
+        """Return those of the link on which they leave the second."""
+        return self.left if ENDS[way][1] == "left" else self.right
+
 
 @dataclass(slots=True)
 class Links:
@@ -92,18 +98,23 @@ class Links:
 
     captured: Captured
     _streams: frozenset[bytes] = frozenset()
-    _passages: dict[bytes, tuple[list[bytes], list[bytes]]] = field(default_factory=dict)
+    _passages: dict[bytes, tuple[list[bytes], list[bytes], list[bytes]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the Tester's frames by their marks, which are right where they enter the first gateway."""
         entering = [entered for way in ONE_WAYS for entered in self._entering(way)]
         self._streams = frozenset(mark[:STREAM_OCTETS] for _, mark in entering)
         for frame, mark in entering:
-            self._passages.setdefault(mark[:KEY_OCTETS], ([], []))[0].append(frame)
+            self._passages.setdefault(mark[:KEY_OCTETS], ([], [], []))[0].append(frame)
         for frame in self.captured.middle:
             key = self.key_of(frame)
             if key is not None and key in self._passages:
                 self._passages[key][1].append(frame)
+        for way in ONE_WAYS:
+            for frame in self.captured.where_ends(way):
+                key = self.key_of(frame)
+                if key is not None and key in self._passages and way_of(key) == way:
+                    self._passages[key][2].append(frame)
 
     def _entering(self, way: OneWay) -> Iterable[tuple[bytes, bytes]]:
         """Yield the frames of a direction where it begins, with their marks."""
@@ -124,8 +135,16 @@ class Links:
         """Return what was captured of a frame; None of one that did not enter."""
         if key not in self._passages:
             return None
-        entered, middle = self._passages[key]
-        return Passage(entered=tuple(entered), middle=tuple(middle))
+        entered, middle, leaving = self._passages[key]
+        return Passage(entered=tuple(entered), middle=tuple(middle), leaving=tuple(leaving))
+
+    def passages(self, traffic_class: TrafficClass) -> Iterator[tuple[OneWay, Passage]]:
+        """Yield what was captured of each frame of a class, with its direction."""
+        streams = {Kind(way, traffic_class, "").stream: way for way in ONE_WAYS}
+        for key in self._passages:
+            way, passage = streams.get(key[STREAM_OCTETS - 1]), self.passage(key)
+            if way is not None and passage is not None:
+                yield way, passage
 
     def has_mark(self, mark: bytes) -> bool:
         """Whether a frame on the link in the middle has these octets."""
@@ -134,6 +153,11 @@ class Links:
     def has_sent(self, way: OneWay, mark: bytes) -> bool:
         """Whether a frame that entered has these octets."""
         return any(mark in frame for frame in self.captured.where_begins(way))
+
+
+def way_of(key: bytes) -> OneWay:
+    """Return the direction of a frame by its key."""
+    return "reverse" if key[STREAM_OCTETS - 1] & 2 else "forward"
 
 
 def decide(kind: Kind, faulty: int, again: int, arrived: Sequence[bytes], links: Links, row: Row) -> Damage:
@@ -293,5 +317,5 @@ def _judged(of_first: Part, of_second: Part, first: Culprit, second: Culprit) ->
         case (Part.RIGHT, Part.WRONG | Part.CHOSEN) | (Part.CHOSEN, Part.WRONG):
             return Answer(second)
         case Part.RIGHT, Part.RIGHT:
-            return Answer(None, "each gateway did what its recipe says, but the campaign expects something else")
+            return Answer(None, "each gateway did its part, but the campaign expects something else")
     return Answer(None, "it does not follow from what is on the link between both")

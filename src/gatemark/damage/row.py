@@ -16,6 +16,8 @@ from gatemark.packets import IpAddress
 Form = tuple[int, ...]
 """IP versions of the headers of a packet from the outside, as of `Sighting`."""
 IPV4, IPV6, IPV4_IN_IPV6 = (4,), (6,), (6, 4)
+LoweredBy = tuple[int | None, int | None]
+"""By how much the customer's and the provider's gateway lower hop limits; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +51,9 @@ class Mapping:
 class RowGateway:
     """One of both gateways."""
 
-    hop_limit_decrement: int
-    background_hop_limit_decrement: int
+    hop_limit_decrement: int | None
+    """None where it is not known, as of the next."""
+    background_hop_limit_decrement: int | None
     dont_fragment_rule: DontFragmentRule
     """Of IPv4 packets that it makes of IPv6 ones."""
     zero_udp_checksum: bool
@@ -78,6 +81,36 @@ def row_of(standings: Sequence[Standing]) -> Row:
     )
     has_tunnel = standings[0].recipe.technology.has_tunnels
     return Row(customer=customer, provider=provider, middle=IPV4_IN_IPV6 if has_tunnel else IPV6)
+
+
+def stated_row(forwarding: Forwarding, foreground: LoweredBy, background: LoweredBy) -> Row:
+    """Return what a campaign states of two gateways that somebody else set up, of which it knows what both do together.
+
+    `foreground`, `background`: by how much each was seen to lower hop limits, which counts if both together do as is
+    stated. Nothing is known of mappings that are not seen from outside.
+    """
+    model, technology, edge = forwarding.model, forwarding.technology, forwarding.edge
+    mapping = Mapping(
+        prefix=forwarding.prefix, entries=model.eam, edge=None if edge is None else (edge.ipv4, edge.address)
+    )
+    lowered = _as_stated(forwarding.hop_limit_decrement, foreground)
+    of_background = _as_stated(forwarding.background_hop_limit_decrement, background)
+    customer, provider = (
+        RowGateway(
+            hop_limit_decrement=lowered[number],
+            background_hop_limit_decrement=of_background[number],
+            dont_fragment_rule=rule or model.dont_fragment_rule or "rfc7915",
+            zero_udp_checksum=bool(model.zero_udp_checksum),
+            keeps_connections=number == technology.keeper,
+            mapping=mapping,
+        )
+        for number, rule in enumerate((model.reverse_dont_fragment_rule, model.dont_fragment_rule))
+    )
+    return Row(customer=customer, provider=provider, middle=IPV4_IN_IPV6 if technology.tunnel_within else IPV6)
+
+
+def _as_stated(of_both: int, lowered: LoweredBy) -> LoweredBy:
+    return lowered if None not in lowered and sum(each or 0 for each in lowered) == of_both else (None, None)
 
 
 def _gateway(standing: Standing, *, keeps_connections: bool) -> RowGateway:

@@ -65,7 +65,7 @@ def _fragment(step: Step) -> Part:
 def _hop_limit(step: Step) -> Part:
     gateway = step.gateway
     decrement = gateway.background_hop_limit_decrement if step.is_background else gateway.hop_limit_decrement
-    return _part(step.leaving.ip.hop_limit == step.entering.ip.hop_limit - decrement)
+    return _part(None if decrement is None else step.leaving.ip.hop_limit == step.entering.ip.hop_limit - decrement)
 
 
 def _traffic_class(step: Step) -> Part:

@@ -281,7 +281,7 @@ class MiddleLink(Protocol):
 
     @property
     def standings(self) -> Sequence[Standing]:
-        """Both gateways, the customer's first."""
+        """Both gateways, the customer's first; none where the campaign alone knows them."""
         ...
 
     def captured(self) -> AbstractContextManager[Capture]:

@@ -10,9 +10,11 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
+from typing import Protocol
 
 from gatemark.config.recipe import Standing
 from gatemark.dut.base import CapturedFrames
@@ -26,6 +28,22 @@ END = 255
 """In the place of the number of an interface (`guest/capture.py`)."""
 RECORD = struct.Struct("!BI")
 WHERE = "capture between both gateways"
+
+
+class Capturing(Protocol):
+    """A capture of one or more links at one place, which runs since it was made."""
+
+    def await_ready(self) -> None:
+        """Wait until it captures; raise TestBedError if it does not."""
+        ...
+
+    def end(self) -> tuple[dict[str, tuple[bytes, ...]], int]:
+        """Stop it; return its frames by link, and how many it lost. Raises TestBedError if it does not tell."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once; a second call does nothing."""
+        ...
 
 
 class LinkCapture:
@@ -96,7 +114,7 @@ class RowCapture:
     def __init__(self) -> None:
         self._frames: CapturedFrames | None = None
 
-    def take(self, captures: Sequence[LinkCapture]) -> None:
+    def take(self, captures: Sequence[Capturing]) -> None:
         """End captures and keep what they have."""
         links: dict[str, tuple[bytes, ...]] = {}
         lost = 0
@@ -112,6 +130,22 @@ class RowCapture:
         return self._frames
 
 
+@contextlib.contextmanager
+def captured_by(starts: Iterable[Callable[[], Capturing]]) -> Iterator[RowCapture]:
+    """Start captures, and end them with the block."""
+    capture, running = RowCapture(), list[Capturing]()
+    try:
+        for start in starts:
+            running.append(start())
+        for each in running:
+            each.await_ready()
+        yield capture
+        capture.take(running)
+    finally:
+        for each in running:
+            each.kill()
+
+
 class RowLinks:
     """The links of two gateways in a row."""
 
@@ -120,22 +154,12 @@ class RowLinks:
         self._places = tuple(places)
         self._stages = tuple(stages)
 
-    @contextlib.contextmanager
-    def captured(self) -> Iterator[RowCapture]:
+    def captured(self) -> contextlib.AbstractContextManager[RowCapture]:
         """Capture inside the block; the link in the middle at the end that the customer's gateway has."""
         (first, second), (near, far) = self._places, self._stages
-        wanted = (
-            (first, near, {"left": near.ends["left"], "middle": near.ends["right"]}),
-            (second, far, {"right": far.ends["right"]}),
+        return captured_by(
+            (
+                partial(LinkCapture, first, near.folder, {"left": near.ends["left"], "middle": near.ends["right"]}),
+                partial(LinkCapture, second, far.folder, {"right": far.ends["right"]}),
+            )
         )
-        capture, running = RowCapture(), list[LinkCapture]()
-        try:
-            for place, stage, interfaces in wanted:
-                running.append(LinkCapture(place, stage.folder, interfaces))
-            for each in running:
-                each.await_ready()
-            yield capture
-            capture.take(running)
-        finally:
-            for each in running:
-                each.kill()

@@ -12,6 +12,7 @@ from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.gateway_host import GatewayHost
+from gatemark.dut.host_capture import HostLinks
 from gatemark.dut.host_description import read_host_description
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import guard_ports
@@ -21,7 +22,7 @@ from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts
-from gatemark.technology import SIDES
+from gatemark.technology import SIDES, SideName
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -49,11 +50,13 @@ class PortsTestBed:
             None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
         )
         self._controls = (self.control, *(() if self._other is None else (self._other.control,)))
+        self._captures = self._captured_links()
         self.can = Abilities(
             control=self.control,
             booter=self,
             host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()),
             telemetry=self._samplers(),
+            middle=self._captures,
             describe_host=partial(read_host_description, self._run) if there else None,
         )
 
@@ -126,13 +129,33 @@ class PortsTestBed:
 
     def _counters(self) -> Callable[[], KernelCounts]:
         """Return what reads the counters of the gateway's host, or of both of a row."""
-        keeper, other = SIDES if self._campaign.technology.keeper == 0 else SIDES[::-1]
+        keeper, other = self._stand_on
         run = None if self._commands.host is None else self._run
         counters = HostCounters(run, self.control, keeper)
         if self._other is None:
             return counters.read
         others = self._other.counters(other)
         return lambda: of_both(counters.read(), others.read())
+
+    def _captured_links(self) -> HostLinks | None:
+        """Return the links of a row on which frames can be captured; None where their interfaces are not named."""
+        control, model, other = self._commands, self._campaign.gateway.other_host, self._other
+        if other is None or model is None or control.middle_interface is None:
+            return None
+        near, far = self._stand_on
+        return HostLinks(
+            {
+                near: (self._run, control.outer_interface or ""),
+                "middle": (self._run, control.middle_interface),
+                far: (other.run, model.outer_interface or ""),
+            }
+        )
+
+    @property
+    def _stand_on(self) -> tuple[SideName, SideName]:
+        """The sides of a row on which its gateways stand: the one that keeps the connections, and the other one."""
+        left, right = SIDES
+        return (left, right) if self._campaign.technology.keeper == 0 else (right, left)
 
     def _check_cores(self, host: GatewayHostFacts) -> None:
         """Raise TestBedError if the host has another number of CPUs than the campaign states."""
@@ -165,6 +188,9 @@ class PortsTestBed:
                 self._check_cores(self._described)
             for control in self._controls:
                 control.count_middle()  # a command that fails is better known now than missed in each trial
+            if self._captures is not None:
+                with self._captures.captured():
+                    pass  # as above
         except BaseException:
             self.close()
             raise

@@ -104,6 +104,10 @@ class Shell:
         finally:
             self._may_disturb = before
 
+    def command(self) -> list[str]:
+        """Return what starts a shell there now; it reads a script from its standard input."""
+        return list(self._way())
+
     def ran_since(self, at_ns: int) -> tuple[str, ...]:
         """Return what the scripts were for that ran at any time since `at_ns` (monotonic clock), in order.
 
@@ -127,7 +131,7 @@ class Shell:
             self._connection.close()
 
     def _run(self, script: str, where: str, fix: str, seconds_max: float) -> str:
-        token, command, begin = secrets.token_hex(16), list(self._way()), time.monotonic()
+        token, command, begin = secrets.token_hex(16), self.command(), time.monotonic()
         limited, patience = "set --", 0.0
         if self._connection is not None:
             limited = LIMITED.format(kill_after=KILL_AFTER_SECONDS, seconds=math.ceil(seconds_max))
