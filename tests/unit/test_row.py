@@ -13,7 +13,7 @@ from gatemark.config.recipe import Standing
 from gatemark.dut.gateway_kernel import Links
 from gatemark.dut.naming import BedName
 from gatemark.dut.plumbing import gateway_end
-from gatemark.dut.recipe import load_recipe, recipe_sha256
+from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_sha256
 from gatemark.dut.steering import CorePlan
 from gatemark.errors import ConfigError
 from gatemark.technology import TECHNOLOGIES, TechnologyName
@@ -147,3 +147,22 @@ def test_links_of_a_row_have_a_namespace_for_each_gateway() -> None:
     (alone,) = Links(name=name, mtus={}, cores=CorePlan(tester=(1,), gateway=(0,))).stages()
     assert alone.folder == name.folder
     assert alone.ends == {side: row.gateway_end(side) for side in ("left", "right")}
+
+
+def test_between_two_translators_udp_has_a_checksum() -> None:
+    with pytest.raises(ConfigError) as caught:
+        complete_campaign(
+            campaign_from_dict(
+                {
+                    "testbed": {"kind": "netns", "recipe": "tayga-mapt"},
+                    "traffic": {"udp_checksum": "zero"},
+                    "connections": {"count": 200, "rate": "1k"},
+                    "frame_loss": {"rates": ["1k"]},
+                }
+            )
+        )
+    whats = [problem.what for problem in caught.value.problems]
+    assert [what.split(",")[1] for what in whats] == [
+        " but forward frames are IPv6 between both translators",
+        " but reverse frames are IPv6 between both translators",
+    ]

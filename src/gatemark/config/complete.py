@@ -435,19 +435,22 @@ def _marks(campaign: Campaign) -> Iterator[Problem]:
 
 def _checksums(campaign: Campaign) -> Iterator[Problem]:
     """UDP may do without a checksum over IPv4 only."""
+    is_ipv6_between = campaign.technology.in_a_row is not None and campaign.technology.translates_within
     for way in campaign.directions.in_use:
         sender, receiver = ENDS[way]
-        if campaign.directions.traffic_of(way).udp_checksum != "zero" or campaign.roles.packet_family(sender) == "ipv4":
+        is_ipv6 = campaign.roles.packet_family(sender) == "ipv6"
+        if campaign.directions.traffic_of(way).udp_checksum != "zero" or not (is_ipv6 or is_ipv6_between):
             continue
         settings = campaign.traffic.forward if way == "forward" else campaign.traffic.reverse
         named = settings is not None and settings.udp_checksum is not None
         other = "reverse" if way == "forward" else "forward"
         fix = 'write udp_checksum = "computed", or leave the key out'
-        if not named and campaign.roles.packet_family(receiver) == "ipv4":
+        if is_ipv6 and not named and campaign.roles.packet_family(receiver) == "ipv4":
             fix = f'write udp_checksum = "zero" under [traffic.{other}] only, whose frames are IPv4'
         yield problem(
             campaign,
             f"traffic.{way}.udp_checksum" if named else "traffic.udp_checksum",
-            f"is zero, but {way} frames are IPv6, where UDP must have a checksum (RFC 8200 section 8.1)",
+            f"is zero, but {way} frames are IPv6{'' if is_ipv6 else ' between both translators'}, where UDP must have a"
+            " checksum (RFC 8200 section 8.1)",
             fix,
         )
