@@ -173,6 +173,23 @@ class TestSameFrames:
         failed = [made(load, self.loses) for load in (40_000, 25_000, 20_000)]
         assert no_limit(*failed, made(19_000)) is None
 
+    def test_frames_in_a_row_are_one_event(self) -> None:
+        """The gateway stalls, later the lower the load."""
+        stalls = {40_000: 20_000, 32_500: 22_000, 28_750: 24_000, 26_875: 25_500, 25_900: 25_870}
+        failed = [made(load, lambda frame, begin=begin: frame.index >= begin) for load, begin in stalls.items()]
+        assert no_limit(*failed, made(20_000), made(25_000)) is None
+
+    def test_a_row_that_begins_at_the_same_frame_is_the_same(self) -> None:
+        failed = [made(load, lambda frame: 12_000 <= frame.index < 12_400) for load in (40_000, 20_000, 15_000, 12_200)]
+        said = no_limit(*failed, made(11_000))
+        assert said is not None
+        assert "in 4 failed trials from 12.20k to 40.00k frames/s forward lost the same 200 frames" in said
+
+    def test_trials_at_the_lowest_load_say_nothing_of_others(self) -> None:
+        """The queue is full at the same frame in each; far above it, half of all frames are lost."""
+        low = [made(20_000, self.loses, repetition=number) for number in range(3)]
+        assert no_limit(*low, made(40_000, lambda frame: frame.index >= 15_000)) is None
+
     def test_other_frames_are_lost_elsewhere(self) -> None:
         def loses(frame: Frame) -> bool:
             return frame.index in (3000, 3001)

@@ -1,9 +1,11 @@
 """The same frames are lost at every load: a frame is a function of its index, so it is the same one in every trial.
 
 Rule: every frame that was lost in the failed trial with the lowest load was also lost in all others of which the lost
-frames are known, at other loads too, and arrived in no trial that passed. Error: if a trial loses a share of its frames
-without regard to which they are, that share to the power of the number of frames is the chance that all of them are
-among it; the chances of the trials are multiplied.
+frames are known, at other loads too, and arrived in no trial that passed. Error: frames lost one after the other are
+one event. If a trial loses frames without regard to which they are, such a run lies among them with the chance that the
+first of its frames does: the share that is lost; and it begins where one of theirs does with the chance that a run
+begins there. The chances of all runs and of the trials at other loads are multiplied: at one load a gateway may do the
+same again.
 """
 
 from __future__ import annotations
@@ -41,6 +43,11 @@ class Lost:
             other.index <= run.index and run.index + run.length <= other.index + other.length for other in self.runs
         )
 
+    def chance_of(self, run: LossRun) -> float:
+        """Return the natural logarithm of the chance that they hold a run, in the way in which they do."""
+        begins_alike = any(other.index == run.index for other in self.runs)
+        return math.log((len(self.runs) if begins_alike else self.count) / self.offered)
+
 
 def lost_of(direction: DirectionResult, load: int) -> Lost | None:
     """Return which frames a trial lost; None if it lost none, or in more places than are known."""
@@ -68,7 +75,8 @@ def same_frames(name: str, failed: Iterable[Lost], arrived: int) -> str | None:
     first, *others = ascending
     if others[-1].load == first.load or not all(lost.holds(run) for lost in others for run in first.runs):
         return None
-    chance = math.log(TRIED) + sum(first.count * math.log(lost.count / lost.offered) for lost in others)
+    elsewhere = [lost for lost in others if lost.load != first.load]
+    chance = math.log(TRIED) + sum(lost.chance_of(run) for lost in elsewhere for run in first.runs)
     if chance > math.log(CHANCE_MAX):
         return None
     return (
