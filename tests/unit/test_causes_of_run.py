@@ -17,15 +17,18 @@ from gatemark.causes.campaign import CausesOfRun
 from gatemark.causes.judgement import is_judged_alike, why_it_failed
 from gatemark.procedures.base_load import Refusal, median_throughput
 from gatemark.results.search import RateResult
-from gatemark.trial.host import HostFacts, ThreadFacts
+from gatemark.trial.host import HoldUp, HostFacts, ThreadFacts
 from gatemark.trial.judgement import Rules
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import LateBurst
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict, judge
 
 RUN = throughput(25_000)
 RULES = Rules(lateness_max_ns=10**9, held_up_max_ns=None, loss_tolerance=Fraction(0))
 SENT = frames(40_000, destination_ports=range(1, 1000))
+IN_TURN = [Frame(index=index, source_port=1024 + index) for index in range(40_000)]
+"""Frames whose ports increase (`mode = "increasing"`)."""
 HELD_UP = HostFacts(
     read_ns=10**9,
     step_ns=10**7,
@@ -185,6 +188,16 @@ class TestSameFrames:
         assert said is not None
         assert "in 4 failed trials from 12.20k to 40.00k frames/s forward lost the same 200 frames" in said
 
+    def test_a_filtered_range_of_ports_in_turn_shows_over_a_run(self) -> None:
+        """A single trial cannot tell it from a stop."""
+
+        def loses(frame: Frame) -> bool:
+            return 13_024 <= frame.source_port < 13_424
+
+        failed = [made(load, loses, sent=IN_TURN) for load in (40_000, 20_000, 15_000, 12_500)]
+        assert {cause.cause for trial in failed for cause in trial.causes} <= {"gap", "end"}
+        assert no_limit(*failed, made(11_000, sent=IN_TURN)) is not None
+
     def test_trials_at_the_lowest_load_say_nothing_of_others(self) -> None:
         """The queue is full at the same frame in each; far above it, half of all frames are lost."""
         low = [made(20_000, self.loses, repetition=number) for number in range(3)]
@@ -223,6 +236,13 @@ class TestResult:
         assert blamed(RUN, TrialTally([made(1000)])) == RUN
 
 
+def behind_a_late_burst(record: TrialRecord) -> TrialRecord:
+    """The same, where the Tester sent 60 frames at once around frame 12,000."""
+    burst = LateBurst(index=11_990, frames=60, lateness_ns=1_500_000)
+    way = changed(record.report.directions[0], late_bursts=(burst,), lateness_max_ns=burst.lateness_ns)
+    return changed(record, report=changed(record.report, directions=(way,)))
+
+
 class TestSuspicion:
     @pytest.mark.parametrize(("loses", "excused"), [(filtered, False), (lambda frame: 2000 < frame.index < 2400, True)])
     def test_a_hold_up_does_not_pick_out_a_port(self, loses: Any, excused: bool) -> None:
@@ -230,6 +250,36 @@ class TestSuspicion:
         suspicion, causes = why_it_failed(record, RULES, asks_for_pattern=False)
         assert (suspicion is not None) == excused
         assert bool(causes) != excused
+
+    @pytest.mark.parametrize("length", [40, 400])
+    @pytest.mark.parametrize("sent", [SENT, IN_TURN], ids=["drawn", "in turn"])
+    def test_ports_in_turn_are_no_other_cause_than_time(self, sent: list[Frame], length: int) -> None:
+        """Whatever is lost at one time has a range of ports then: the stop is the hold-up's, or the gateway's own."""
+        record = made(40_000, lambda frame: 12_000 <= frame.index < 12_000 + length, sent=sent)
+        assert not {cause.cause for cause in record.causes} - {"gap"}
+        assert no_limit(record, made(10_000, sent=sent)) is None
+        assert self.why(changed(record, host=HELD_UP))[0] == "host"
+        watched = changed(HELD_UP, hold_ups=(HoldUp(begin_ns=299_000_000, end_ns=311_000_000, held_up_ns=10**7),))
+        assert self.why(changed(record, host=watched))[0] == "host"
+        elsewhere = changed(HELD_UP, hold_ups=(HoldUp(begin_ns=10**8, end_ns=11 * 10**7, held_up_ns=10**7),))
+        assert self.why(changed(record, host=elsewhere))[0] is None
+
+    @pytest.mark.parametrize("sent", [SENT, IN_TURN], ids=["drawn", "in turn"])
+    def test_nor_does_the_testers_own_burst_become_a_filter(self, sent: list[Frame]) -> None:
+        record = made(40_000, lambda frame: 12_000 <= frame.index < 12_012, sent=sent)
+        assert self.why(behind_a_late_burst(record)) == ("Tester", set())
+
+    def test_a_range_of_ports_that_comes_again_is_a_filter(self) -> None:
+        """A hold-up does not meet the same ports each time their turn comes."""
+        sent = [Frame(index=index, source_port=1024 + index % 8000) for index in range(40_000)]
+        record = made(40_000, lambda frame: 3000 <= frame.source_port < 3080, sent=sent)
+        assert self.why(changed(record, host=HELD_UP)) == (None, {"fields"})
+
+    @staticmethod
+    def why(record: TrialRecord) -> tuple[str | None, set[str]]:
+        """Return whose fault the failure may be instead, and the kinds of its causes."""
+        suspicion, causes = why_it_failed(record, RULES, asks_for_pattern=False)
+        return None if suspicion is None else suspicion.whose, {cause.cause for cause in causes}
 
     def test_other_causes_than_its_own_are_no_record_of_it(self) -> None:
         record = made(40_000, filtered)

@@ -32,6 +32,12 @@ def is_long(losses: Losses, frames: int) -> bool:
     return frames >= FRAMES_MIN and losses.time_ns(frames) >= GAP_MIN_NS
 
 
+def chance_in_rows(losses: Losses) -> float:
+    """Return the natural logarithm of the chance that the lost frames of a class are in as few rows, long or short."""
+    share = losses.lost / losses.counts.offered
+    return chance_of(losses.lost, losses.lost, share, 2 * losses.counts.loss.runs * math.log(losses.counts.offered))
+
+
 def explain(losses: Losses) -> Cause | None:
     """Return when nothing arrived; None if losses are spread over the trial."""
     direction = losses.direction

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, gateway, residue, spread, start
-from gatemark.causes.losses import Losses, losses_of
+from gatemark.causes.gap import chance_in_rows
+from gatemark.causes.losses import CHANCE_MAX, Losses, losses_of
 from gatemark.causes.places import place_words
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
@@ -26,6 +28,9 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
 )
 """What sets lost frames apart. Of several that may be claimed that is told which chance would show least."""
 
+OF_TIME = frozenset(("start", "end", "gap"))
+"""Those that say when frames were lost."""
+
 GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue, gateway.explain)
 """What is left where nothing sets them apart; the first is told."""
 
@@ -44,12 +49,22 @@ def causes_of(
 
 
 def _causes(losses: Losses) -> Iterator[Cause]:
-    special = [cause for explain in SPECIAL if (cause := explain(losses)) is not None]
+    claimed = (cause for explain in SPECIAL if (cause := explain(losses)) is not None)
+    special = [cause for cause in claimed if cause.cause in OF_TIME or not _follows_time(cause, losses)]
     if special:
         yield min(special, key=lambda cause: cause.chance_log10 or 0.0)  # of equals the first
         return
     general = (cause for explain in GENERAL if (cause := explain(losses)) is not None)
     yield from itertools.islice(general, 1)
+
+
+def _follows_time(cause: Cause, losses: Losses) -> bool:
+    """Whether what sets frames apart may do so only because they were lost in a row.
+
+    Where a field follows time, as ports in turn do, whatever is lost in a row has values of its own. So there chance
+    has to show a cause a million times less often than such rows.
+    """
+    return (cause.chance_log10 or 0.0) > (chance_in_rows(losses) + math.log(CHANCE_MAX)) / math.log(10)
 
 
 def _in_its_place(cause: Cause, losses: Losses) -> Cause:
