@@ -309,6 +309,11 @@ class TestHost:
         assert "chaintoolong) +" in sentence
         assert f"as many as the {self.LOST:,} frames" in sentence
 
+    def test_lookups_begun_again_lose_nothing(self) -> None:
+        sentence = self.cause(self.REPORT, conntrack_of_search_restart=self.LOST)
+        assert sentence is not None
+        assert sentence.startswith("a queue overflowed")
+
     @pytest.mark.parametrize("share", [0.5, 2])
     def test_another_number_is_none(self, share: float) -> None:
         sentence = self.cause(self.REPORT, conntrack_of_chaintoolong=int(self.LOST * share))

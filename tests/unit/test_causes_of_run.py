@@ -269,6 +269,14 @@ class TestSuspicion:
         record = made(40_000, lambda frame: 12_000 <= frame.index < 12_012, sent=sent)
         assert self.why(behind_a_late_burst(record)) == ("Tester", set())
 
+    @pytest.mark.parametrize("counter", ["conntrack.search_restart", "conntrack.invalid", "udp6.NoPorts"])
+    def test_what_the_host_counted_sets_no_frames_apart(self, counter: str) -> None:
+        """A counter names no frames, and among dozens one may grow by as much as a dozen frames were lost."""
+        record = made(40_000, lambda frame: 12_000 <= frame.index < 12_012)
+        counted = changed(HELD_UP, counters={counter: 11}, queue_frames=1000)
+        assert self.why(changed(behind_a_late_burst(record), host=counted)) == ("Tester", set())
+        assert self.why(changed(record, host=counted))[0] == "host"
+
     def test_a_range_of_ports_that_comes_again_is_a_filter(self) -> None:
         """A hold-up does not meet the same ports each time their turn comes."""
         sent = [Frame(index=index, source_port=1024 + index % 8000) for index in range(40_000)]

@@ -2,7 +2,8 @@
 
 Rule: a counter of the host that speaks of no queue grew over the trial by as much as frames were lost, within a
 twentieth or three frames, and at least ten were lost. Counters name no frames, so this is said only where nothing sets
-lost frames apart. Error: another program may have moved a counter of the whole machine.
+lost frames apart, and never against a hold-up. Error: another program may have moved a counter of the whole machine,
+and of few losses some counter grows by about as much by chance.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from gatemark.trial.record import PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion
 
-APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "age", "counted", "uniform"))
-"""Causes that no time without the gateway's work explains."""
+APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "age", "uniform"))
+"""Causes that no time without the gateway's work explains. What the host counted is none: counters name no frames."""
 
 Why = tuple[Suspicion | None, tuple[Cause, ...]]
 """Why a failure may not be the gateway's, or, if it is, why frames were lost."""

@@ -15,6 +15,9 @@ from gatemark.technology import FAMILY_WORDS
 
 Subject = Literal["connections", "neighbours", "IPv4", "IPv6", "input queue", "output queue", "interface"]
 
+SEARCH_RESTART = "conntrack.search_restart"
+"""Loses nothing: a lookup is begun again, and succeeds."""
+
 QUEUES: tuple[Subject, ...] = ("input queue", "output queue", "interface")
 """What a queue that overflows moves."""
 
@@ -65,7 +68,7 @@ _ROWS: Mapping[Subject, Mapping[str, str]] = {
         "conntrack.early_drop": "evicted early to make room (early_drop)",
         "conntrack.drop": "packets dropped, no room for a connection (drop)",
         "conntrack.invalid": "packets that belong to none and make none (invalid)",
-        "conntrack.search_restart": "lookups begun again (search_restart)",
+        SEARCH_RESTART: "lookups begun again (search_restart)",
     },
     "neighbours": {
         "neighbours.ipv4.table_fulls": "the IPv4 table was full",
@@ -150,9 +153,13 @@ def growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 
 
 def grown_by_about(counters: Mapping[str, int], lost: int) -> tuple[Growth, ...]:
-    """Return which counters grew by about the number of lost frames: within 5 % of it, or 3; none if none were lost."""
+    """Return which counters grew by about the number of lost frames: within 5 % of it, or 3; none if none were lost.
+
+    Those of what loses nothing are left out.
+    """
     margin = max(lost // ABOUT_DIVISOR, ABOUT_FRAMES)
-    return tuple(grown for grown in growths(counters) if lost > 0 and abs(grown.count - lost) <= margin)
+    about = (grown for grown in growths(counters) if lost > 0 and abs(grown.count - lost) <= margin)
+    return tuple(grown for grown in about if grown.name != SEARCH_RESTART)
 
 
 def queue_counts(counters: Mapping[str, int]) -> dict[Subject, int]:
