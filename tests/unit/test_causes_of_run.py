@@ -74,12 +74,43 @@ def token_bucket(load: int, capacity: int) -> Any:
 
 class TestNoLimit:
     def test_a_filter(self) -> None:
-        said = no_limit(made(40_000, filtered), made(20_000, filtered), made(1000))
+        assert not any(map(filtered, SENT[:60]))
+        said = no_limit(made(40_000, filtered), made(20_000, filtered), made(60))
         assert said is not None
         assert (
             "in 2 failed trials from 20.00k to 40.00k frames/s forward foreground lost frames with destination port 161"
             in said
         )
+
+    def test_other_ports_are_another_filter(self) -> None:
+        said = no_limit(
+            made(40_000, lambda frame: frame.destination_port == 500),
+            made(30_000, lambda frame: frame.destination_port == 161 and frame.index % 2 == 0),
+            made(20_000, filtered),
+        )
+        assert said is not None
+        assert "in a failed trial at 20.00k frames/s forward foreground lost frames with destination port 161" in said
+
+    def test_frames_that_arrived_at_a_lower_load_are_no_filters(self) -> None:
+        """One of the gateway's workers stops above some load."""
+        sent = frames(40_000, source_ports=range(1024, 1032), destination_ports=range(1, 9))
+
+        def loses(frame: Frame) -> bool:
+            return frame.source_port < 1026
+
+        failed = [made(load, loses, sent=sent) for load in (40_000, 26_000)]
+        assert {cause.is_fixed for trial in failed for cause in trial.causes} == {True}
+        assert no_limit(*failed) is not None
+        assert no_limit(*failed, made(25_000, sent=sent)) is None
+
+    def test_a_filter_that_comes_between_two_repetitions_is_one(self) -> None:
+        failed = [made(load, filtered, repetition=1) for load in (40_000, 20_000)]
+        assert no_limit(made(10_000), *failed) is not None
+
+    def test_random_loss_above_a_load(self) -> None:
+        failed = [made(load, random_loss(0.02, load)) for load in (40_000, 20_000)]
+        assert no_limit(*failed, made(100)) is not None
+        assert no_limit(*failed, made(17_500)) is None
 
     def test_a_filter_below_an_overload(self) -> None:
         high = made(40_000, lambda frame: filtered(frame) or token_bucket(40_000, 25_000)(frame))
@@ -175,6 +206,11 @@ class TestSameFrames:
     def test_arrived_in_a_trial_that_passed(self) -> None:
         failed = [made(load, self.loses) for load in (40_000, 25_000, 20_000)]
         assert no_limit(*failed, made(19_000)) is None
+
+    def test_what_a_goal_with_losses_lets_pass_has_not_arrived(self) -> None:
+        failed = [made(load, self.loses) for load in (40_000, 25_000, 20_000)]
+        tolerated = changed(made(19_000, self.loses), verdict=Verdict(passed=True), causes=())
+        assert no_limit(*failed, tolerated) is not None
 
     def test_frames_in_a_row_are_one_event(self) -> None:
         """The gateway stalls, later the lower the load."""

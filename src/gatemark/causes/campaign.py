@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from gatemark.causes.losses import CHANCE_MAX
 from gatemark.causes.same_frames import Lost, lost_of, same_frames
 from gatemark.trial.cause import Cause
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 from gatemark.units import format_rate
 
 FEW_LOST = 20
@@ -44,14 +47,27 @@ class Shared:
             self.cause = cause
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What a failed trial lost of a class in a direction."""
+
+    direction: str
+    share: Fraction
+    """Lost of the frames offered."""
+    first_index: int
+    """First frame lost, of the direction."""
+    events: Fraction
+    """Runs of losses for each frame of the direction."""
+
+
 @dataclass(slots=True)
 class _Failure:
     """A failed trial: its load, how many frames it lost, and why."""
 
     load: int
     lost: int
-    shares: Mapping[str, Fraction]
-    """Lost of the frames offered, by direction and class."""
+    parts: Mapping[str, _Part]
+    """By direction and class."""
     causes: tuple[Cause, ...]
     frames: Mapping[str, Lost]
     """Which frames were lost, by direction, where that is known."""
@@ -70,12 +86,12 @@ class _Silence:
 
 @dataclass(slots=True)
 class CausesOfRun:
-    """The causes of a run. Memory grows with the number of failed trials only."""
+    """The causes of a run. Memory grows with the number of failed trials, and of loads at which trials passed."""
 
     shared: dict[tuple[str, str, str, str], Shared] = field(default_factory=dict)
     _failures: dict[int, list[_Failure]] = field(default_factory=dict)
-    _arrived: dict[str, int] = field(default_factory=dict)
-    """By direction: so many frames, from the first one on, arrived in a trial that passed."""
+    _arrived: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """By repetition and load, then direction: so many frames, from the first one on, arrived in a trial that passed."""
     _passed_maximum: int = 0
     """Highest load at which a trial passed."""
     _silent: list[_Silence] = field(default_factory=list)
@@ -87,16 +103,13 @@ class CausesOfRun:
             return
         self._note_silence(trial)
         if trial.verdict.passed:
-            self._passed_maximum = max(self._passed_maximum, trial.order.step.frames_per_second)
-            for way in trial.report.directions:
-                self._arrived[way.direction] = max(self._arrived.get(way.direction, 0), way.offered)
+            self._note_arrivals(trial)
             return
         load = trial.order.step.frames_per_second
-        counted = [(f"{way} {name}", counts) for way, name, counts in trial.report.counts() if counts.offered]
         failure = _Failure(
             load=load,
-            lost=sum(counts.lost for _, counts in counted),
-            shares={name: Fraction(counts.lost, counts.offered) for name, counts in counted},
+            lost=trial.report.lost_count,
+            parts=_parts_of(trial.report),
             causes=trial.causes,
             frames={way.direction: lost for way in trial.report.directions if (lost := lost_of(way, load)) is not None},
         )
@@ -104,6 +117,14 @@ class CausesOfRun:
         for cause in trial.causes:
             key = (cause.cause, cause.direction, cause.traffic_class, cause.what)
             self.shared.setdefault(key, Shared(cause=cause)).add(cause, load)
+
+    def _note_arrivals(self, trial: TrialRecord) -> None:
+        load = trial.order.step.frames_per_second
+        self._passed_maximum = max(self._passed_maximum, load)
+        arrived = self._arrived.setdefault((trial.order.repetition, load), {})
+        for way in trial.report.directions:
+            first = min([way.offered, *(counts.loss.first_index for _, counts in way.classes if counts.lost)])
+            arrived[way.direction] = max(arrived.get(way.direction, 0), first)
 
     def _note_silence(self, trial: TrialRecord) -> None:
         ways = frozenset(way.direction for way in trial.report.directions if way.is_lost)
@@ -124,8 +145,8 @@ class CausesOfRun:
         """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
         if (words := self._stopped_words()) is not None:
             return words
-        told = [words for failures in self._failures.values() if (words := _fixed_words(failures)) is not None]
-        words = told[0] if told else self._same_frames()
+        told = (words for repetition in self._failures if (words := self._fixed_words(repetition)) is not None)
+        words = next(told, None) or self._same_frames()
         return (
             None
             if words is None
@@ -156,33 +177,74 @@ class CausesOfRun:
             return None
         for direction in min(every, key=lambda failure: failure.load).frames:
             lost = [failure.frames[direction] for failure in every if direction in failure.frames]
-            if (words := same_frames(direction, lost, self._arrived.get(direction, 0))) is not None:
+            arrived = max((frames.get(direction, 0) for frames in self._arrived.values()), default=0)
+            if (words := same_frames(direction, lost, arrived)) is not None:
                 return words
         return None
 
-
-def _fixed_words(failures: Iterable[_Failure]) -> str | None:
-    """Return what the losses of a repetition depend on in place of the load; None if its lowest failure is a limit."""
-    ascending = sorted(failures, key=lambda failure: failure.load)
-    explained = next((failure for failure in ascending if failure.causes or failure.lost >= FEW_LOST), None)
-    if explained is None or not explained.causes:
-        return None
-    first = explained.causes[0]
-    if not all(cause.is_fixed or cause.cause in AT_OTHER_LOADS for cause in explained.causes):
-        return None
-    name = f"{first.direction} {first.traffic_class}"
-    alike = [failure for failure in ascending if any(_is_same(cause, first) for cause in failure.causes)]
-    if first.cause in AT_OTHER_LOADS:
-        share = explained.shares[name]
-        alike = [
-            failure
-            for failure in alike
-            if share < SHARES_APART * failure.shares[name] and failure.shares[name] < SHARES_APART * share
-        ]
-        if alike[-1].load < LOADS_APART * alike[0].load:
+    def _fixed_words(self, repetition: int) -> str | None:
+        """Return what the losses of a repetition depend on in place of the load; None if it ended on a limit."""
+        ascending = sorted(self._failures[repetition], key=lambda failure: failure.load)
+        explained = next((failure for failure in ascending if failure.causes or failure.lost >= FEW_LOST), None)
+        if explained is None or not all(cause.is_fixed or cause.cause in AT_OTHER_LOADS for cause in explained.causes):
             return None
-    trials = "a failed trial" if len(alike) == 1 else f"{len(alike)} failed trials"
-    return f"in {trials} {_loads_words(failure.load for failure in alike)} {name} lost {first.what}"
+        standing = (cause for cause in explained.causes if not self._is_refuted(repetition, explained, cause))
+        if (first := next(standing, None)) is None:
+            return None
+        name = _name_of(first)
+        alike = [failure for failure in ascending if any(_is_same(cause, first) for cause in failure.causes)]
+        if first.cause in AT_OTHER_LOADS:
+            alike = _of_one_share(alike, explained, name)
+            if alike[-1].load < LOADS_APART * alike[0].load:
+                return None
+        return f"{_trials_words(alike)} {name} lost {first.what}"
+
+    def _is_refuted(self, repetition: int, failure: _Failure, cause: Cause) -> bool:
+        """Whether a trial that passed shows that a loss depends on the load: what it takes arrived at a lower one.
+
+        Only of the same repetition: a gateway may have changed since another one.
+        """
+        part = failure.parts[_name_of(cause)]
+        lower = (frames for (of, load), frames in self._arrived.items() if of == repetition and load < failure.load)
+        arrived = max((frames.get(part.direction, 0) for frames in lower), default=0)
+        if cause.cause == "uniform":
+            return -arrived * part.events < math.log(CHANCE_MAX)
+        return part.first_index < arrived
+
+
+def _parts_of(report: TrialReport) -> dict[str, _Part]:
+    return {
+        f"{way.direction} {name}": _Part(
+            direction=way.direction,
+            share=Fraction(counts.lost, counts.offered),
+            first_index=counts.loss.first_index,
+            events=Fraction(counts.loss.runs, way.offered),
+        )
+        for way in report.directions
+        for name, counts in way.classes
+        if counts.offered
+    }
+
+
+def _name_of(cause: Cause) -> str:
+    return f"{cause.direction} {cause.traffic_class}"
+
+
+def _of_one_share(failures: Iterable[_Failure], like: _Failure, name: str) -> list[_Failure]:
+    """Return those that lost about as large a share of a direction and class as one of them."""
+    share = like.parts[name].share
+    return [
+        failure
+        for failure in failures
+        if name in failure.parts
+        and share < SHARES_APART * failure.parts[name].share
+        and failure.parts[name].share < SHARES_APART * share
+    ]
+
+
+def _trials_words(ascending: Sequence[_Failure]) -> str:
+    trials = "a failed trial" if len(ascending) == 1 else f"{len(ascending)} failed trials"
+    return f"in {trials} {_loads_words(failure.load for failure in ascending)}"
 
 
 def _loads_words(loads: Iterable[int]) -> str:
@@ -192,6 +254,6 @@ def _loads_words(loads: Iterable[int]) -> str:
 
 
 def _is_same(cause: Cause, other: Cause) -> bool:
-    """Whether two trials lost frames by the same: of frames in turn, by the same turn."""
-    kinds = [(each.cause, each.direction, each.traffic_class) for each in (cause, other)]
-    return kinds[0] == kinds[1] and (cause.cause != "residue" or cause.what == other.what)
+    """Whether two trials lost the same frames of a direction and class by the same."""
+    kinds = [(each.cause, _name_of(each), each.what, each.is_fixed) for each in (cause, other)]
+    return kinds[0] == kinds[1]
