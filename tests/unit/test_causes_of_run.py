@@ -141,7 +141,9 @@ class TestNoLimit:
         assert {cause.cause for trial in (high, low) for cause in trial.causes} == {"residue"}
         assert no_limit(high, low) is not None
         assert no_limit(low) is None
-        assert no_limit(made(40_000, every(3)), low) is None
+        limited = made(40_000, lambda frame: frame.index % 5 > 1)
+        assert {cause.cause for cause in limited.causes} == {"residue"}
+        assert no_limit(limited, low) is None
 
     def test_trials_that_do_not_count(self) -> None:
         invalid = changed(made(40_000, filtered), validity=Validity(valid=False), verdict=None, causes=())
@@ -244,6 +246,55 @@ class TestSameFrames:
             return frame.index in (3000, 3001)
 
         assert no_limit(made(40_000, loses), made(25_000, loses), made(20_000, self.loses)) is None
+
+
+class TestSameShare:
+    """The same share of all frames, in a pattern that is neither chance's nor a turn's."""
+
+    LOADS = (40_000, 20_000, 10_000, 5000, 2500, 1250, 625)
+
+    def test_every_hundredth_frame_by_a_counter_that_goes_on(self) -> None:
+        failed = [made(load, lambda frame, load=load: (frame.index + load // 7) % 100 == 0) for load in self.LOADS]
+        assert {cause.cause for trial in failed for cause in trial.causes} == {"queue"}
+        said = no_limit(*failed, made(78))
+        assert said is not None
+        assert (
+            "in 5 failed trials from 2.500k to 40.00k frames/s forward foreground lost about the same share of its"
+            " frames (1 %)" in said
+        )
+
+    def test_a_line_that_loses_in_bursts(self) -> None:
+        failed = [made(load, bursty(0.01, 4, seed=load)) for load in self.LOADS]
+        assert no_limit(*failed, made(78)) is not None
+
+    def test_a_gateway_that_is_seldom_emptied_has_a_limit(self) -> None:
+        """It stands still for 4 ms of every 20, and holds 40 frames meanwhile."""
+
+        def made_at(load: int) -> TrialRecord:
+            return made(load, lambda frame: frame.index % (load // 50) >= load // 50 * 4 // 5 + 40)
+
+        failed = [made_at(load) for load in (40_000, 20_000, 15_000)]
+        shares = [trial.report.lost_count / trial.order.step.frames_per_second for trial in failed]
+        assert shares[0] < 2 * shares[1]
+        assert no_limit(*failed) is not None
+        assert no_limit(*failed, made_at(10_000)) is None
+
+    @pytest.mark.parametrize("high", [40_000, 30_000])
+    def test_an_overload_at_loads_far_apart_is_one(self, high: int) -> None:
+        """A limiter that forwards less than is offered at the lower load, however alike the shares are."""
+        failed = [made(load, token_bucket(load, 15_000)) for load in (high, 20_000)]
+        assert no_limit(*failed) is None
+
+
+def bursty(share: float, length: int, *, seed: int) -> Any:
+    """Loses a share of all frames, so many in a row on average (Gilbert)."""
+    drawn, lost = Random(seed), [False]
+
+    def loses(_: Frame) -> bool:
+        lost[0] = drawn.random() < (1 - 1 / length if lost[0] else share / length / (1 - share))
+        return lost[0]
+
+    return loses
 
 
 class TestResult:

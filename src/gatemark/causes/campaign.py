@@ -22,6 +22,8 @@ LOADS_APART = Fraction(3, 2)
 """A loss of the same share is independent of the load if the loads differ by this factor at least."""
 SHARES_APART = 2
 """Shares are the same if they differ by less than this factor."""
+RUNS_MIN = 20
+"""Of fewer runs of losses the share says little: a run is one event."""
 
 
 @dataclass(slots=True)
@@ -54,23 +56,31 @@ class _Part:
     direction: str
     share: Fraction
     """Lost of the frames offered."""
+    runs: int
+    """Runs of losses."""
     first_index: int
     """First frame lost, of the direction."""
     events: Fraction
-    """Runs of losses for each frame of the direction."""
+    """Runs of losses for each frame of the direction: how frequent they are."""
 
 
 @dataclass(slots=True)
 class _Failure:
-    """A failed trial: its load, how many frames it lost, and why."""
+    """A failed trial: its load, how many frames it offered and lost, and why."""
 
     load: int
     lost: int
+    offered: int
     parts: Mapping[str, _Part]
     """By direction and class."""
     causes: tuple[Cause, ...]
     frames: Mapping[str, Lost]
     """Which frames were lost, by direction, where that is known."""
+
+    @property
+    def forwarded(self) -> int:
+        """Frames forwarded per second, in the measure of the load."""
+        return self.load * (self.offered - self.lost) // self.offered
 
 
 @dataclass(slots=True)
@@ -109,6 +119,7 @@ class CausesOfRun:
         failure = _Failure(
             load=load,
             lost=trial.report.lost_count,
+            offered=sum(way.offered for way in trial.report.directions),
             parts=_parts_of(trial.report),
             causes=trial.causes,
             frames={way.direction: lost for way in trial.report.directions if (lost := lost_of(way, load)) is not None},
@@ -145,8 +156,8 @@ class CausesOfRun:
         """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
         if (words := self._stopped_words()) is not None:
             return words
-        told = (words for repetition in self._failures if (words := self._fixed_words(repetition)) is not None)
-        words = next(told, None) or self._same_frames()
+        told = (self._fixed_words(repetition) or self._same_share(repetition) for repetition in self._failures)
+        words = next(filter(None, told), None) or self._same_frames()
         return (
             None
             if words is None
@@ -199,17 +210,42 @@ class CausesOfRun:
                 return None
         return f"{_trials_words(alike)} {name} lost {first.what}"
 
+    def _same_share(self, repetition: int) -> str | None:
+        """Return that two trials lost the same share, although more was forwarded in one than was offered in the other.
+
+        None if no two did. A gateway at its limit does not: it can forward what it forwards at a higher load. One whose
+        queue is seldom emptied may, but then a trial at a still lower load shows that it has a limit.
+        """
+        ascending = sorted(self._failures[repetition], key=lambda failure: failure.load)
+        for low in ascending:
+            for name, part in low.parts.items():
+                if part.runs < RUNS_MIN or self._would_have_shown(repetition, low, part):
+                    continue
+                alike = [each for each in _of_one_share(ascending, low, name) if each.parts[name].runs >= RUNS_MIN]
+                high = alike[-1]
+                if high.load >= LOADS_APART * low.load and high.forwarded > low.load:
+                    share = f"{100 * float(part.share):.2g} %"
+                    return f"{_trials_words(alike)} {name} lost about the same share of its frames ({share})"
+        return None
+
     def _is_refuted(self, repetition: int, failure: _Failure, cause: Cause) -> bool:
-        """Whether a trial that passed shows that a loss depends on the load: what it takes arrived at a lower one.
+        """Whether a trial that passed at a lower load shows that a loss depends on it: what it takes arrived."""
+        part = failure.parts[_name_of(cause)]
+        if cause.cause == "uniform":
+            return self._would_have_shown(repetition, failure, part)
+        return part.first_index < self._arrived_below(repetition, failure, part)
+
+    def _would_have_shown(self, repetition: int, failure: _Failure, part: _Part) -> bool:
+        """Whether so many frames arrived at a lower load that losses as frequent would have shown among them."""
+        return -self._arrived_below(repetition, failure, part) * part.events < math.log(CHANCE_MAX)
+
+    def _arrived_below(self, repetition: int, failure: _Failure, part: _Part) -> int:
+        """Return how many frames of a direction, from the first one on, arrived at a lower load in a trial that passed.
 
         Only of the same repetition: a gateway may have changed since another one.
         """
-        part = failure.parts[_name_of(cause)]
         lower = (frames for (of, load), frames in self._arrived.items() if of == repetition and load < failure.load)
-        arrived = max((frames.get(part.direction, 0) for frames in lower), default=0)
-        if cause.cause == "uniform":
-            return -arrived * part.events < math.log(CHANCE_MAX)
-        return part.first_index < arrived
+        return max((frames.get(part.direction, 0) for frames in lower), default=0)
 
 
 def _parts_of(report: TrialReport) -> dict[str, _Part]:
@@ -217,6 +253,7 @@ def _parts_of(report: TrialReport) -> dict[str, _Part]:
         f"{way.direction} {name}": _Part(
             direction=way.direction,
             share=Fraction(counts.lost, counts.offered),
+            runs=counts.loss.runs,
             first_index=counts.loss.first_index,
             events=Fraction(counts.loss.runs, way.offered),
         )
