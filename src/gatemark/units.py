@@ -7,6 +7,7 @@ Nothing here rounds: a value that has no exact integer form is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 PREAMBLE_AND_GAP_OCTETS = 20
@@ -123,13 +124,13 @@ def format_duration_ns(value: int) -> str:
     return f"{minutes}min {seconds}s" if seconds else f"{minutes}min"
 
 
-def theoretical_maximum(line_bits_per_second: int, frame_octets_largest: int) -> int:
-    """Return the highest frame rate that a line can carry, in frames per second, rounded down.
+def theoretical_maximum(line_bits_per_second: int, frames: Mapping[int, int]) -> int:
+    """Return the highest frame rate that a line can carry, in frames per second, rounded down (RFC 5180 appendix A.1).
 
-    RFC 5180 appendix A.1; `frame_octets_largest` is the largest frame on any segment of the path (with FCS,
-    including what the gateway adds), so that the tighter side decides.
+    `frames` is what passes again and again: the number of frames of each size, in octets with FCS and VLAN tag.
     """
-    return line_bits_per_second // (8 * (frame_octets_largest + PREAMBLE_AND_GAP_OCTETS))
+    octets = sum(number * (size + PREAMBLE_AND_GAP_OCTETS) for size, number in frames.items())
+    return line_bits_per_second * sum(frames.values()) // (8 * octets)
 
 
 def frames_in(frames_per_second: int, duration_ns: int) -> int:

@@ -44,7 +44,7 @@ recipe = "{recipe}"
 
 [traffic]
 direction = "bidirectional"
-mix = "{mix}"
+mix = [{mix}]
 frame_sizes = {{family = "{family}", octets = {octets}}}
 
 [trial]
@@ -72,7 +72,7 @@ def write_campaign(tmp_path: Path) -> WriteCampaign:
         tolerance: str = "0%",
         frame_loss: bool = False,
         extra: str = "",
-        mix: str = "1/1",
+        mix: str = '"1/1"',
     ) -> Path:
         procedures = THROUGHPUT.format(tolerance=tolerance) + (FRAME_LOSS if frame_loss else "")
         path = tmp_path / "campaign.toml"

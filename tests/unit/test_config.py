@@ -20,7 +20,7 @@ from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import measured_octets
 from gatemark.dut.recipe import complete_campaign, recipe_from_dict
 from gatemark.errors import ConfigError
-from gatemark.procedures.loads import line_maximum, tagged_octets
+from gatemark.procedures.loads import line_maximum, tightest_link
 from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.trial.request import foreground_frames
 from gatemark.units import LineShare, theoretical_maximum
@@ -335,8 +335,8 @@ def with_trailer(technology: str, octets: int, direction: str) -> Campaign:
 def test_a_line_carries_a_trailer_only_where_it_is_sent(technology: str, direction: str, largest: int) -> None:
     campaign = with_trailer(technology, 70, direction)
     (cell,) = cells_of(campaign)
-    assert tagged_octets(campaign, cell) == largest
-    assert line_maximum(campaign, cell, 10**10) == theoretical_maximum(10**10, largest)
+    assert tightest_link(campaign, cell) == {largest: 1}
+    assert line_maximum(campaign, cell, 10**10) == theoretical_maximum(10**10, {largest: 1})
     for way in campaign.directions.in_use:
         frames = foreground_frames(campaign, cell, way)
         assert frames["trailer_octets"] == 6

@@ -111,6 +111,18 @@ def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Calla
     assert "theoretical maximum" in page.page
 
 
+def test_a_maximum_of_a_mix_is_told_with_both_sizes(shown: Callable[..., Shown]) -> None:
+    page = shown(DEVICE, recipe="linux-router4", mix='"9/10"', extra='[line]\nrate = "10G"\n')
+    assert "theoretical maximum 14,534,883 frames/s per direction (64 and 84 octets at 10 Gbit/s" in page.words
+    assert "Dashed: theoretical maximum" in page.words
+
+
+def test_no_maximum_is_drawn_where_frames_of_one_size_have_several(shown: Callable[..., Shown]) -> None:
+    page = shown(DEVICE, recipe="linux-router4", mix='"9/10", "1/10"', extra='[line]\nrate = "10G"\n')
+    assert "No line of the theoretical maximum is drawn: frames of one size have several, see the table." in page.words
+    assert "Dashed" not in page.words
+
+
 def test_invalid_trials_are_neither_passed_nor_failed(shown: Callable[..., Shown]) -> None:
     page = shown(DEVICE)
     validity = page.result.document.validity
@@ -190,7 +202,7 @@ def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) 
 
 
 def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Shown]) -> None:
-    page = shown(DEVICE, frame_loss=True, mix="9/10")
+    page = shown(DEVICE, frame_loss=True, mix='"9/10"')
     loss = page.result.runs[1]
     assert isinstance(loss, FrameLossResult)
     assert [point.frames_per_second for point in loss.points] == [900_000, 700_000, 500_000, 300_000, 100_000]

@@ -10,12 +10,11 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.frame import decode, in_words
 from gatemark.config.model import Campaign
-from gatemark.config.sizes import largest_octets
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.loads import line_maximum, tightest_link
 from gatemark.results.coordinates import dimension
 from gatemark.trial.request import trial_request
-from gatemark.units import theoretical_maximum
 
 RULE = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
 TUNNEL = {"address": "2001:db8:ffff::1", "hop_limit": 64}
@@ -77,8 +76,8 @@ def test_the_tunnelled_frame_decides_what_the_line_carries(inner: int, rate: int
     campaign = relay(traffic={"frame_sizes": {"family": "ipv4", "octets": [inner]}})
     (cell,) = cells_of(campaign)
     assert (cell.frame_sizes.ipv4, cell.frame_sizes.ipv6, cell.frame_sizes.tunnel) == (inner, None, inner + 40)
-    octets = largest_octets(campaign, cell.frame_sizes, cell.direction, cell.mix)
-    assert theoretical_maximum(10**10, octets) == rate
+    assert tightest_link(campaign, cell) == {inner + 40: 1}
+    assert line_maximum(campaign, cell, 10**10) == rate
 
 
 def test_inner_outer_and_background_are_three_sizes() -> None:

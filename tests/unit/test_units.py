@@ -84,7 +84,7 @@ def test_a_share_of_the_line_is_no_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bits", "octets", "frames"),
+    ("bits", "octets", "rate"),
     [
         (10**9, 64, 1_488_095),
         (10**10, 84, 12_019_230),
@@ -93,8 +93,17 @@ def test_a_share_of_the_line_is_no_rate() -> None:
         (10**7, 1518, 812),
     ],
 )
-def test_theoretical_maximum_of_rfc_5180_appendix_a(bits: int, octets: int, frames: int) -> None:
-    assert theoretical_maximum(bits, octets) == frames
+def test_theoretical_maximum_of_rfc_5180_appendix_a(bits: int, octets: int, rate: int) -> None:
+    for number in (1, 7, 10**9):
+        assert theoretical_maximum(bits, {octets: number}) == rate
+
+
+@pytest.mark.parametrize(
+    ("frames", "rate"),
+    [({64: 9, 84: 1}, 14_534_883), ({64: 1, 84: 1}, 13_297_872), ({64: 1, 84: 9}, 12_254_901)],
+)
+def test_theoretical_maximum_of_a_mix(frames: dict[int, int], rate: int) -> None:
+    assert theoretical_maximum(10**10, frames) == rate
 
 
 def test_formats() -> None:

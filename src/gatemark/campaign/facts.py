@@ -10,7 +10,7 @@ from gatemark.causes.campaign import CausesOfRun, Shared
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.config.types import Span
-from gatemark.procedures.loads import tagged_octets
+from gatemark.procedures.loads import tightest_link
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
 from gatemark.results.damage import FrameDamage
@@ -290,7 +290,7 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
     sizes, mix, line = run.cell.frame_sizes, run.cell.mix, campaign.line.rate
     limit = None
     if line is not None:
-        limit = TheoreticalMaximum(line_bits_per_second=line, frame_octets_largest=tagged_octets(campaign, run.cell))
+        limit = TheoreticalMaximum(line_bits_per_second=line, frames=tightest_link(campaign, run.cell))
     return {
         "number": run.number,
         "procedure": run.procedure,

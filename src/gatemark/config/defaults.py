@@ -86,6 +86,8 @@ TUNNEL_HOP_LIMIT: Final = 64
 """Hop limit of outer headers that the Tester sends, and those of a relay that gatemark makes and nobody states."""
 LINK_OVERHEAD: Final = 18
 """Ethernet header (14 octets) and FCS (4 octets)."""
+VLAN_TAG_OCTETS: Final = 4
+"""IEEE 802.1Q tag; frame sizes are without it."""
 LOWEST_IPV6_MTU: Final = 1280
 """RFC 7915 section 4: a translator fragments IPv4 packets without DF whose translation would be larger."""
 

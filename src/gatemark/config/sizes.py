@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,7 @@ class FrameSizes:
 
     @property
     def largest(self) -> int:
-        """Return the size of the larger frame, which decides what the line can carry (RFC 5180 appendix A.1)."""
+        """Return the size of the largest frame."""
         return max(self.known)
 
 
@@ -152,22 +153,34 @@ def _room_problem(campaign: Campaign, octets: int) -> SizeProblem | None:
     )
 
 
-def largest_octets(campaign: Campaign, sizes: FrameSizes, direction: Direction, mix: Mix) -> int:
-    """Return the size of the largest frame of a trial on any link, which decides what the line can carry.
+def frames_on_links(campaign: Campaign, sizes: FrameSizes, direction: Direction, mix: Mix) -> Iterator[dict[int, int]]:
+    """Yield for each link, and each direction that is used, how many frames of each size it carries in a period of the
+    mix. Sizes are octets with FCS and the VLAN tag of the side.
+    """
+    for kind, more in _links(campaign, direction):
+        numbers = Counter[int]()
+        if mix.has_foreground:
+            octets = middle_octets(campaign.technology, sizes) if kind is None else sizes.of(kind)
+            numbers[octets + more] += mix.m
+        if mix.has_background:
+            numbers[sizes.of("ipv6") + more] += mix.n - mix.m
+        yield dict(sorted(numbers.items()))
+
+
+def _links(campaign: Campaign, direction: Direction) -> Iterator[tuple[FrameKind | None, int]]:
+    """Yield for each link, and each direction that is used, what kind the foreground's frames are, and by how many
+    octets all frames are longer than their sizes say. The kind between two gateways in a row is None.
 
     Frames are received without what was sent behind the packet (RFC 5180 appendix A.1).
     """
-    used = [ends for way, ends in ENDS.items() if direction in (way, "bidirectional")]
-    background: set[FrameKind] = {"ipv6"} if mix.has_background else set()
-    sent, received = set(background), set(background)
-    if mix.has_foreground:
-        sent |= {campaign.roles.frame_kind(sender) for sender, _ in used}
-        received |= {campaign.roles.frame_kind(receiver) for _, receiver in used}
+    tags = {side: defaults.VLAN_TAG_OCTETS if campaign.side(side).vlan is not None else 0 for side in SIDES}
     trailer = campaign.traffic.trailer_octets
-    after = [sizes.of(kind) for kind in received]
-    if mix.has_foreground and campaign.technology.in_a_row:
-        after.append(middle_octets(campaign.technology, sizes))
-    return max(*(sizes.of(kind) for kind in sent), *(octets - trailer for octets in after))
+    for way, (sender, receiver) in ENDS.items():
+        if direction in (way, "bidirectional"):
+            yield campaign.roles.frame_kind(sender), tags[sender]
+            yield campaign.roles.frame_kind(receiver), tags[receiver] - trailer
+            if campaign.technology.in_a_row:
+                yield None, -trailer
 
 
 def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:

@@ -8,32 +8,30 @@ from typing import Protocol
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.config.sizes import largest_octets
+from gatemark.config.sizes import frames_on_links
 from gatemark.config.types import FRAMES_PER_SECOND_MAX
 from gatemark.errors import ConfigError
 from gatemark.trial.cell import Cell
 from gatemark.units import LineShare, theoretical_maximum
 
-VLAN_TAG_OCTETS = 4
 BEGIN_AT = Fraction(3, 2)
 """Where a search begins, as a multiple of the result that is expected. If that load fails, the halving goes on with
 0.75 of the expected result; if it passes, the load doubles."""
 
 
-def tagged_octets(campaign: Campaign, cell: Cell) -> int:
-    """Return the size of the largest frame on any segment of the path, with its VLAN tag: it determines what the line
-    carries.
+def tightest_link(campaign: Campaign, cell: Cell) -> dict[int, int]:
+    """Return how many frames of each size a period of the mix has on the link that carries the fewest frames/s, in
+    whichever direction: it determines what the line carries. Sizes are octets with FCS and VLAN tag.
     """
-    tagged = any(side is not None and side.vlan is not None for side in (campaign.left, campaign.right))
-    octets = largest_octets(campaign, cell.frame_sizes, cell.direction, cell.mix)
-    return octets + (VLAN_TAG_OCTETS if tagged else 0)
+    links = frames_on_links(campaign, cell.frame_sizes, cell.direction, cell.mix)
+    return max(links, key=lambda frames: sum(octets * number for octets, number in frames.items()))
 
 
 def line_maximum(campaign: Campaign, cell: Cell, line_bits_per_second: int | None) -> int | None:
     """Return the most frames/s that the medium carries in one direction (RFC 5180 appendix A.1); None if not known."""
     if line_bits_per_second is None:
         return None
-    return theoretical_maximum(line_bits_per_second, tagged_octets(campaign, cell))
+    return theoretical_maximum(line_bits_per_second, tightest_link(campaign, cell))
 
 
 class SearchTable(Protocol):

@@ -65,7 +65,8 @@ def limit_of_medium(part: ReportPart, run: RateResult) -> str:
     limit = run.theoretical_maximum
     if limit is None:
         return part.medium
+    octets = " and ".join(map(str, limit.frames))
     return (
         f"theoretical maximum {format_count(limit.frames_per_second)} frames/s per direction "
-        f"({limit.frame_octets_largest} octets at {format_bits(limit.line_bits_per_second)}, RFC 5180 appendix A.1)"
+        f"({octets} octets at {format_bits(limit.line_bits_per_second)}, RFC 5180 appendix A.1)"
     )

@@ -63,19 +63,20 @@ class Mix(Part):
 
 
 class TheoreticalMaximum(Part):
-    """Highest frame rate of the medium in one direction (RFC 5180 appendix A.1): floor(bit/s / (8 * (octets + 20)))."""
+    """Highest frame rate of the medium in one direction (RFC 5180 appendix A.1): for frames of one size floor(bit/s /
+    (8 * (octets + 20))), for a mix with the mean of its sizes."""
 
     line_bits_per_second: int
     """Rate of the medium."""
-    frame_octets_largest: int
-    """Largest frame on any segment of the path, with VLAN tag: translation changes the size. It decides in both
-    directions."""
+    frames: dict[int, int]
+    """Frames of the link that carries the fewest of them, since translation changes sizes: octets with FCS and VLAN
+    tag, and how many frames of a period of `mix` have that size. The link decides in both directions."""
 
     @computed_field
     @property
     def frames_per_second(self) -> int:
-        """floor(bit/s / (8 * (octets + 20))), frames/s in one direction (RFC 5180 appendix A.1)."""
-        return theoretical_maximum(self.line_bits_per_second, self.frame_octets_largest)
+        """floor(bit/s / (8 * (mean of octets + 20))), frames/s in one direction (RFC 5180 appendix A.1)."""
+        return theoretical_maximum(self.line_bits_per_second, self.frames)
 
 
 class RunResult(Part):

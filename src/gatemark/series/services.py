@@ -169,10 +169,10 @@ def _by_design(services: Services) -> Table:
     """Return what needs no measurement: the longer header between both gateways, and what each has to remember."""
 
     def highest(octets: int) -> Column[_Line]:
-        whole = theoretical_maximum(LINE_RATE, octets)
+        whole = theoretical_maximum(LINE_RATE, {octets: 1})
 
         def cell(line: _Line) -> str:
-            rate = theoretical_maximum(LINE_RATE, octets + middle_overhead(line[0]))
+            rate = theoretical_maximum(LINE_RATE, {octets + middle_overhead(line[0]): 1})
             return f"{format_count(rate)}\n({format_percent(100 * rate / whole)})"
 
         return Column(f"frames/s of 10 Gbit/s,\n{octets} octets", cell)

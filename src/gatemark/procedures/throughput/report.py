@@ -44,15 +44,15 @@ def sentence(part: ReportPart, run: ThroughputResult) -> str:
 def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
     """Yield throughput against frame size with the theoretical maximum, and the path of each search."""
     rows = [row for row in part.document.figures() if row.quantity.run in {run.number for run in runs}]
-    limits = {
-        run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0: run.theoretical_maximum.frames_per_second
-        for run in runs
-        if run.theoretical_maximum is not None
-    }
+    limits = _limits(runs)
     sizes = {AXES["frame_size"].place(row) for row in rows}
     caption = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
     if limits:
         caption = f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
+    elif any(run.theoretical_maximum is not None for run in runs):
+        caption = (
+            f"{caption} No line of the theoretical maximum is drawn: frames of one size have several, see the table."
+        )
     else:
         caption = f"{caption} No line of the theoretical maximum is drawn; {part.medium}."
     if not part.is_stateful or len(sizes) > 1:
@@ -61,3 +61,14 @@ def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
     for run in runs:
         drawing = search_plot(part.trials_of(run), unit="frames/s in one direction")
         yield from plot(drawing, f"Load of every trial. {run_name(run)}.")
+
+
+def _limits(runs: Sequence[ThroughputResult]) -> dict[int, int]:
+    """Return the theoretical maximum of each frame size; nothing if it depends on mix or direction as well."""
+    limits: dict[int, int] = {}
+    for run in runs:
+        if run.theoretical_maximum is not None:
+            octets, limit = run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0, run.theoretical_maximum.frames_per_second
+            if limits.setdefault(octets, limit) != limit:
+                return {}
+    return limits
