@@ -20,8 +20,9 @@ from gatemark.compare.judge import Placed, compared, matched, pooled
 from gatemark.compare.run import compare_folders
 from gatemark.consoles import WIDTH_MAX
 from gatemark.errors import ConfigError
+from gatemark.procedures.delay.result import IPDV
 from gatemark.results.coordinates import Coordinate
-from gatemark.results.quantity import Better, Quantity
+from gatemark.results.quantity import Better, Quantity, QuantityKind
 from gatemark.results.store import ResultFolder
 from gatemark.series.run import measure_series
 from gatemark.session import measure
@@ -59,6 +60,7 @@ def row_of(*sides: Placed, confidence: Fraction = Fraction(95, 100)) -> Compared
     return row
 
 
+LEAST, MIDDLE, MOST = IPDV
 FAST, SLOW = (100, 101, 99, 102, 98), (80, 81, 79, 82, 78)
 
 
@@ -124,6 +126,29 @@ def test_values_of_zero_are_judged_by_their_difference() -> None:
     assert condition_of(limit, [row]).outcome == "met"
     same = row_of(placed(0, 0, 0, 0, 0, better="lower", unit="%"), placed(0, 0, 0, 0, 0, better="lower", unit="%"))
     assert condition_of(limit, [same]).outcome == condition_of(may, [same]).outcome == "not_met"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "ratio", "judgement", "outcome", "reason"),
+    [
+        (LEAST, -20, -400, None, "worse", "met", "1900.0 % worse to 1900.0 % worse: all of it is above 5%"),
+        (LEAST, -400, -20, None, "better", "not_met", "95.0 % better to 95.0 % better: none of it is above 5%"),
+        (LEAST, -20, 0, None, "better", "not_met", "100.0 % better to 100.0 % better: none of it is above 5%"),
+        (MIDDLE, -1, 1, None, "different", "cannot_be_judged", "neither more nor less of it is better"),
+        (MIDDLE, 1, -1, None, "different", "cannot_be_judged", "neither more nor less of it is better"),
+        (MOST, 20, 400, 20, "worse", "met", "1900.0 % worse to 1900.0 % worse: all of it is above 5%"),
+    ],
+)
+def test_differences_of_delays_are_better_closer_to_zero(
+    kind: QuantityKind, first: int, second: int, ratio: float | None, judgement: str, outcome: str, reason: str
+) -> None:
+    sides = (placed(*[value] * 6, name=kind.name, better=kind.better, unit=kind.unit) for value in (first, second))
+    row = row_of(*sides)
+    (comparison,) = row.comparisons
+    assert (comparison.ratio, comparison.judgement) == (ratio, judgement)
+    (limit,) = read_limits([f"{kind.name} worse than 5%"])
+    condition = condition_of(limit, [row])
+    assert (condition.outcome, [check.reason for check in condition.checks]) == (outcome, [reason])
 
 
 def test_the_error_is_shared_among_the_intervals() -> None:

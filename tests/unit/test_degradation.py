@@ -93,6 +93,7 @@ class TestWhatIsCompared:
             ({}, {"is_certain": False}, "with 7 flows it is not certain or not measured"),
             ({}, {"median": None}, "with 7 flows it is not certain or not measured"),
             ({"median": 0}, {}, "the figure with 1 flow is not above 0"),
+            ({}, {"median": -1}, "the figure with 7 flows is below 0"),
             ({}, {"median": 6}, "a trial has fewer frames than the 7 flows"),
         ],
     )
@@ -175,9 +176,12 @@ class TestTables:
     def test_values_of_a_benchmark_are_columns_and_the_frame_rate_is_stated(self) -> None:
         def delays(load: int, least: int, most: int) -> list[Quantity]:
             return [
-                figure(value, name, "ns", procedure="delay", better="lower", resolution=None,
+                figure(value, name, "ns", procedure="delay", better=better, resolution=None,
                        where={"load_frames_per_second": load})
-                for name, value in (("IPDV minimum", least), ("IPDV maximum", most), ("PDV", most))
+                for name, value, better in (
+                    ("IPDV minimum", least, "higher"), ("IPDV median", 1, None), ("IPDV maximum", most, "lower"),
+                    ("PDV", most, "lower"),
+                )
             ]  # fmt: skip
 
         section = degradation_section(series((1, 4), delays(2000, -50, 100), delays(1000, -60, 300)))

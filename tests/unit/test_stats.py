@@ -52,9 +52,9 @@ def test_whole_figures_stay_integers() -> None:
     assert all(isinstance(figure, int) for figure in (summary.median, summary.p1, summary.p99))
 
 
-def test_a_median_of_zero_has_no_dispersion() -> None:
-    summary = Summary.of([0, 0, 0])
-    assert summary.dispersion_percent is None
+@pytest.mark.parametrize("values", [(0, 0, 0), (-1, 0, 1), (-30, -20, -10), (-30, -20, 10)])
+def test_a_median_that_is_not_above_zero_has_no_dispersion(values: tuple[int, ...]) -> None:
+    assert Summary.of(values).dispersion_percent is None
 
 
 def test_nothing_has_no_percentile() -> None:

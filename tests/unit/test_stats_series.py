@@ -29,6 +29,10 @@ def test_ratio_to_the_previous_median(medians: tuple[int, ...], published: tuple
         assert float(ratio) == pytest.approx(expected, abs=0.0051)
 
 
+def test_figures_below_zero_have_no_ratio() -> None:
+    assert list(ratios_to_previous((-2, -4, 0, 3, -6, 2, 0))) == [None, None, None, None, None, None, 0]
+
+
 @pytest.mark.parametrize(
     ("rates", "published"),
     [

@@ -98,7 +98,8 @@ class Comparison(Part):
     side: str
     """Label of the side."""
     ratio: float | None
-    """Its figure / that of the first side. Null unless both are figures, and that of the first is not 0."""
+    """Its figure / that of the first side. Null unless both are figures, that of the first above 0 and
+    its own not below."""
     interval_of: Literal["ratio", "difference"] | None
     """What the interval is of; `difference` where values of 0 or below have no ratio. Null without an interval."""
     low: float | None

@@ -229,7 +229,7 @@ def _unjudged(first: SideFigure, other: SideFigure) -> str | None:
 
 def _comparison(quantity: Quantity, first: SideFigure, other: SideFigure, confidence: Fraction) -> Comparison:
     ratio = None
-    if first.figure and other.figure is not None:
+    if first.figure is not None and first.figure > 0 and other.figure is not None and other.figure >= 0:
         ratio = float(Fraction(other.figure) / Fraction(first.figure))
     reason, interval, is_ratio = _unjudged(first, other), None, True
     if reason is None:

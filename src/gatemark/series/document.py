@@ -249,7 +249,8 @@ class Degradation(Part):
     """From the start of one flow to that of the next. Null if all start together."""
     percent: float | None
     """Xpd: (X1 - Xn) / X1 x 100 where higher is better, else (Xn - X1) / X1 x 100; negative if it is better with n
-    flows. Null if a figure is a bound or uncertain, X1 is not above 0, or a trial has fewer frames than flows."""
+    flows. Null if a figure is a bound or uncertain, X1 is not above 0, Xn is below it, or a trial has fewer frames
+    than flows."""
     error_points: float | None
     """By how many percentage points it may be off, because both searches ended at their resolution. Null without
     searches."""
@@ -275,7 +276,7 @@ class ColumnFigure(Part):
     p99: Number | None
     """99th percentile. Null as `median`."""
     dispersion_percent: float | None
-    """(p99 - p1) / median, in percent. Null as `median`, and where that is 0."""
+    """(p99 - p1) / median, in percent. Null as `median`, and unless that is above 0."""
     average: Number | None
     """Mean, where the RFC asks for it. Null elsewhere."""
     lower_bound: int | None

@@ -478,14 +478,16 @@ def _degradation(flows: int, single: _Member, many: _Member) -> Degradation:
     reason = _why_none(single, 1) or _why_none(many, flows)
     percent = error = None
     if reason is None and before is not None and after is not None:
-        if before > 0:
+        if before <= 0:
+            reason = "the figure with 1 flow is not above 0"
+        elif after < 0:
+            reason = f"the figure with {flows} flows is below 0"
+        else:
             x1, xn = Fraction(before), Fraction(after)
             percent = float(degradation_percent(x1, xn, higher_is_better=many.quantity.better == "higher"))
             errors = single.quantity.resolution, many.quantity.resolution
             if errors[0] is not None and errors[1] is not None:
                 error = float(degradation_error(x1, xn, errors[0], errors[1]))
-        else:
-            reason = "the figure with 1 flow is not above 0"
     return Degradation(
         flows=flows,
         single_column=single.column.number,

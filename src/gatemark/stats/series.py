@@ -18,8 +18,12 @@ def relative_scale_ups(rates: Mapping[int, int | Fraction]) -> dict[int, Fractio
 
 
 def ratios_to_previous(medians: Sequence[int | Fraction]) -> tuple[Fraction | None, ...]:
-    """Return the ratio of each median to the one before it; None for the first, and where the one before is 0."""
-    later = tuple(Fraction(after) / Fraction(before) if before else None for before, after in pairwise(medians))
+    """Return the ratio of each median to the one before it; None for the first, after one that is not above 0, and for
+    one below 0.
+    """
+    later = tuple(
+        Fraction(after) / Fraction(before) if before > 0 and after >= 0 else None for before, after in pairwise(medians)
+    )
     return (None, *later) if medians else ()
 
 

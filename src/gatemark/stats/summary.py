@@ -26,7 +26,7 @@ class Summary(BaseModel):
     p99: Number
     """99th percentile; with fewer than 100 repetitions the largest."""
     dispersion_percent: float | None
-    """(p99 - p1) / median, in percent. Null where the median is 0."""
+    """(p99 - p1) / median, in percent. Null unless the median is above 0."""
     count: int
     """Number of repetitions in the summary."""
 
@@ -39,7 +39,7 @@ class Summary(BaseModel):
             median=number(middle),
             p1=number(low),
             p99=number(high),
-            dispersion_percent=float(100 * (high - low) / middle) if middle else None,
+            dispersion_percent=float(100 * (high - low) / middle) if middle > 0 else None,
             count=len(exact),
         )
 

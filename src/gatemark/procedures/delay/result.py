@@ -18,9 +18,12 @@ LATENCY = tuple(
     QuantityKind(name, "ns", "lower", "RFC 8219 section 7.2") for name in ("typical latency", "worst case latency")
 )
 PDV = QuantityKind("PDV", "ns", "lower", "RFC 8219 section 7.3.1")
-IPDV = tuple(
-    QuantityKind(f"IPDV {name}", "ns", "lower", "RFC 8219 section 7.3.2") for name in ("minimum", "median", "maximum")
+IPDV = (
+    QuantityKind("IPDV minimum", "ns", "higher", "RFC 8219 section 7.3.2"),
+    QuantityKind("IPDV median", "ns", None, "RFC 8219 section 7.3.2"),
+    QuantityKind("IPDV maximum", "ns", "lower", "RFC 8219 section 7.3.2"),
 )
+"""Differences of either sign: delays vary the less the closer the smallest and the largest are to 0."""
 DELAYS = {
     key: QuantityKind(f"delay {percent_words(key)}", "ns", "lower", "RFC 2330 section 11.3") for key in DELAY_FIGURES
 }
