@@ -30,7 +30,8 @@ from tests.unit.stateful_documents import (
 from gatemark.facts import SettingFact
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS, size_words
-from gatemark.procedures.connection_tracking_table_capacity.result import Overflow
+from gatemark.procedures.connection_tracking_table_capacity.result import NO_CAPACITY, Overflow
+from gatemark.procedures.connection_tracking_table_capacity.run import no_capacity
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
 from gatemark.report import observed, words
 from gatemark.report.comparison import share_table
@@ -567,13 +568,24 @@ def test_the_ports_of_a_customer_edge_are_its_size(
     assert (words in said) if words else said == ""
 
 
-@pytest.mark.parametrize("overflow", ["expired", "unusable"])
-def test_no_counter_is_missed_where_the_table_held_all(overflow: Overflow) -> None:
-    result = capacity_run((18_062, 17_950), overflow, limited_by="gateway")
+def test_no_counter_is_missed_where_the_table_held_all() -> None:
+    result = capacity_run((18_062, 17_950), "unusable", limited_by="gateway")
     table = GatewayTable(size=200_000, hash_size=None, udp_timeout_ns=None)
     said = sentence(document([result], table=table))
-    assert f"Beyond it {OVERFLOWS[overflow]} (2 of 2 searches)." in said
+    assert f"Beyond it {OVERFLOWS['unusable']} (2 of 2 searches)." in said
     assert said.endswith("17,950 to 18,062 in 2 repetitions, a median of 9.00 %.")
+
+
+@pytest.mark.parametrize("overflow", ["expired", "vanished"])
+def test_a_size_that_a_timeout_ended_is_no_capacity(overflow: Overflow) -> None:
+    result = capacity_run((18_062, 17_950), overflow, limited_by="gateway")
+    result = result.model_copy(update={"refused": no_capacity(result.repetitions)})
+    said = sentence(published := document([result]))
+    held = f"{NO_CAPACITY[overflow]}; 17,950 connections were stored in every search"
+    assert said.startswith(f"Connection tracking table capacity not measured: {held}")
+    page = Words(page_of(published))
+    assert held in page.text
+    assert "median" not in said
 
 
 def test_nothing_is_below_a_size_where_the_search_ended_at_its_maximum() -> None:

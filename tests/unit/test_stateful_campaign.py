@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
+from tests.simulated.state import Establishment, Gaps, SimulatedGateway
 from tests.unit import simulated_campaigns
 
 from gatemark.campaign import runner
@@ -23,6 +24,7 @@ from gatemark.campaign.trials import LOST_CONNECTIONS_RETRIES
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, ResultError, TestBedError
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 
 RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
 
@@ -54,6 +56,23 @@ def run(
             testbed=engine.gateway,
         )
     return results, engine
+
+
+class Forgetful(SimulatedGateway):
+    """A gateway whose table has no end, and whose connections last 10 seconds, which it tells nobody."""
+
+    _lasted = 0.0
+
+    def establish(
+        self, count: int, arriving: int, connections_per_second: int, spread: float, *, drawn_from: int | None = None
+    ) -> Establishment:
+        self._lasted = count / connections_per_second
+        return super().establish(count, arriving, connections_per_second, spread, drawn_from=drawn_from)
+
+    def reply(self, offered: int, forwarded: int, *, in_order: bool) -> Gaps:
+        if self._lasted > 10:
+            return Gaps(total=offered, tail=offered)
+        return super().reply(offered, forwarded, in_order=in_order)
 
 
 def gateway(**facts: Any) -> SimulatedDevice:
@@ -299,6 +318,20 @@ class TestCapacity:
         assert result.limited_by == "maximum"
         assert {repetition.lower_bound for repetition in result.repetitions} == {5000}
         assert {repetition.overflow for repetition in result.repetitions} == {None}
+
+    @pytest.mark.parametrize("counts", [True, False], ids=["counted", "not counted"])
+    def test_a_timeout_that_is_shorter_than_stated_gives_no_capacity(self, path: Path, counts: bool) -> None:
+        device = gateway(establishment_rate=5000, counts_connections=counts)
+        wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(maximum="1M", resolution=100))
+        engine = SimulatedEngine(device, gateway=Forgetful(device))
+        with Journal(path) as journal:
+            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+        assert isinstance(result, CapacityResult)
+        assert {search.overflow for search in result.repetitions} == {"vanished"}
+        (quantity,) = (quantity for quantity in result.quantities() if quantity.is_headline)
+        assert (result.capacity, quantity.median, result.limited_by) == (None, None, "gateway")
+        assert quantity.refused is not None and "state gateway.table.udp_timeout" in quantity.refused
+        assert f"{result.lower_bound:,} connections were stored in every search" in quantity.refused
 
     def test_connections_that_would_expire_are_no_full_table(self, path: Path) -> None:
         table = self.table(maximum_rate="10k")

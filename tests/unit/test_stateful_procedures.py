@@ -140,6 +140,26 @@ def test_what_was_held_after_phase_one_was_not_evicted(
     assert overflow_of(replace(trial, record=trial.record.model_copy(update=update))) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "lost", "expected"),
+    [
+        (None, None, 1000, "vanished"),
+        (None, None, 999, "evicted"),
+        (1000, 1000, 1000, "vanished"),
+        (1000, 0, 1000, "expired"),
+        (600, 600, 1000, "evicted"),
+    ],
+)
+def test_a_table_that_makes_room_keeps_some(
+    before: int | None, after: int | None, lost: int, expected: Overflow
+) -> None:
+    trial = failed(report(), report(lost=lost))
+    assert trial.record is not None and trial.record.connections is not None
+    counts = {"counted_after_phase_one": before, "counted_after_phase_two": after}
+    update = {"connections": trial.record.connections.model_copy(update=counts)}
+    assert overflow_of(replace(trial, record=trial.record.model_copy(update=update))) == expected
+
+
 @pytest.mark.parametrize(("in_phase_one", "in_validation", "expected"), [(1, 44, "evicted"), (1, 43, "expired")])
 def test_what_the_host_says_it_evicted_was_evicted(in_phase_one: int, in_validation: int, expected: Overflow) -> None:
     """One was missed after test phase 1; each frame of an evicted one made an entry again, which evicted another."""

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gatemark.map_domains.port_set import PortSet
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult, CapacitySearch
+from gatemark.procedures.connection_tracking_table_capacity.result import (
+    NO_CAPACITY,
+    CapacityResult,
+    CapacitySearch,
+    Overflow,
+)
 from gatemark.report.event_words import LIMIT
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
@@ -36,11 +41,11 @@ MEANING = (
 
 FAR = 10
 """The capacity is far from the stated size if they differ by more than one of so many parts of that."""
-OVERFLOWS = {
+OVERFLOWS: Mapping[Overflow, str] = {
     "refused": "new connections were refused",
     "evicted": "new connections were accepted and established ones lost",
     "untranslated": "frames of new connections were forwarded untranslated",
-    "expired": "the table was not full: connections expired before they were used again",
+    **NO_CAPACITY,
     "unusable": (
         "the gateway still counted connections of which it passed no frame any more: they had expired, or half of their"
         " mapping was gone"
@@ -49,9 +54,6 @@ OVERFLOWS = {
     "other": "connections failed in some other way",
 }
 """What a gateway did with connections beyond its capacity."""
-NOT_FULL = ("expired", "unusable")
-"""It held them all, so that no counter of refused ones says why."""
-
 LOST = {
     "oldest": "the oldest connections were lost",
     "newest": "the newest connections were lost",
@@ -194,7 +196,7 @@ def size_words(gateway: Gateway, run: CapacityResult) -> str:
     if run.limited_by != "gateway" or run.upper_bound is None or FAR * (size - run.upper_bound) <= size:
         return ""
     share = format_percent(100 * run.capacity.median / size)
-    is_known = all(search.overflow in NOT_FULL for search in run.repetitions)
+    is_known = all(search.overflow == "unusable" for search in run.repetitions)  # it held all, and refused none
     why = "" if is_known else f" {_counted_words(run)}"
     return f"The capacity is far below {words}: {figure}, a median of {share}.{_range_words(gateway, run)}{why}"
 

@@ -21,10 +21,18 @@ R0, RS = (
 )
 
 
-Overflow = Literal["refused", "evicted", "untranslated", "expired", "unusable", "collapsed", "other"]
+Overflow = Literal["refused", "evicted", "untranslated", "expired", "vanished", "unusable", "collapsed", "other"]
 """What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
-forwarded them untranslated; held them, but not long enough; held them, but did not pass frames of some; stopped
-working; anything else."""
+forwarded them untranslated; held them, but not long enough; lost all at once; held them, but did not pass frames of
+some; stopped working; anything else."""
+NO_CAPACITY: Mapping[Overflow, str] = {
+    "expired": "the table was not full: connections expired before they were used again",
+    "vanished": (
+        "all connections were lost, which a table that makes room for new ones does not do: they may have expired"
+        " (state gateway.table.udp_timeout as it is)"
+    ),
+}
+"""What shows no full table, so that the largest size that was stored is not its capacity."""
 
 LostConnections = Literal["oldest", "newest", "spread"]
 """Which established connections were gone, in order of establishment."""
@@ -64,8 +72,8 @@ class CapacitySearch(Part):
     """What became of connections beyond the capacity. `refused`: the gateway refused new ones. `evicted`: it accepted
     them and lost established ones. `untranslated`: it forwarded them so. `unusable`: it counted them after
     test phase 1, but passed no frame of some in the validation. `expired`: so it was, and it counted fewer and fewer,
-    or their age sets the lost ones apart. `collapsed`: it stopped working. Null if the search saw no
-    connections beyond the capacity."""
+    or their age sets the lost ones apart. `vanished`: all were established, and it passed no frame of any in the
+    validation. `collapsed`: it stopped working. Null if the search saw no connections beyond the capacity."""
     lost_connections: LostConnections | None = None
     """Which established connections were gone, in order of establishment. Null if none was gone."""
     counted: Mapping[str, int] | None = Field(default=None, exclude_if=lambda counters: counters is None)
@@ -161,8 +169,9 @@ class CapacityResult(RunResult):
     @property
     def capacity(self) -> Summary | None:
         """C over the repetitions, connections. Null if a search was limited by the Tester or held not even C0, or if
-        the maximum passed in some repetitions and not in others."""
-        if not measured_alike(search.kind for search in self.repetitions):
+        the maximum passed in some repetitions and not in others, and if `refused` says why the sizes that were stored
+        are not the capacity."""
+        if self.refused is not None or not measured_alike(search.kind for search in self.repetitions):
             return None
         return _summary_of(search.lower_bound for search in self.repetitions)
 
@@ -179,7 +188,9 @@ class CapacityResult(RunResult):
         return highest_failure(search.upper_bound for search in self.repetitions)
 
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the capacity and the safe rates."""
+        """Return the capacity and the safe rates; nothing if the table was never full."""
+        if self.refused is not None:
+            return
         yield self.quantity(
             CAPACITY,
             values=[search.lower_bound for search in self.repetitions],

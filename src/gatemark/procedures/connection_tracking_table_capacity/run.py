@@ -18,6 +18,7 @@ from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.types import FRAMES_PER_SECOND_MAX
 from gatemark.procedures.assumed import AssumedGateway, extremes_of_goal
 from gatemark.procedures.connection_tracking_table_capacity.result import (
+    NO_CAPACITY,
     CapacityResult,
     CapacitySearch,
     CapacityStep,
@@ -58,9 +59,11 @@ def measure(trials: RunTrials) -> CapacityResult:
         again = replace(goal, rates=goal.rates.after(known))
         searches.append(search_capacity(again, trials.steps(repetition)))
     resolutions = [search.start.resolution for search in searches if search.start is not None]
+    limit = limited_by([search.kind for search in searches])
     return CapacityResult(
         **trials.facts(),
-        limited_by=limited_by([search.kind for search in searches]),
+        limited_by=limit,
+        refused=no_capacity(searches) if limit == "gateway" else None,
         alpha=table.alpha,
         beta=table.beta,
         gamma=table.gamma,
@@ -69,6 +72,14 @@ def measure(trials: RunTrials) -> CapacityResult:
         maximum=goal.maximum,
         repetitions=tuple(searches),
     )
+
+
+def no_capacity(searches: Sequence[CapacitySearch]) -> str | None:
+    """Return why the sizes that were stored are not the capacity; None if they are."""
+    overflows = {search.overflow for search in searches}
+    reason = next((reason for overflow, reason in NO_CAPACITY.items() if overflow in overflows), None)
+    held = [search.lower_bound or 0 for search in searches]
+    return None if reason is None else f"{reason}; {min(held):,} connections were stored in every search"
 
 
 def capacity_goal(campaign: Campaign, cell: Cell, line_maximum: int | None) -> CapacityGoal:
@@ -234,11 +245,11 @@ def _conclude(
 
 
 def _overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
-    """Return what the last failed trial shows; an earlier one may show that connections expired, not only vanished."""
+    """Return what the last failed trial shows; an earlier one may show that connections expired, not only were gone."""
     if not failed:
         return None
     last = overflow_of(failed[-1])
-    if last == "unusable" and any(overflow_of(earlier) == "expired" for earlier in failed[:-1]):
+    if last in ("vanished", "unusable") and any(overflow_of(earlier) == "expired" for earlier in failed[:-1]):
         return "expired"
     return last
 
@@ -249,7 +260,8 @@ def overflow_of(failed: Measured) -> Overflow:
     A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
     forwarded untranslated. If every connection was established and some cannot be validated, they were evicted; the
     gateway's host may have counted it. Where it did not, they were not evicted if their age sets the lost ones apart,
-    or if the gateway counted them after test phase 1: no connection is added to the table any more.
+    if none can be validated, or if the gateway counted them after test phase 1: no connection is added to the table
+    any more.
     """
     if _collapsed(failed):
         return "collapsed"
@@ -283,10 +295,15 @@ def _not_validated(failed: Measured, validated: Counts) -> Overflow:
     if any(cause.cause == "age" for cause in record.causes):
         return "expired"
     before, after = facts.counted_after_phase_one, facts.counted_after_phase_two
-    missing = 0 if before is None else validated.offered - before
-    if before is None or (missing > 0 and MISSED_FOR_EACH_EVICTED * missing >= lost):
+    is_any_left = lost < validated.offered
+    if before is None:
+        return "evicted" if is_any_left else "vanished"
+    missing = validated.offered - before
+    if missing > 0 and MISSED_FOR_EACH_EVICTED * missing >= lost:
         return "evicted"
-    return "expired" if missing > 0 or (after is not None and 2 * (before - after) >= lost) else "unusable"
+    if missing > 0 or (after is not None and 2 * (before - after) >= lost):
+        return "expired"
+    return "unusable" if is_any_left else "vanished"
 
 
 def _lost(failed: Measured) -> int:
