@@ -204,6 +204,36 @@ class TestFrameLoss:
         }
         assert [loss.offered for loss in result.points[0].losses] == [(24_000_000, 24_000_000)] * 2
 
+    @pytest.mark.parametrize(
+        ("table", "shares"),
+        [
+            ({"maximum": "1M", "step": "50%"}, [None, None]),
+            ({"step": "50%"}, ["100% of the line", "50% of the line"]),
+            ({"maximum": "50%", "step": "50%"}, ["50% of the line", "25% of the line"]),
+            ({"rates": ["50%", "100k"]}, ["50% of the line", None]),
+        ],
+    )
+    def test_a_load_says_what_it_is_a_share_of(
+        self, path: Path, table: dict[str, Any], shares: list[str | None]
+    ) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), campaign(frame_loss=table, line={"rate": "1G"}))
+        assert [point.load_share for point in result.points] == shares
+        assert {quantity.load_share for quantity in result.quantities()} == {*shares}
+        assert all(
+            ("load_share" in point) == (share is not None)
+            for point, share in zip(result.model_dump()["points"], shares, strict=True)
+        )
+
+    def test_without_a_line_the_loads_are_shares_of_twice_the_throughput(self, path: Path) -> None:
+        wanted = campaign(throughput={}, frame_loss={"step": "50%"}, delay={"load": ["100%", "50%"], "duration": "61s"})
+        _, loss, delay = run(path, SimulatedDevice(capacity_forward=100_000), wanted)
+        assert [point.load_share for point in loss.points] == [
+            "100% of twice the throughput", "50% of twice the throughput",
+        ]  # fmt: skip
+        assert {quantity.load_share for quantity in delay.quantities()} == {
+            "100% of the throughput", "50% of the throughput",
+        }  # fmt: skip
+
     def test_the_rule_ends_after_two_trials_without_loss(self, path: Path) -> None:
         wanted = campaign(frame_loss={"maximum": "1M"})
         (result,) = run(path, SimulatedDevice(capacity_forward=650_000), wanted)

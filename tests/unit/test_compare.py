@@ -176,14 +176,38 @@ def test_a_refusal_says_why_a_side_has_no_figure() -> None:
     assert row.comparisons[0].reason == "B: The gateway forwards nothing."
 
 
-def test_loads_that_follow_from_the_throughput_are_matched_by_place() -> None:
-    def delays(*loads: int) -> list[Placed]:
-        return [placed(*FAST, name="latency", where={"load_frames_per_second": load}) for load in loads]
+def loss(load: int, *values: float, share: str | None = None) -> Placed:
+    where: dict[str, Coordinate] = {"load_frames_per_second": load}
+    return placed(*values, name="frame loss rate", unit="%", better="lower", where=where, load_share=share)
 
-    by_place = matched([delays(100, 50), delays(90, 45)])
-    assert [[side and side.load for side in row.sides] for row in by_place] == [[100, 90], [50, 45]]
-    by_load = matched([delays(100, 50), delays(50)])
-    assert [[side and side.load for side in row.sides] for row in by_load] == [[100, None], [50, 50]]
+
+def test_loads_that_are_the_same_share_are_the_same_quantity() -> None:
+    def at_shares(*loads: int) -> list[Placed]:
+        shares = ("100% of the throughput", "50% of the throughput")
+        return [loss(load, *FAST, share=share) for load, share in zip(loads, shares, strict=False)]
+
+    by_share = matched([at_shares(100, 50), at_shares(90, 45)])
+    assert [[side and side.load for side in row.sides] for row in by_share] == [[100, 90], [50, 45]]
+    by_share = matched([at_shares(100, 50), at_shares(50)])
+    assert [[side and side.load for side in row.sides] for row in by_share] == [[100, 50], [50, None]]
+
+
+def test_loss_at_another_load_is_another_quantity() -> None:
+    """B loses less at each load that both were offered, and was offered a higher one."""
+    first = [loss(900_000, *[5.56] * 6), loss(800_000, *[0] * 6), loss(700_000, *[0] * 6)]
+    better = [loss(1_000_000, *[8] * 6), loss(900_000, *[0] * 6), loss(800_000, *[0] * 6)]
+    rows, _ = compared(matched([first, better]), "AB", Fraction(95, 100))
+    judged = [([figure.load_frames_per_second for figure in row.figures], row.comparisons[0].judgement) for row in rows]
+    assert judged == [
+        ([900_000, 900_000], "better"), ([800_000, 800_000], "no_difference"), ([700_000, None], "not_judged"),
+        ([None, 1_000_000], "not_judged"),
+    ]  # fmt: skip
+    (limit,) = read_limits(["frame loss rate worse than 5%"])
+    assert condition_of(limit, rows).outcome == "cannot_be_judged"
+    of_many = pooled([[side.quantity for side in sides] for sides in (first, better)])
+    assert [(pool.values, pool.refused is None) for pool in of_many] == [
+        ((5.56, 0), True), ((0, 0), True), ((), False), ((), False),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

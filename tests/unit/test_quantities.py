@@ -404,6 +404,7 @@ class TestEachKindOfResult:
         assert (by_loss.is_headline, by_gap.is_headline) == (True, False)
         assert (by_gap.name, by_gap.median) == ("software reset time by gap", 1_000_000_000)
         assert places([by_loss]) == [{"direction": "reverse", "class": "foreground", "load_frames_per_second": 100}]
+        assert (by_loss.load_share, by_gap.load_share) == ("100% of the throughput",) * 2
         lasting = reset_run("recovered", "not_recovered").quantities()
         assert [quantity.value for quantity in lasting] == [None, None]
 

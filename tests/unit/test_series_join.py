@@ -83,20 +83,32 @@ def test_what_a_column_sweeps_itself_keeps_its_metrics_apart() -> None:
     assert [figures(metric) for metric in metrics] == [[(1, 100), (2, 200)]] * 2
 
 
-def test_loads_that_are_shares_of_what_was_measured_are_told_apart_by_their_place() -> None:
-    def delays(*loads: int) -> list[Quantity]:
-        return [
-            figure(load, "delay", "ns", better="lower", where={"load_frames_per_second": load}) for load in loads
-        ]  # fmt: skip
+def delays(*loads: int, shares: Sequence[str | None] = (None, None)) -> list[Quantity]:
+    return [
+        figure(load, "delay", "ns", better="lower", where={"load_frames_per_second": load}, load_share=share)
+        for load, share in zip(loads, shares, strict=False)
+    ]
 
-    high, low = metrics_of(columns(delays(1000, 500), delays(800, 400)))
+
+def test_figures_at_the_same_share_of_what_was_measured_are_one_metric() -> None:
+    shares = ("100% of the throughput", "50% of the throughput")
+    high, low = metrics_of(columns(delays(1000, 500, shares=shares), delays(800, 400, shares=shares)))
     assert figures(high) == [(1, 1000), (2, 800)]
     assert figures(low) == [(1, 500), (2, 400)]
     assert [figure.where for figure in low.figures] == [{"load_frames_per_second": load} for load in (500, 400)]
+    uneven = metrics_of(columns(delays(1000, 500, shares=shares), delays(800, shares=shares)))
+    assert [figures(metric) for metric in uneven] == [[(1, 1000), (2, 800)], [(1, 500)]]
+
+
+def test_figures_at_other_loads_are_other_metrics() -> None:
     same = metrics_of(columns(delays(1000, 500), delays(1000, 500)))
     assert [metric.where["load_frames_per_second"] for metric in same] == [1000, 500]
     uneven = metrics_of(columns(delays(1000, 500), delays(500)))
     assert [figures(metric) for metric in uneven] == [[(1, 1000)], [(1, 500), (2, 500)]]
+    others = metrics_of(columns(delays(1000, 500), delays(800, 500)))
+    assert [figures(metric) for metric in others] == [[(1, 1000)], [(1, 500), (2, 500)], [(2, 800)]]
+    (varied,) = metrics_of(columns(delays(1000), delays(800)))  # the load is what the columns differ in
+    assert [each.where for each in varied.figures] == [{"load_frames_per_second": load} for load in (1000, 800)]
 
 
 def test_a_refusal_is_a_figure_of_the_metric_that_others_have() -> None:

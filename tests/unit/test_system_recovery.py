@@ -39,6 +39,7 @@ OBSERVED = Observation(frames_per_second=1100, duration_ns=4 * SECOND, outcome=O
 PLAN = RecoveryPlan(
     overload=1100,
     throughput=1000,
+    load_share="110% of the throughput",
     duration_ns=2 * SECOND,
     observe_ns=2 * SECOND,
     period=1,
@@ -179,6 +180,7 @@ class TestCampaign:
         assert (result.limited_by, result.throughput_measured) == ("gateway", True)
         assert result.throughput is not None and result.overload is not None and result.recovery_load is not None
         assert result.overload == result.throughput * 11 // 10
+        assert {quantity.load_share for quantity in result.quantities()} == {"110% of the throughput"}
         assert result.recovery_load == result.overload // 2
         frame_ns = -(-SECOND // result.recovery_load)
         for time_ns in result.series[0].recovery_ns:

@@ -41,6 +41,11 @@ class Placed:
         """Its load, which may follow from what was measured before; None without one."""
         return self.quantity.coordinates.get(LOAD)
 
+    @property
+    def asked_load(self) -> Coordinate:
+        """The load that the campaign file asks for, perhaps as a share; None without one."""
+        return self.quantity.asked.get(LOAD)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
@@ -85,16 +90,14 @@ def matched(sides: Sequence[Sequence[Placed]]) -> tuple[Matched, ...]:
 
 
 def _by_load(members: Sequence[Sequence[Placed]]) -> list[tuple[Placed | None, ...]]:
-    """Split what differs in its load alone: by place if all sides that have any have as many, else by the load itself.
+    """Split what differs in its load alone: by the load that the file asks for.
 
-    A load that the file says as a share of what was measured is another one on each side.
+    Loss and delay are functions of the load, so figures at different loads are different quantities. But a share of the
+    line, or of what was measured before, is the same share on each side, although it may be another load.
     """
-    counts = {len(of_side) for of_side in members if of_side}
-    if len(counts) == 1:
-        return [tuple(of_side[at] if of_side else None for of_side in members) for at in range(counts.pop())]
-    loads = dict.fromkeys(placed.load for of_side in members for placed in of_side)
+    loads = dict.fromkeys(placed.asked_load for of_side in members for placed in of_side)
     return [
-        tuple(next((placed for placed in of_side if placed.load == load), None) for of_side in members)
+        tuple(next((placed for placed in of_side if placed.asked_load == load), None) for of_side in members)
         for load in loads
     ]
 
@@ -135,6 +138,7 @@ def pooled(campaigns: Sequence[Sequence[Quantity]]) -> list[Quantity]:
                 unit=known.unit,
                 better=known.better,
                 coordinates=known.coordinates,
+                load_share=known.load_share,
                 values=() if whole is None else tuple(number(value) for value in figures),
                 repetitions=len(figures),
                 resolution=max(resolutions) or None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from gatemark.units import format_duration_ns
+from gatemark.units import format_duration_ns, format_ratio
 
 DASH = "\u2013"
 """En dash: from ... to, and nothing there."""
@@ -135,6 +135,11 @@ def dimension(name: str) -> Dimension:
     phrase = "{}" if name == "title" else f"{words} {{}}"
     other = Dimension((name,), words, words.replace(" ", "\n"), str, phrase)
     return next((known for known in DIMENSIONS if name in known.names), other)
+
+
+def share_of(share: Fraction, whole: str) -> str:
+    """Return in words which share of a whole a load is, such as "90% of the line"."""
+    return f"{format_ratio(share)} of {whole}"
 
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:

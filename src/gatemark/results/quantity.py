@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from gatemark.harmless import csv_text
-from gatemark.results.coordinates import COORDINATES, MEANINGS, Coordinate, Place, ordered
+from gatemark.results.coordinates import COORDINATES, LOAD, MEANINGS, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
 
@@ -42,6 +42,9 @@ class Quantity:
     better: Better | None
     coordinates: Place
     """Some of `COORDINATES`, and anything else that the campaign varies."""
+    load_share: str | None = None
+    """Its load as a share of the line or of what was measured before, such as "50% of the throughput"; None where the
+    campaign file says it in frames/s."""
     values: tuple[Number | None, ...] = ()
     """One for each valid repetition; None where it could not be measured. Empty where the figure has none."""
     repetitions: int = 0
@@ -68,6 +71,11 @@ class Quantity:
     """False if the repetitions differ too much: then it is shown in parentheses and never compared."""
     is_headline: bool = False
     """Whether it is the purpose of the run: shown large, compared and plotted."""
+
+    @property
+    def asked(self) -> Place:
+        """What it was asked to be measured with: its coordinates, with the share in place of a load that follows."""
+        return self.coordinates if self.load_share is None else {**self.coordinates, LOAD: self.load_share}
 
     @property
     def value(self) -> Number | None:

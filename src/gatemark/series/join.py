@@ -162,17 +162,21 @@ def csv_rows(
 
 def metrics_of(columns: Sequence[ColumnRows]) -> tuple[Metric, ...]:
     """Return every metric over the columns, in the order in which the columns have them."""
-    of_column = {name: {LOAD, *_of_the_column(columns, name)} for name in _names(columns)}
+    of_column = {name: {*_of_the_column(columns, name)} for name in _names(columns)}
     groups: dict[tuple[Name, tuple[tuple[str, Coordinate], ...]], list[_Member]] = {}
     for column in columns:
         for quantity in column.quantities:
             if quantity.unit:
                 name, where = _name(quantity), quantity.coordinates
-                fixed = tuple((key, where[key]) for key in ordered(where) if key not in of_column[name])
-                apart = {key: where[key] for key in ordered(where) if key in of_column[name] and key != LOAD}
+                places = [key for key in ordered(where) if key != LOAD]
+                fixed = tuple((key, where[key]) for key in places if key not in of_column[name])
+                apart = {key: where[key] for key in places if key in of_column[name]}
                 member = _Member(column=column, quantity=quantity, where=apart)
                 groups.setdefault((name, fixed), []).append(member)
-    joined = [whole for (name, fixed), members in groups.items() for whole in _by_load(name, dict(fixed), members)]
+    joined: list[_Joined] = []
+    for (name, fixed), members in groups.items():
+        together = [members] if LOAD in of_column[name] else _by_load(members)
+        joined += [(name, dict(fixed), same) for same in together]
     return tuple(_metric(columns, *whole) for whole in _with_refusals(columns, joined))
 
 
@@ -189,7 +193,7 @@ def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
     measured: list[list[Mapping[str, Coordinate]]] = []
     planned: set[Coordinate] = set()  # numbers of connections of columns without this quantity
     for column in columns:
-        if places := [quantity.coordinates for quantity in column.quantities if _name(quantity) == name]:
+        if places := [quantity.asked for quantity in column.quantities if _name(quantity) == name]:
             measured.append(places)
         elif column.connections is not None:
             planned.add(column.connections)
@@ -203,23 +207,13 @@ def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
 _Joined = tuple[Name, dict[str, Coordinate], list[_Member]]
 
 
-def _by_load(name: Name, fixed: dict[str, Coordinate], members: list[_Member]) -> Iterator[_Joined]:
-    """Split figures that differ in their load alone: by its place in each column if all have as many, else by itself.
-
-    A load that the file says as a share of what was measured is another one in each column.
-    """
-    by_column: dict[int, list[_Member]] = {}
-    for member in members:
-        by_column.setdefault(member.column.number, []).append(member)
-    counts = {len(of_column) for of_column in by_column.values()}
-    if len(counts) == 1:
-        for place in range(counts.pop()):
-            yield name, fixed, [of_column[place] for of_column in by_column.values()]
-        return
+def _by_load(members: Iterable[_Member]) -> Iterable[list[_Member]]:
+    """Split figures that differ in their load alone by the load that the file asks for: a share is another one in each
+    column."""
     by_load: dict[Coordinate, list[_Member]] = {}
     for member in members:
-        by_load.setdefault(member.quantity.coordinates.get(LOAD), []).append(member)
-    yield from ((name, fixed, same) for same in by_load.values())
+        by_load.setdefault(member.quantity.asked.get(LOAD), []).append(member)
+    return by_load.values()
 
 
 def _with_refusals(columns: Sequence[ColumnRows], joined: list[_Joined]) -> Iterator[_Joined]:

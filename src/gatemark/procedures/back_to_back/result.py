@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
+from gatemark.results.coordinates import share_of
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.results.search import lowest_limit
@@ -130,14 +131,15 @@ class BackToBackResult(RunResult):
         """Return the burst and both buffer times; `median` is empty, because the RFCs ask for averages here."""
         if not self.bursts:
             return
-        load = {"load_frames_per_second": self.line_rate}
+        load, share = {"load_frames_per_second": self.line_rate}, share_of(Fraction(1), "the line")
         yield self.quantity(
             BURST,
             values=self.burst_frames,
             where=load,
+            load_share=share,
             average=self.average_frames,
             resolution=self.resolution_frames,
             is_headline=True,
         )
         for kind, time_ns in ((IMPLIED, self.implied_ns), (CORRECTED, self.corrected_ns)):
-            yield self.quantity(kind, repetitions=len(self.bursts), where=load, average=time_ns)
+            yield self.quantity(kind, repetitions=len(self.bursts), where=load, load_share=share, average=time_ns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from gatemark.results.coordinates import share_of
 from gatemark.results.part import Figure, LimitedBy, OneWay, Part, PerRepetition, Ratio, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
@@ -152,10 +153,12 @@ class DelayResult(RunResult):
         first = next((number for number, point in enumerate(self.points) if point.series), 0)
         for number, point in enumerate(self.points):
             load = {"load_frames_per_second": point.frames_per_second}
+            share = None if point.share is None else share_of(point.share, "the throughput")
             if not point.series:
                 yield self.quantity(
                     NOT_OFFERED,
                     where=load,
+                    load_share=share,
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
                     is_headline=number == first,
@@ -167,6 +170,7 @@ class DelayResult(RunResult):
                         values=figure.values,
                         summary=figure.summary,
                         where={"direction": series.direction, "class": series.class_, **load},
+                        load_share=share,
                         limited_by="gateway",
                         is_headline=number == first and place == 0,
                     )

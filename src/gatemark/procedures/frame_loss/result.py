@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.part import OneWay, Part, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
@@ -61,6 +61,9 @@ class LossPoint(Part):
 
     frames_per_second: int
     """Intended load of each direction."""
+    load_share: str | None = Field(default=None, exclude_if=lambda share: share is None)
+    """This load as a share of the line, or of what the campaign measured before, in words. Left out where the campaign
+    names frames per second."""
     repetitions: int
     """Number of valid repetitions."""
     tester_limited: int
@@ -86,10 +89,12 @@ class FrameLossResult(RunResult):
         highest = next((number for number, point in enumerate(self.points) if point.losses), 0)
         for number, point in enumerate(self.points):
             load = {"load_frames_per_second": point.frames_per_second}
+            share = point.load_share
             if not point.losses:
                 yield self.quantity(
                     LOSS_RATE,
                     where=load,
+                    load_share=share,
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
                     is_headline=number == highest,
@@ -100,6 +105,7 @@ class FrameLossResult(RunResult):
                     values=[float(100 * ratio) for ratio in loss.loss_ratios],
                     summary=loss.loss_percent,
                     where={"direction": loss.direction, "class": loss.class_, **load},
+                    load_share=share,
                     limited_by="gateway",
                     is_headline=number == highest,
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.config.model import Campaign
@@ -14,6 +14,7 @@ from gatemark.procedures.loads import load_of, maximum_of
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
+from gatemark.results.coordinates import share_of
 from gatemark.results.document import Deviation
 from gatemark.results.part import LimitedBy
 from gatemark.results.search import RateResult
@@ -28,12 +29,17 @@ STEP_MAX = Fraction(1, 10)
 def measure(trials: RunTrials) -> FrameLossResult:
     """Try the loads of the scan in each repetition."""
     campaign, cell = trials.campaign, trials.run.cell
-    scan = frame_loss_scan(campaign, trials.line_maximum, load_with_loss(trials.earlier.frame_rate(cell)))
+    shares = frame_loss_loads(campaign, trials.line_maximum, load_with_loss(trials.earlier.frame_rate(cell)))
+    scan = Scan(
+        rates=tuple(shares),
+        duration_ns=campaign.trial.duration_ns,
+        ends_when_lossless=campaign.table(FrameLossTable).rates is None,
+    )
     rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=campaign.trial.duration_ns)
     scans = [
         scan_once(scan, trials.steps(repetition, connections_per_second=rate)) for repetition in trials.repetitions()
     ]
-    points = loss_points(scans)
+    points = loss_points(scans, shares)
     return FrameLossResult(
         **trials.facts(),
         limited_by=limited_by(points),
@@ -43,8 +49,11 @@ def measure(trials: RunTrials) -> FrameLossResult:
     )
 
 
-def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss: int | None) -> Scan:
-    """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3).
+def frame_loss_loads(
+    campaign: Campaign, line_maximum: int | None, load_with_loss: tuple[int, str] | None
+) -> dict[int, str | None]:
+    """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3), each with what it is a share
+    of, if it is one.
 
     All rates of a list are tried. Otherwise the loads fall from the maximum by one step each, until two successive
     trials have no loss. By default the maximum is that of the line, or `load_with_loss` if there is none. Raises
@@ -52,15 +61,23 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss
     """
     table = campaign.table(FrameLossTable)
     if table.rates is not None:
-        rates = {load_of(campaign, "frame_loss.rates", rate, line_maximum) for rate in table.rates}
-        return Scan(
-            rates=tuple(sorted(rates, reverse=True)),
-            duration_ns=campaign.trial.duration_ns,
-            ends_when_lossless=False,
-        )
+        rates = {
+            load_of(campaign, "frame_loss.rates", rate, line_maximum): share_of(rate, "the line")
+            if isinstance(rate, LineShare)
+            else None
+            for rate in table.rates
+        }
+        return dict(sorted(rates.items(), reverse=True))
     maximum = maximum_of(campaign, "frame_loss.maximum", table.maximum, line_maximum)
-    maximum = load_with_loss if maximum is None else maximum
-    if maximum is None:
+    base: tuple[Fraction, str] | None = None
+    if maximum is not None:
+        share = LineShare(1) if table.maximum is None else table.maximum
+        if isinstance(share, LineShare):
+            base = (share, "the line")
+    elif load_with_loss is not None:
+        maximum, words = load_with_loss
+        base = (Fraction(1), words)
+    else:
         raise ConfigError(
             what="the medium has no line rate, or the port does not report it, and the campaign measures no throughput,"
             " so nothing says with which load to begin",
@@ -68,24 +85,24 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss
             fix='write the load in frames/s, maximum = "1M", the bit/s of the medium, line.rate = "10G", or add a table'
             f" [{campaign.frame_rate_key}]",
         )
-    steps = range(int(1 / table.step) + 1)
-    loads = [int((1 - table.step * step) * maximum) for step in steps]
-    return Scan(
-        rates=tuple(dict.fromkeys(load for load in loads if load > 0)),
-        duration_ns=campaign.trial.duration_ns,
-        ends_when_lossless=True,
-    )
+    parts = [1 - table.step * step for step in range(int(1 / table.step) + 1)]
+    return {
+        load: None if base is None else share_of(part * base[0], base[1])
+        for part in parts
+        if (load := int(part * maximum)) > 0
+    }
 
 
-def load_with_loss(throughput: RateResult | None) -> int | None:
-    """Return a load at which a gateway loses frames: twice the highest throughput of any repetition.
+def load_with_loss(throughput: RateResult | None) -> tuple[int, str] | None:
+    """Return a load at which a gateway loses frames, and what it is: twice the highest throughput of any repetition.
 
     If none of them found any, it is the highest load that they tried. None if no throughput was measured.
     """
     if throughput is None:
         return None
-    tried = max(search.highest_load for search in throughput.repetitions)
-    return min(2 * max(throughput.lower_bounds) or tried, FRAMES_PER_SECOND_MAX)
+    if highest := max(throughput.lower_bounds):
+        return min(2 * highest, FRAMES_PER_SECOND_MAX), "twice the throughput"
+    return max(search.highest_load for search in throughput.repetitions), "the highest load tried for a throughput"
 
 
 def scan_once(scan: Scan, measure_step: MeasureStep) -> tuple[Measured, ...]:
@@ -96,8 +113,8 @@ def scan_once(scan: Scan, measure_step: MeasureStep) -> tuple[Measured, ...]:
     return tuple(measured)
 
 
-def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, ...]:
-    """Gather all repetitions load by load, highest load first.
+def loss_points(repetitions: Iterable[Sequence[Measured]], shares: Mapping[int, str | None]) -> tuple[LossPoint, ...]:
+    """Gather all repetitions load by load, highest load first; `shares` has what each load is a share of.
 
     A load that no repetition could offer validly stays in the result as not measurable: it shows the Tester's limit.
     """
@@ -105,7 +122,7 @@ def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, .
     for repetition in repetitions:
         for trial in repetition:
             by_load.setdefault(trial.observation.frames_per_second, []).append(trial)
-    return tuple(_point(load, by_load[load]) for load in sorted(by_load, reverse=True))
+    return tuple(_point(load, shares[load], by_load[load]) for load in sorted(by_load, reverse=True))
 
 
 def limited_by(points: Sequence[LossPoint]) -> LimitedBy:
@@ -115,7 +132,7 @@ def limited_by(points: Sequence[LossPoint]) -> LimitedBy:
     return "gateway" if any(any(loss.undelivered) for point in points for loss in point.losses) else "maximum"
 
 
-def _point(load: int, trials: Sequence[Measured]) -> LossPoint:
+def _point(load: int, share: str | None, trials: Sequence[Measured]) -> LossPoint:
     valid = [trial.report for trial in trials if trial.report is not None]
     by_class: dict[tuple[str, str], list[Counts]] = {}
     for report in valid:
@@ -123,6 +140,7 @@ def _point(load: int, trials: Sequence[Measured]) -> LossPoint:
             by_class.setdefault((direction, class_), []).append(counts)
     return LossPoint(
         frames_per_second=load,
+        load_share=share,
         repetitions=len(valid),
         tester_limited=len(trials) - len(valid),
         losses=tuple(

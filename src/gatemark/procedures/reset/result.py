@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
+from gatemark.results.coordinates import share_of
 from gatemark.results.part import Figure, OneWay, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
@@ -111,6 +112,7 @@ class ResetResult(RunResult):
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the time of each direction and class, by frames lost and by the longest gap."""
+        share = share_of(Fraction(1), "the throughput") if self.throughput_measured else None
         for series in self.series:
             where = {
                 "direction": series.direction,
@@ -121,6 +123,7 @@ class ResetResult(RunResult):
                 BY_LOSS,
                 values=series.reset_by_loss_ns.values,
                 where=where,
+                load_share=share,
                 average=series.average_ns,
                 is_headline=True,
             )
@@ -130,4 +133,5 @@ class ResetResult(RunResult):
                 values=series.reset_by_gap_ns.values,
                 summary=known,
                 where=where,
+                load_share=share,
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.part import OneWay, PerRepetition, TrafficClass
 from gatemark.results.quantity import Quantity, QuantityKind
@@ -60,6 +60,9 @@ class SystemRecoveryResult(RunResult):
     """Whether the campaign measured it; else the campaign file names it."""
     overload: int | None = None
     """First load, frames/s. Null if no trial was made."""
+    load_share: str | None = Field(default=None, exclude_if=lambda share: share is None)
+    """That load as a share of the throughput that the campaign found, or of the line, in words. Left out where the
+    campaign names frames per second."""
     overload_ns: int
     """Sending time of the overload."""
     recovery_load: int | None = None
@@ -84,6 +87,7 @@ class SystemRecoveryResult(RunResult):
                     "class": series.class_,
                     "load_frames_per_second": self.overload,
                 },
+                load_share=self.load_share,
                 average=series.average_ns,
                 is_headline=True,
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from gatemark.config import defaults
@@ -18,6 +19,7 @@ from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRecoveryResult
 from gatemark.procedures.system_recovery.table import SystemRecoveryTable
+from gatemark.results.coordinates import share_of
 from gatemark.results.document import Deviation
 from gatemark.results.run import Outcome
 from gatemark.search.goal import Measure
@@ -33,6 +35,8 @@ class RecoveryPlan:
     overload: int
     throughput: int
     """What the overload is a share of."""
+    load_share: str | None
+    """The overload as that share, or as one of the line; None if the campaign file names the throughput."""
     duration_ns: int
     """Sending time of the overload."""
     observe_ns: int
@@ -97,6 +101,7 @@ def measure(trials: RunTrials) -> SystemRecoveryResult:
         refused=_no_recovery(plan, series, measured),
         throughput=plan.throughput,
         overload=plan.overload,
+        load_share=plan.load_share,
         recovery_load=plan.step.frames_per_second,
         repetitions=len(reports),
         tester_limited=len(measured) - len(reports),
@@ -114,8 +119,9 @@ def recovery_plan(trials: RunTrials, table: SystemRecoveryTable) -> RecoveryPlan
             return known
         throughput = known
     overload = int(table.overload * throughput)
-    if line is not None:
-        overload = min(overload, line)
+    share = share_of(table.overload, "the throughput") if table.load is None else None
+    if line is not None and line < overload:
+        overload, share = line, share_of(Fraction(1), "the line")
     if overload <= throughput:
         if line is not None and throughput >= line:
             return forwards_line_rate(line, "no load is above what it forwards")
@@ -124,6 +130,7 @@ def recovery_plan(trials: RunTrials, table: SystemRecoveryTable) -> RecoveryPlan
     return RecoveryPlan(
         overload=overload,
         throughput=throughput,
+        load_share=share,
         duration_ns=table.duration_ns,
         observe_ns=table.observe_ns,
         period=cell.mix.n,
