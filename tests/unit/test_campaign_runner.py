@@ -39,6 +39,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
+from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Measure, Observation, Outcome
 from gatemark.search.scan import Scan, next_step
@@ -48,6 +49,7 @@ from gatemark.trial.verdict import Verdict
 
 THROUGHPUT = {"maximum": "1M", "minimum": 1000, "resolution": 1000, "search_duration": "1s"}
 
+FORWARD = {"frame_sizes": {"family": "ipv4", "octets": [64]}, "direction": ["forward"]}
 NO_WAITS = {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"}
 
 
@@ -233,6 +235,30 @@ class TestFrameLoss:
         assert {quantity.load_share for quantity in delay.quantities()} == {
             "100% of the throughput", "50% of the throughput",
         }  # fmt: skip
+
+    def test_loss_at_loads_that_some_repetitions_did_not_try_has_no_median(self, path: Path) -> None:
+        """Three of four repetitions ended after no loss at 900,000 and 800,000 frames/s."""
+        capacities = iter((950_000, 950_000, 550_000))
+        engine = SimulatedEngine(SimulatedDevice(capacity_forward=950_000))
+
+        def next_device(event: Event) -> None:
+            if isinstance(event, RepetitionFinished) and (capacity := next(capacities, None)):
+                engine.device = SimulatedDevice(capacity_forward=capacity)
+
+        wanted = campaign(repetitions=4, frame_loss={"maximum": "1M"}, traffic={**FORWARD})
+        with Journal(path) as journal:
+            (result,) = run_campaign(
+                wanted, plan_of(wanted), engine, journal, on_event=next_device, testbed=engine.gateway
+            )
+        assert isinstance(result, FrameLossResult)
+        known = [
+            (point.frames_per_second // 1000, loss.not_tried, loss.loss_percent and loss.loss_percent.median)
+            for point in result.points
+            for loss in point.losses
+        ]
+        assert known == [(1000, 0, 5), (900, 0, 0), (800, 0, 0), *((load, 3, None) for load in (700, 600, 500, 400))]
+        assert [quantity.value for quantity in result.quantities()] == [5, 0, 0, None, None, None, None]
+        assert [point.is_lossless for point in result.points] == [False] * 5 + [True] * 2
 
     def test_the_rule_ends_after_two_trials_without_loss(self, path: Path) -> None:
         wanted = campaign(frame_loss={"maximum": "1M"})

@@ -28,6 +28,7 @@ from tests.unit.stateful_documents import (
     terminal_of,
 )
 
+from gatemark.compare.judge import why_not
 from gatemark.procedures.bursty_traffic.result import BurstSize
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.delay.result import DelayPoint, DelaySeries, DelayVariation, Latency
@@ -348,6 +349,13 @@ class TestEachKindOfResult:
             ((0.0, 0.2), 0.1, 0, 0.2, "gateway", None, True),
             ((0.0, 0.0), 0, 0, 0, "gateway", None, False),
         ]
+
+    def test_frame_loss_at_a_load_that_some_repetitions_did_not_try(self) -> None:
+        survivors = class_loss("forward", (100, 300)).model_copy(update={"not_tried": 3})
+        point = LossPoint(frames_per_second=8000, repetitions=2, tester_limited=0, losses=(survivors,))
+        (loss,) = loss_run(points=(point,)).quantities()
+        assert (loss.values, loss.median, loss.p99, loss.repetitions) == ((10.0, 30.0), None, None, 2)
+        assert why_not(loss) == "nothing was measured, or not in every repetition"
 
     def test_delay(self) -> None:
         quantities = delay_run().quantities()

@@ -210,7 +210,7 @@ def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Sh
     assert len(kinds) == 4
     assert worst_loss(loss.points[-1].losses) == 0
     assert worst_loss(loss.points[0].losses) == pytest.approx(54, abs=2)
-    assert "Frame loss: up to" in page.words
+    assert "Frame loss: median up to" in page.words
     assert "forward, background" in page.words
     with (page.result.folder / "result.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -422,12 +422,33 @@ def test_frame_loss_in_phase_two_has_its_number_of_connections() -> None:
     changes = {"points": (point,), "duration_ns": SECOND, "maximum": 1000}
     published = document([run("frame_loss", count=10_000, direction="bidirectional", changes=changes)])
     said = sentence(published)
-    assert "Frame loss: up to 25.00 % at 1,000 frames/s" in said
+    assert "Frame loss: median up to 25.00 % at 1,000 frames/s" in said
     assert "10,000 connections" in said
     page = page_of(published)
     assert "download" in Words(page).text
     assert "10,000 connections" in Words(page).text
     assert "10,000" in terminal_of(published)
+
+
+def test_a_load_is_without_loss_only_if_no_repetition_lost_a_frame_at_it() -> None:
+    def point(load: int, *undelivered: int, not_tried: int = 0) -> LossPoint:
+        none, offered = (0,) * len(undelivered), (1000,) * len(undelivered)
+        lost = ClassLoss(
+            direction="forward", class_="foreground", offered=offered, undelivered=undelivered, lost=undelivered,
+            faulty=none, duplicate=none, reordered=none, longest_run=none, not_tried=not_tried,
+        )  # fmt: skip
+        return LossPoint(frames_per_second=load, repetitions=len(undelivered), tester_limited=0, losses=(lost,))
+
+    def said(*points: LossPoint) -> str:
+        changes = {"points": points, "duration_ns": SECOND, "maximum": 1000}
+        return sentence(document([run("frame_loss", count=10_000, direction="forward", changes=changes)]))
+
+    points = (point(1000, 50, 50, 60), point(900, 0, 0, 222), point(600, 0, 0, 0))
+    assert "median up to 5.00 % at 1,000 frames/s; none at 600 frames/s" in said(*points)
+    assert "no load without loss" in said(*points[:2])
+    changes = {"points": (*points, point(500, 100, not_tried=2)), "duration_ns": SECOND, "maximum": 1000}
+    shown = page_of(document([run("frame_loss", count=10_000, direction="forward", changes=changes)]))
+    assert "2 repetitions had ended" in " ".join(Words(shown).text.split())
 
 
 def test_headlines_are_the_ends_of_a_series() -> None:

@@ -67,7 +67,7 @@ def _lost(loss: ClassLoss | None) -> str:
         return NOT_OFFERED
     summary = loss.loss_percent
     if summary is None:
-        return DASH
+        return f"{loss.not_tried} repetitions\nhad ended" if loss.not_tried else DASH
     return f"{format_percent(summary.median)}\n{format_percent(summary.p1)} {DASH} {format_percent(summary.p99)}"
 
 
@@ -89,7 +89,7 @@ def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -
 
 
 def sentence(part: ReportPart, run: FrameLossResult) -> str:
-    """Return the highest loss, and the highest load without loss."""
+    """Return the highest median of the loss, and the highest load at which no repetition lost a frame."""
     measured = [point for point in run.points if point.losses]
     context = f"{context_of(part.document, run)}, {direction_label(run)}"
     skipped = len(run.points) - len(measured)
@@ -97,9 +97,9 @@ def sentence(part: ReportPart, run: FrameLossResult) -> str:
     if not measured:
         return f"Frame loss not measured; {context}.{tail}"
     worst = max(measured, key=lambda point: worst_loss(point.losses))
-    clean = [point.frames_per_second for point in measured if worst_loss(point.losses) == 0]
+    clean = [point.frames_per_second for point in measured if point.is_lossless]
     return (
-        f"Frame loss: up to {format_percent(worst_loss(worst.losses))} at "
+        f"Frame loss: median up to {format_percent(worst_loss(worst.losses))} at "
         f"{format_count(worst.frames_per_second)} frames/s; "
         f"{f'none at {format_count(max(clean))} frames/s' if clean else 'no load without loss'}; {context}.{tail}"
     )

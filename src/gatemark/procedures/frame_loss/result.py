@@ -37,6 +37,8 @@ class ClassLoss(PerRepetition):
     """Arrivals after a frame that was sent later."""
     longest_run: tuple[int, ...]
     """Most frames of the class lost one after the other."""
+    not_tried: int = Field(default=0, exclude_if=lambda repetitions: repetitions == 0)
+    """Repetitions that had ended at higher loads, after two trials without loss. Left out where there are none."""
 
     @property
     def forwarded(self) -> int:
@@ -51,9 +53,10 @@ class ClassLoss(PerRepetition):
     @computed_field
     @property
     def loss_percent(self) -> Summary | None:
-        """Frames undelivered in percent of those offered. Null if nothing was offered."""
+        """Frames undelivered in percent of those offered. Null if nothing was offered, and where repetitions had ended
+        before: the others alone, which lose most, have no median of all (RFC 8219 section 12)."""
         ratios = [100 * ratio for ratio in self.loss_ratios]
-        return Summary.of(ratios) if ratios else None
+        return Summary.of(ratios) if ratios and not self.not_tried else None
 
 
 class LossPoint(Part):
@@ -70,6 +73,11 @@ class LossPoint(Part):
     """Repetitions in which the Tester could not offer the load validly."""
     losses: tuple[ClassLoss, ...]
     """One entry for each direction and class; empty where the Tester could not offer the load."""
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether the load was offered and every frame came back, in each repetition that tried it."""
+        return bool(self.losses) and not any(any(loss.undelivered) for loss in self.losses)
 
 
 class FrameLossResult(RunResult):

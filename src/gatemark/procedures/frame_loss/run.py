@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gatemark.config.model import Campaign
@@ -113,7 +113,7 @@ def scan_once(scan: Scan, measure_step: MeasureStep) -> tuple[Measured, ...]:
     return tuple(measured)
 
 
-def loss_points(repetitions: Iterable[Sequence[Measured]], shares: Mapping[int, str | None]) -> tuple[LossPoint, ...]:
+def loss_points(repetitions: Sequence[Sequence[Measured]], shares: Mapping[int, str | None]) -> tuple[LossPoint, ...]:
     """Gather all repetitions load by load, highest load first; `shares` has what each load is a share of.
 
     A load that no repetition could offer validly stays in the result as not measurable: it shows the Tester's limit.
@@ -122,17 +122,20 @@ def loss_points(repetitions: Iterable[Sequence[Measured]], shares: Mapping[int, 
     for repetition in repetitions:
         for trial in repetition:
             by_load.setdefault(trial.observation.frames_per_second, []).append(trial)
-    return tuple(_point(load, shares[load], by_load[load]) for load in sorted(by_load, reverse=True))
+    return tuple(
+        _point(load, shares[load], by_load[load], not_tried=len(repetitions) - len(by_load[load]))
+        for load in sorted(by_load, reverse=True)
+    )
 
 
 def limited_by(points: Sequence[LossPoint]) -> LimitedBy:
     """Return what limited the run: the gateway only if it lost frames."""
     if any(point.tester_limited for point in points):
         return "tester"
-    return "gateway" if any(any(loss.undelivered) for point in points for loss in point.losses) else "maximum"
+    return "maximum" if all(point.is_lossless for point in points) else "gateway"
 
 
-def _point(load: int, share: str | None, trials: Sequence[Measured]) -> LossPoint:
+def _point(load: int, share: str | None, trials: Sequence[Measured], *, not_tried: int) -> LossPoint:
     valid = [trial.report for trial in trials if trial.report is not None]
     by_class: dict[tuple[str, str], list[Counts]] = {}
     for report in valid:
@@ -150,6 +153,7 @@ def _point(load: int, share: str | None, trials: Sequence[Measured]) -> LossPoin
                     "class": class_,
                     **{name: [getattr(c, name) for c in counts] for name in _COUNTS},
                     "longest_run": [c.loss.longest_run for c in counts],
+                    "not_tried": not_tried,
                 }
             )
             for (direction, class_), counts in by_class.items()
