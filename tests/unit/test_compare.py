@@ -159,6 +159,19 @@ def test_the_error_is_shared_among_the_intervals() -> None:
     assert {row.comparisons[0].reason for row in rows} == {"too few values: 5 and 5; 6 of each would do"}
 
 
+def test_a_figure_of_a_search_may_be_better_by_the_resolution() -> None:
+    """One step of a search apart: a rate lies above what passed, a gap between bursts below it."""
+    cases: tuple[tuple[Better, int, int], ...] = (("higher", 1000, 950), ("lower", 950, 1000))
+    for better, first, second in cases:
+        one_step, two_steps = ([step for _ in range(20)] for step in (second, 2 * second - first))
+        sides = [placed(*values, better=better, resolution=50) for values in ([first] * 20, one_step, two_steps)]
+        judged = [comparison.judgement for comparison in row_of(*sides).comparisons]
+        assert judged == ["no_difference", "worse"], better
+    near_zero = [placed(*[value] * 20, better="lower", resolution=50) for value in (50, 100)]
+    (comparison,) = row_of(*near_zero).comparisons
+    assert (comparison.interval_of, comparison.judgement) == ("difference", "no_difference")
+
+
 def test_other_traffic_is_another_quantity() -> None:
     rows, intervals = compared(
         matched([[placed(*FAST)], [placed(*FAST, where={"frame_size_ipv4": 128})]]), "AB", Fraction(95, 100)

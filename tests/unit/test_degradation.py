@@ -14,7 +14,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.flows import flow_count
 from gatemark.dut.recipe import complete_campaign
 from gatemark.report.words import DASH
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Better, Quantity, true_range
 from gatemark.series.degradation import degradation_plots, degradation_section
 from gatemark.series.document import Degradation, Parameters, SeriesColumn, SeriesDocument, VariedKeys
 from gatemark.series.join import ColumnRows, joined, metrics_of
@@ -55,15 +55,22 @@ class TestFormula:
         assert degradation_percent(200, 150, higher_is_better=False) == -25
         assert degradation_percent(200, 500, higher_is_better=False) == 150
 
-    @given(st.integers(1, 10**9), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**6), st.data())
+    @given(
+        st.integers(1, 10**9), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**6),
+        st.sampled_from(["higher", "lower"]), st.data(),
+    )  # fmt: skip
     def test_the_true_degradation_is_within_its_error(
-        self, single: int, many: int, single_error: int, many_error: int, data: st.DataObject
+        self, single: int, many: int, single_error: int, many_error: int, better: Better, data: st.DataObject
     ) -> None:
-        true_single = single + data.draw(st.integers(0, single_error))
-        true_many = many + data.draw(st.integers(0, many_error))
-        shown = degradation_percent(single, many, higher_is_better=True)
-        true = degradation_percent(true_single, true_many, higher_is_better=True)
-        assert abs(true - shown) <= degradation_error(single, many, single_error, many_error)
+        x1, xn = Fraction(single), Fraction(many)
+        ranges = [true_range(value, error, better) for value, error in ((x1, single_error), (xn, many_error))]
+        error = degradation_error(x1, xn, *ranges)
+        assert (error is None) == (ranges[0][0] <= 0)
+        if error is not None:
+            true_single, true_many = (data.draw(st.integers(int(low), int(high))) for low, high in ranges)
+            shown = degradation_percent(x1, xn, higher_is_better=better == "higher")
+            true = degradation_percent(true_single, true_many, higher_is_better=better == "higher")
+            assert abs(true - shown) <= error
 
     def test_nothing_is_compared_with_zero(self) -> None:
         with pytest.raises(ValueError, match="above 0"):

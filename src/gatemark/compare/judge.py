@@ -9,7 +9,7 @@ from fractions import Fraction
 from gatemark.compare.document import ComparedQuantity, Comparison, Judgement, SideFigure
 from gatemark.results.coordinates import LOAD, Coordinate, ordered
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Better, Quantity, true_range
 from gatemark.stats.ranks import Interval, difference_interval, ratio_interval, repetitions_needed
 from gatemark.stats.summary import Summary, number
 
@@ -237,7 +237,7 @@ def _comparison(quantity: Quantity, first: SideFigure, other: SideFigure, confid
         ratio = float(Fraction(other.figure) / Fraction(first.figure))
     reason, interval, is_ratio = _unjudged(first, other), None, True
     if reason is None:
-        interval, is_ratio = _interval(first, other, confidence)
+        interval, is_ratio = _interval(first, other, quantity.better, confidence)
         if interval is None:
             reason = (
                 f"too few values: {len(first.values)} and {len(other.values)}; {repetitions_needed(confidence)} of"
@@ -257,13 +257,22 @@ def _comparison(quantity: Quantity, first: SideFigure, other: SideFigure, confid
     )
 
 
-def _interval(first: SideFigure, other: SideFigure, confidence: Fraction) -> tuple[Interval | None, bool]:
+def _interval(
+    first: SideFigure, other: SideFigure, better: Better | None, confidence: Fraction
+) -> tuple[Interval | None, bool]:
     """Return the interval of two figures with all their values, and whether it is that of their ratio."""
-    values = [[float(value) for value in figure.values if value is not None] for figure in (first, other)]
+    least = [
+        [
+            float(true_range(Fraction(value), figure.resolution, better)[0])
+            for value in figure.values
+            if value is not None
+        ]
+        for figure in (first, other)
+    ]
     resolutions = (first.resolution or 0, other.resolution or 0)
-    if min(*values[0], *values[1]) > 0:
-        return ratio_interval(values[0], values[1], confidence, resolutions=resolutions), True
-    return difference_interval(values[0], values[1], confidence, resolutions=resolutions), False
+    if min(*least[0], *least[1]) > 0:
+        return ratio_interval(least[0], least[1], confidence, resolutions=resolutions), True
+    return difference_interval(least[0], least[1], confidence, resolutions=resolutions), False
 
 
 def judged(interval: Interval, neutral: float, quantity: Quantity) -> Judgement:

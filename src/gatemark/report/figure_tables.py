@@ -112,7 +112,7 @@ def figure_table(title: str, rows: Sequence[FigureRow], *, left_out: Collection[
         Column("median" if is_rate else words.unit, lambda row: _figure(row, words), strong=True),
         Column(f"p1 {DASH} p99\ndispersion", lambda row: _spread(row, words), optional=True),
         SUM,
-        Column("passed / failed\nresolution", _bounds, optional=True),
+        Column("passed / failed\nresolution", lambda row: _bounds(row, words), optional=True),
         replace(_traffic("loss_tolerance"), names=False, chosen=True),
         repetitions(lambda row: str(row.quantity.repetitions)),
         MAXIMUM,
@@ -148,9 +148,9 @@ def _spread(row: FigureRow, words: FigureWords) -> str:
     return f"{spread}\n{format_percent(quantity.dispersion_percent)}"
 
 
-def _bounds(row: FigureRow) -> str:
+def _bounds(row: FigureRow, words: FigureWords) -> str:
     resolution = row.quantity.resolution
-    return "" if resolution is None else f"{bounds_cell(row.quantity)}\n{format_count(resolution)}"
+    return "" if resolution is None else f"{bounds_cell(row.quantity)}\n{words.write(resolution)}"
 
 
 def _sum(row: FigureRow) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -61,7 +62,8 @@ class Quantity:
     upper_bound: int | None = None
     """Highest load that failed in any repetition."""
     resolution: int | None = None
-    """Distance of the bounds at which a search ended, the largest over the repetitions; None without a search."""
+    """Distance of the bounds at which a search ended, in `unit` and rounded up, the largest over the repetitions: the
+    true figure is up to so much better. None without a search."""
     limited_by: LimitedBy | None = "gateway"
     """None: it was read at the gateway's host, at a load that passed. Whatever limited the run, it is no bound."""
     tester_limited_at: int | None = None
@@ -92,6 +94,12 @@ class Quantity:
         """The load that passed in every repetition, where something other than the gateway ended the search."""
         told = self.limited_by in NOT_THE_GATEWAY and self.refused is None and self.is_certain
         return self.lower_bound if told else None
+
+
+def true_range(value: Fraction, resolution: int | None, better: Better | None) -> tuple[Fraction, Fraction]:
+    """Return where a figure lies that a search found to be `value`: up to the resolution on the better side of it."""
+    error = resolution or 0
+    return (value - error, value) if better == "lower" else (value, value + error)
 
 
 def summarised(summary: Summary | None) -> dict[str, Number | None]:
@@ -169,7 +177,10 @@ COLUMNS: Mapping[str, CsvColumn] = {
     "lower_bound": _figure("lower_bound", "as `unit`", "highest that passed in every repetition"),
     "upper_bound": _figure("upper_bound", "as `unit`", "lowest that failed in any repetition"),
     "resolution": _figure(
-        "resolution", "as `unit`", "distance of the bounds at which a search ended, the largest of the repetitions"
+        "resolution",
+        "as `unit`",
+        "distance of the bounds at which a search ended, the largest of the repetitions: the true figure is up to so"
+        " much better",
     ),
     "limited_by": _figure(
         "limited_by",

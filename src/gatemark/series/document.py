@@ -253,7 +253,7 @@ class Degradation(Part):
     than flows."""
     error_points: float | None
     """By how many percentage points it may be off, because both searches ended at their resolution. Null without
-    searches."""
+    searches, and if X1 may be 0."""
     reason: str | None
     """Why there is no percentage. Null if there is one."""
 

@@ -14,7 +14,7 @@ from gatemark.config.vary import value_words
 from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, Coordinate, ordered
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import LimitedBy
-from gatemark.results.quantity import Quantity, Row
+from gatemark.results.quantity import Quantity, Row, true_range
 from gatemark.series.document import (
     ENDED,
     ColumnFigure,
@@ -479,9 +479,11 @@ def _degradation(flows: int, single: _Member, many: _Member) -> Degradation:
         else:
             x1, xn = Fraction(before), Fraction(after)
             percent = float(degradation_percent(x1, xn, higher_is_better=many.quantity.better == "higher"))
-            errors = single.quantity.resolution, many.quantity.resolution
-            if errors[0] is not None and errors[1] is not None:
-                error = float(degradation_error(x1, xn, errors[0], errors[1]))
+            figures = [(x1, single.quantity.resolution), (xn, many.quantity.resolution)]
+            if all(resolution is not None for _, resolution in figures):
+                ranges = [true_range(value, resolution, many.quantity.better) for value, resolution in figures]
+                points = degradation_error(x1, xn, *ranges)
+                error = None if points is None else float(points)
     return Degradation(
         flows=flows,
         single_column=single.column.number,

@@ -35,8 +35,8 @@ def ratio_interval(
 ) -> Interval | None:
     """Return the interval of other / reference; None if there are too few values for this confidence.
 
-    A value v of a search with resolution r means a capacity in [v, v + r]; the interval allows for all of it. All
-    values are above 0. Ties make the interval wider than it need be, never narrower.
+    A value v of a search with resolution r means a figure in [v, v + r]; the interval allows for all of it. All values
+    are above 0. Ties make the interval wider than it need be, never narrower.
     """
     first, second = np.asarray(reference, dtype=float), np.asarray(other, dtype=float)
     if min(first.min(), second.min()) <= 0:

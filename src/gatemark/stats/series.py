@@ -39,13 +39,14 @@ def degradation_percent(single: int | Fraction, many: int | Fraction, *, higher_
 
 
 def degradation_error(
-    single: int | Fraction, many: int | Fraction, single_error: int | Fraction, many_error: int | Fraction
-) -> Fraction:
-    """Return by how many percentage points a degradation may be off at most.
+    single: Fraction, many: Fraction, true_single: tuple[Fraction, Fraction], true_many: tuple[Fraction, Fraction]
+) -> Fraction | None:
+    """Return by how many percentage points a degradation may be off at most; None if X1 may be 0, so that none is too
+    many.
 
-    Searches give lower bounds: X1 may be larger by `single_error`, Xn by `many_error`.
+    Searches give bounds: the true X1 and Xn lie from the first to the second of two figures.
     """
-    ratio = Fraction(many) / Fraction(single)
-    lowest = Fraction(many) / (Fraction(single) + single_error)
-    highest = (Fraction(many) + many_error) / Fraction(single)
-    return max(ratio - lowest, highest - ratio) * 100
+    if true_single[0] <= 0:
+        return None
+    ratio = many / single
+    return max(ratio - true_many[0] / true_single[1], true_many[1] / true_single[0] - ratio) * 100

@@ -113,10 +113,21 @@ class BackToBackResult(RunResult):
         """Corrected buffer time: implied - implied * throughput / line rate (RFC 9004 section 6.4). The gateway empties
         its buffer while the burst arrives; what is left is the size of the buffer, as a time at line rate. Null unless
         all searches found a limit of the gateway, and without a throughput."""
-        seconds = self._implied_seconds
-        if seconds is None or self.throughput is None or self.line_rate is None:
+        seconds, kept = self._implied_seconds, self._kept
+        return None if seconds is None or kept is None else number(seconds * kept * NANOSECONDS_PER_SECOND)
+
+    @property
+    def _kept(self) -> Fraction | None:
+        """Share of a burst that the gateway cannot forward while the burst arrives."""
+        if self.throughput is None or self.line_rate is None:
             return None
-        return number(seconds * (1 - Fraction(self.throughput, self.line_rate)) * NANOSECONDS_PER_SECOND)
+        return 1 - Fraction(self.throughput, self.line_rate)
+
+    def _resolution_ns(self, kept: Fraction | None) -> int | None:
+        """Return the resolution as a time at line rate, rounded up; `kept` is the share that counts of a burst."""
+        if kept is None or self.resolution_frames is None or self.line_rate is None:
+            return None
+        return math.ceil(self.resolution_frames * kept * NANOSECONDS_PER_SECOND / self.line_rate)
 
     @property
     def _implied_seconds(self) -> Fraction | None:
@@ -141,5 +152,15 @@ class BackToBackResult(RunResult):
             resolution=self.resolution_frames,
             is_headline=True,
         )
-        for kind, time_ns in ((IMPLIED, self.implied_ns), (CORRECTED, self.corrected_ns)):
-            yield self.quantity(kind, repetitions=len(self.bursts), where=load, load_share=share, average=time_ns)
+        for kind, time_ns, kept in (
+            (IMPLIED, self.implied_ns, Fraction(1)),
+            (CORRECTED, self.corrected_ns, self._kept),
+        ):
+            yield self.quantity(
+                kind,
+                repetitions=len(self.bursts),
+                where=load,
+                load_share=share,
+                average=time_ns,
+                resolution=None if time_ns is None else self._resolution_ns(kept),
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -58,6 +59,18 @@ class BurstSize(Part):
         return tuple(gap_ns(self.frames, search.lower_bound or 1, self.line_rate) for search in self.repetitions)
 
     @property
+    def resolution_ns(self) -> int | None:
+        """From the smallest gap without loss to the largest one with loss, rounded up, the largest of the repetitions;
+        None unless all repetitions found both."""
+        bounds = [(search.lower_bound, search.upper_bound) for search in self.repetitions]
+        distances = [
+            gap_ns(self.frames, passed, self.line_rate) - gap_ns(self.frames, failed, self.line_rate)
+            for passed, failed in bounds
+            if passed and failed
+        ]
+        return math.ceil(max(distances)) if bounds and len(distances) == len(bounds) else None
+
+    @property
     def lower_bound(self) -> int | None:
         """Highest load that passed in every repetition, frames/s."""
         return lowest_pass([search.lower_bound for search in self.repetitions])
@@ -95,6 +108,7 @@ class BurstyTrafficResult(RunResult):
                 values=size.gaps_ns,
                 summary=size.gap_ns,
                 where={"burst_frames": size.frames},
+                resolution=size.resolution_ns,
                 limited_by=self.limited_by if size.limited_by == "tester" else size.limited_by,
                 tester_limited_at=size.tester_limited_at,
                 is_headline=size.frames == max(other.frames for other in self.sizes),
