@@ -206,7 +206,7 @@ def rate_cell(quantity: Quantity) -> str:
 
 
 def bounds_cell(quantity: Quantity) -> str:
-    """Highest load that passed in every repetition and highest that failed in any."""
+    """Highest load that passed in every repetition, and the largest of the lowest loads that failed in one."""
     return f"{format_count(quantity.lower_bound)} / {format_count(quantity.upper_bound)}"
 
 

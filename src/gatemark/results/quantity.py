@@ -60,7 +60,7 @@ class Quantity:
     lower_bound: int | None = None
     """Highest load that passed in every repetition."""
     upper_bound: int | None = None
-    """Highest load that failed in any repetition."""
+    """Largest of the lowest loads that failed in a repetition."""
     resolution: int | None = None
     """Distance of the bounds at which a search ended, in `unit` and rounded up, the largest over the repetitions: the
     true figure is up to so much better. None without a search."""
@@ -175,7 +175,7 @@ COLUMNS: Mapping[str, CsvColumn] = {
         "mean of the repetitions, where the RFC asks for it: then it is the figure, and `median` is empty",
     ),
     "lower_bound": _figure("lower_bound", "as `unit`", "highest that passed in every repetition"),
-    "upper_bound": _figure("upper_bound", "as `unit`", "lowest that failed in any repetition"),
+    "upper_bound": _figure("upper_bound", "as `unit`", "largest of the lowest that failed in a repetition"),
     "resolution": _figure(
         "resolution",
         "as `unit`",

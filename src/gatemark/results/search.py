@@ -107,7 +107,7 @@ class RateResult(RunResult):
         and if `refused` says why that is no limit."""
         if self.self_test_ceiling is not None or self.refused is not None:
             return None
-        return highest_failure(search.upper_bound for search in self.repetitions)
+        return largest_failure(search.upper_bound for search in self.repetitions)
 
     @computed_field
     @property
@@ -123,8 +123,8 @@ def lowest_pass(bounds: Sequence[int | None]) -> int | None:
     return min(passed) if passed and len(passed) == len(bounds) else None
 
 
-def highest_failure(bounds: Iterable[int | None]) -> int | None:
-    """Return the largest of the values that failed in any repetition; None if none failed."""
+def largest_failure(bounds: Iterable[int | None]) -> int | None:
+    """Return the largest of the lowest values that failed, one for each repetition; None if none failed."""
     return max((bound for bound in bounds if bound is not None), default=None)
 
 

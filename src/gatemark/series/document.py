@@ -282,7 +282,7 @@ class ColumnFigure(Part):
     lower_bound: int | None
     """Highest load that passed in every repetition. Null without a search."""
     upper_bound: int | None
-    """Lowest load that failed in any repetition. Null without a search."""
+    """Largest of the lowest loads that failed in a repetition. Null without a search."""
     resolution: int | None
     """Distance of the bounds at which the searches ended. Null without a search."""
     limited_by: LimitedBy | None

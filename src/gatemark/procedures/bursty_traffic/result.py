@@ -12,7 +12,7 @@ from pydantic import computed_field
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
-from gatemark.results.search import highest_failure, limited_by, lowest_limit, lowest_pass, measured_alike
+from gatemark.results.search import largest_failure, limited_by, lowest_limit, lowest_pass, measured_alike
 from gatemark.search.goal import SearchResult
 from gatemark.stats.summary import Number, Summary, number
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -77,8 +77,8 @@ class BurstSize(Part):
 
     @property
     def upper_bound(self) -> int | None:
-        """Highest load that failed in any repetition, frames/s."""
-        return highest_failure(search.upper_bound for search in self.repetitions)
+        """Largest of the lowest loads that failed in a repetition, frames/s."""
+        return largest_failure(search.upper_bound for search in self.repetitions)
 
     @property
     def tester_limited_at(self) -> int | None:

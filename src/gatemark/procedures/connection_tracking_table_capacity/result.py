@@ -10,7 +10,7 @@ from pydantic import Field, computed_field
 from gatemark.results.part import Part, Ratio
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
-from gatemark.results.search import highest_failure, lowest_pass, measured_alike
+from gatemark.results.search import largest_failure, lowest_pass, measured_alike
 from gatemark.search.goal import Kind, SearchResult
 from gatemark.stats.summary import Summary
 
@@ -184,8 +184,8 @@ class CapacityResult(RunResult):
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Most connections of any repetition that were not stored. Null if all were stored in each."""
-        return highest_failure(search.upper_bound for search in self.repetitions)
+        """Largest of the fewest connections that were not stored in a repetition. Null if all were stored in each."""
+        return largest_failure(search.upper_bound for search in self.repetitions)
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the capacity and the safe rates; nothing if the table was never full."""
