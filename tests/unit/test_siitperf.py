@@ -369,6 +369,13 @@ def test_a_trial_has_the_lines_for_which_scripts_look(tmp_path: Path) -> None:
     assert lines[4:6] == ["Forward frames sent: 50000", "Forward frames received: 50000"]
     faulty = SimulatedDevice(capacity_forward=200_000, faults={"hop_limit": 100})
     assert "Forward frames received: 99000" in lines_of(stateless, faulty, tmp_path / "faulty")
+    twice = lines_of(stateless, SimulatedDevice(capacity_forward=200_000, duplicate_every=2), tmp_path / "twice")
+    assert twice[:6] == [
+        "Forward frames sent: 100000", "Forward frames received: 100000",
+        "Reverse frames sent: 100000", "Reverse frames received: 100000",
+        "Error: forward foreground: 50000 frames arrived more than once",
+        "Error: reverse foreground: 50000 frames arrived more than once",
+    ]  # fmt: skip
     late = lines_of(stateless, SimulatedDevice(capacity_forward=50_000, tester_limit=10_000), tmp_path / "late")
     assert any("invalid" in line for line in late)
     (tmp_path / "campaign.toml").unlink()

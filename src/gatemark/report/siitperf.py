@@ -10,8 +10,9 @@ from gatemark.trial.record import TrialRecord
 def siitperf_lines(record: TrialRecord) -> Iterator[str]:
     """Yield counts of test phase 1 and of each direction, and why the trial does not count.
 
-    A frame counts as received only if it was correct and in time, so sent and received are equal if and only if nothing
-    was wrong. Lines with "invalid" or "Error:" are those by which the scripts take a trial for failed.
+    A frame counts as received once, and only if it was correct and in time. So sent and received differ if a frame is
+    missing; where none is, a trial that failed says why, such as by frames that arrived again. Lines with "invalid" or
+    "Error:" are those by which the scripts take a trial for failed.
     """
     facts = record.connections
     if facts is not None and facts.phase_one:
@@ -25,6 +26,8 @@ def siitperf_lines(record: TrialRecord) -> Iterator[str]:
             name = direction.direction.capitalize()
             yield f"{name} frames sent: {direction.offered}"
             yield f"{name} frames received: {direction.offered - direction.undelivered}"
+        if record.verdict is not None and not any(direction.undelivered for direction in record.report.directions):
+            yield from (f"Error: {reason}" for reason in record.verdict.reasons)
     for reason in record.validity.reasons:
         yield f"The trial is invalid: {reason}"
     if record.suspicion is not None:
