@@ -58,6 +58,8 @@ def beds() -> Iterator[KeptBed]:
         yield result
 
 
+LASTING_NS = 500_000_000
+"""Of each trial: stops and quotas are made for it."""
 Plant = Callable[[OpenBed, int], AbstractContextManager[object]]
 """Plants a cause for a trial at a load, frames/s."""
 
@@ -215,7 +217,7 @@ def why_lost(bed: OpenBed, case: Case, load: int) -> tuple[Cause, ...]:
     record: TrialRecord | None = None
     for _ in range(ATTEMPTS):
         with case.plant(bed, load):
-            record = bed.trial(frames_per_second=load)
+            record = bed.trial(frames_per_second=load, duration_ns=LASTING_NS)
         if lost_nothing_itself(record) and record.suspicion is None and record.verdict is not None:
             assert not record.verdict.passed, f"{case.name} loses nothing at {load} frames/s"
             return record.causes
@@ -266,11 +268,14 @@ setup = ["nft -f {dir}/rules.nft"]
 
 
 def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None:
-    """A router drops two of 49,151 ports, so that a trial of a second loses a frame or a few, or none by chance."""
+    """A router drops two of 49,151 ports, so that a trial of a second loses a frame or two, or none.
+
+    Of this seed frame 33,710 is the first of them, so that several loads lose it.
+    """
     beds.close()
     recipe = tmp_path / "filter.toml"
     recipe.write_text((RECIPES / "linux-router4.toml").read_text().replace("[commands]\n", FILTER, 1))
-    search = {"maximum": "100k", "resolution": "10k", "search_duration": "1s"}
+    search = {"maximum": "100k", "resolution": "2k", "search_duration": "1s"}
     traffic = {
         "direction": "forward",
         "frame_sizes": {"family": "ipv4", "octets": [64]},
@@ -278,7 +283,7 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
         "destination_ports": {"range": "1-49151"},
     }
     document = netns_document(
-        recipe, traffic=traffic, throughput=search, repetitions=1, trial={**QUICK_TRIAL, "duration": "1s"}
+        recipe, seed=12, traffic=traffic, throughput=search, repetitions=1, trial={**QUICK_TRIAL, "duration": "1s"}
     )
     (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
     assert isinstance(run, ThroughputResult)

@@ -190,6 +190,14 @@ class TestSameFrames:
         assert said is not None
         assert "in 3 failed trials from 20.00k to 40.00k frames/s forward lost the same 2 frames (" in said
 
+    @pytest.mark.parametrize("index", range(18_000, 18_004))
+    def test_a_single_frame_is_named_by_its_fields(self, index: int) -> None:
+        """Flows are drawn where there are many: that of one lost frame may be none of them."""
+        loads = (40_000, 30_000, 25_000, 20_000)
+        said = no_limit(*(made(load, lambda frame: frame.index == index, sent=IN_TURN) for load in loads))
+        assert said is not None
+        assert str(IN_TURN[index].source_port) in said
+
     def test_two_trials_may_be_chance(self) -> None:
         def loses(frame: Frame) -> bool:
             return frame.index == 18_000

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gatemark.causes.fields import WORDS
 from gatemark.causes.losses import CHANCE_MAX, TRIED
 from gatemark.trial.loss import LossRun
 from gatemark.trial.report import DirectionResult
@@ -31,7 +32,7 @@ class Lost:
     runs: tuple[LossRun, ...]
     """All of them, ascending."""
     names: tuple[str, ...]
-    """Flows or connections of some of them."""
+    """Flows or connections of some of them, or what else is known of a single one."""
 
     @property
     def count(self) -> int:
@@ -55,13 +56,19 @@ def lost_of(direction: DirectionResult, load: int) -> Lost | None:
     if not lost or sum(run.length for run in direction.longest_loss_runs) != lost:
         return None
     tables = [counts.loss_table for _, counts in direction.classes if counts.loss_table is not None]
-    fields = [field for table in tables for field in table.fields if field.field in ("connection", "flow")]
+    fields = [field for table in tables for field in table.fields]
     names = [
         f"connection {value.name}" if field.field == "connection" else value.name
         for field in fields
+        if field.field in ("connection", "flow")
         for value in field.heaviest
     ]
-    return Lost(load=load, offered=direction.offered, runs=direction.longest_loss_runs, names=tuple(names))
+    if lost == 1 and not names:  # its flow is none of those that were drawn
+        known = [(WORDS[field.field], field.heaviest) for field in fields if field.field in WORDS and field.values > 1]
+        names = [", ".join(f"{words} {value.name}" for words, heaviest in known for value in heaviest)]
+    return Lost(
+        load=load, offered=direction.offered, runs=direction.longest_loss_runs, names=tuple(filter(None, names))
+    )
 
 
 def same_frames(name: str, failed: Iterable[Lost], arrived: int) -> str | None:
