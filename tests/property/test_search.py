@@ -124,8 +124,7 @@ def check_claims(goal: Goal, result: SearchResult, history: list[Observation]) -
             assert not limited
         case "nothing_passes":
             assert result.lower_bound is None
-            assert result.upper_bound is not None
-            assert result.upper_bound <= max(goal.minimum, goal.resolution)
+            assert result.upper_bound == goal.minimum
         case "tester_limited":
             assert result.lower_bound is None or result.lower_bound < (result.upper_bound or goal.maximum + 1)
 
@@ -291,7 +290,7 @@ def test_an_open_ended_search_brackets_the_truth_or_names_the_tester(search: Sea
         case "maximum_passed":
             assert truth >= (goal.ceiling or 0)
         case "nothing_passes":
-            assert truth < (result.upper_bound or 0) <= max(goal.minimum, result.resolution)
+            assert truth < goal.minimum == result.upper_bound
         case "tester_limited":
             assert limit is not None and limit < (result.tester_limited_at or 0)
             assert result.lower_bound is None or min(ends) - result.lower_bound <= result.resolution

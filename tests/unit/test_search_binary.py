@@ -62,14 +62,28 @@ def test_the_maximum_is_tried_first_and_may_pass() -> None:
 def test_after_the_maximum_it_is_siitperfs_search(truth: int, resolution: int) -> None:
     result, history = run(goal(resolution=resolution), capacity(truth))
     expected, tried = siitperf(1000, resolution, lambda load: load <= truth)
-    assert [trial.frames_per_second for trial in history] == [1000, *tried]
-    assert (result.lower_bound or 0) == expected
+    loads = [trial.frames_per_second for trial in history]
+    assert loads[: 1 + len(tried)] == [1000, *tried]
+    if expected:
+        assert (result.lower_bound, len(loads)) == (expected, 1 + len(tried))
 
 
-def test_nothing_passes() -> None:
-    result, history = run(goal(minimum=100), capacity(50))
-    assert (result.kind, result.lower_bound, result.upper_bound) == ("nothing_passes", None, 100)
-    assert min(trial.frames_per_second for trial in history) == 100
+@pytest.mark.parametrize("search_s", [1, 60])
+@pytest.mark.parametrize("truth", [1, 9, 60])
+def test_a_throughput_below_the_resolution_is_found(truth: int, search_s: int) -> None:
+    """siitperf ends at 0 there; that a load passes or that none does is only known from trials."""
+    result, history = run(goal(resolution=77, search_s=search_s), capacity(truth))
+    assert result.kind == "found"
+    assert result.lower_bound is not None and result.upper_bound is not None
+    assert result.lower_bound <= truth < result.upper_bound <= 77
+    assert (result.lower_bound, PASSED) in {(trial.frames_per_second, trial.outcome) for trial in history}
+
+
+@pytest.mark.parametrize(("minimum", "resolution"), [(100, 10), (3, 400), (1, 10)])
+def test_nothing_passes_only_if_the_minimum_fails(minimum: int, resolution: int) -> None:
+    result, history = run(goal(minimum=minimum, resolution=resolution), capacity(minimum - 1))
+    assert (result.kind, result.lower_bound, result.upper_bound) == ("nothing_passes", None, minimum)
+    assert min(trial.frames_per_second for trial in history) == minimum
 
 
 def test_result_is_the_highest_load_that_passed_not_the_last_tried() -> None:

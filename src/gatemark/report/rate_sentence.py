@@ -35,8 +35,8 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
         return f"{what}: {rate_cell(rate)} {rate.unit} {of}; {context}. Some repetitions ended at the chosen maximum."
     summary = run.rate
     if summary is None:
-        floor = format_count(run.goal.minimum)
-        return f"{what}: no {passed} from {floor} {rate.unit} up passed, {of}; {context}."
+        lowest = format_count(rate.upper_bound)
+        return f"{what}: no {passed} from {lowest} {rate.unit} up passed, {of}; {context}."
     both = ""
     if run.direction == "bidirectional" and rate.unit == "frames/s":
         both = f" ({format_count(2 * summary.median)} frames/s as the sum of both directions)"

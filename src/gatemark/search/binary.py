@@ -1,4 +1,6 @@
-"""Binary search as siitperf does it, except that the maximum is tried first. An open-ended search finds its maximum.
+"""Binary search as siitperf does it, except that the maximum is tried first, and that it goes on while nothing passes.
+
+An open-ended search finds its maximum.
 
 For the throughput (RFC 2544 section 26.1) and the maximum connection establishment rate (RFC 9693 section 4.5).
 """
@@ -27,13 +29,13 @@ def next_step(goal: Goal, history: Sequence[Observation]) -> Measure | SearchRes
     Pure: same history, same answer; so an interrupted search resumes by replaying its journal.
 
     0. Open-ended: the first load, then twice the load before, until one does not pass. That load is the maximum.
-    1. Trials of `goal.search_duration_ns`: the maximum; then l = 0, h = maximum and, while h - l > resolution,
-       (l + h) // 2, never below the minimum.
+    1. Trials of `goal.search_duration_ns`: the maximum; then l = 0, h = maximum and, while h - l > resolution or
+       nothing has passed, (l + h) // 2, never below the minimum.
     2. Trials of `goal.trial_duration_ns` (RFC 2544 section 24), if that is longer: the load found; if it fails, lower
        loads, first by one resolution, then by twice the step before each time, then by halving again.
 
-    With `goal.connections` every trial has its full length, so there is only the first stage. While nothing has passed
-    it goes on down to the minimum: that no rate passes is only known once the lowest one has failed.
+    With `goal.connections` every trial has its full length, so there is only the first stage. That no load passes is
+    only known once the minimum has failed.
 
     A load that the Tester could not offer validly ends the interval like one that failed, but it is recorded separately
     and never becomes the gateway's upper bound. The result is the highest load that passed, never the last one tried.
@@ -105,7 +107,7 @@ def _is_finished(goal: Goal, bounds: Bounds) -> bool:
     if bounds.end is None:
         return bounds.lower == goal.maximum
     if bounds.lower is None:
-        return bounds.end <= (goal.minimum if goal.connections else max(goal.minimum, goal.gap))
+        return bounds.end <= goal.minimum
     return bounds.end - bounds.lower <= goal.gap
 
 

@@ -66,8 +66,7 @@ class Goal:
                 raise ValueError(f"only an open-ended search has a share as resolution, not {self.resolution}")
         elif self.ceiling is not None and self.resolution >= self.maximum:
             raise ValueError(
-                f"an open-ended search begins above its resolution of {self.resolution}: a repetition that"
-                f" began at {self.maximum} could not look for anything below it"
+                f"an open-ended search begins above its resolution of {self.resolution}, not at {self.maximum}"
             )
         elif self.resolution < 1:
             raise ValueError(f"the resolution of a search is at least 1 frame/s, not {self.resolution}")
@@ -159,7 +158,7 @@ class SearchResult:
 
     ``found``: both bounds hold, from valid trials; the gateway limits. ``maximum_passed``: no load failed, the
     highest one passed at full length; in an open-ended search that is its ceiling. ``nothing_passes``: every load
-    failed, down to the upper bound.
+    failed, down to the lowest, which is the upper bound.
     ``tester_limited``: the Tester could not offer `tester_limited_at` validly, so all that is known of the gateway is
     that it reaches `lower_bound` (None: not even the lowest load could be offered validly).
     """

@@ -7,6 +7,7 @@ are a load of r frames/s, with a gap of N / r - N / L seconds between them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
@@ -95,15 +96,21 @@ def burst_goal(campaign: Campaign, frames: int, line_rate: int) -> Goal:
     )
 
 
-def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> tuple[AssumedGateway, ...]:
-    """Return a gateway that forwards bursts without gaps, and one with which the searches of all sizes take longest.
+def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
+    """Yield a gateway that forwards bursts without gaps, and some with which the searches take longest.
 
-    The searches differ in their minimum alone.
+    Those forward just less than the line rate, or no more than the lowest load of a size: the searches differ in their
+    minimum alone.
     """
     fast, slow = extremes(campaign, run, line_maximum)
+    yield fast
     if line_maximum is None:
-        return fast, slow
-    return fast, slow.just_below(burst_goal(campaign, campaign.table(BurstyTrafficTable).frames[0], line_maximum))
+        yield slow
+        return
+    for frames in campaign.table(BurstyTrafficTable).frames:
+        goal = burst_goal(campaign, frames, line_maximum)
+        yield slow.just_below(goal)
+        yield replace(slow, frames_per_second=goal.minimum)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

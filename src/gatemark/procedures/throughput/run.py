@@ -115,9 +115,10 @@ def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binar
 def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
     """Yield gateways with which the searches take the fewest trials and the most.
 
-    A binary search takes the fewest if its maximum passes. One that finds its maximum does not end before a load fails:
-    the gateways forward just less than one of the loads at which it may end, and so they do for MLRsearch. The number
-    of trials of MLRsearch with a known maximum has no formula, so that is tried on several shares of it.
+    A binary search takes the fewest if its maximum passes, and goes furthest down if nothing passes but its minimum.
+    One that finds its maximum does not end before a load fails: the gateways forward just less than one of the loads at
+    which it may end, and so they do for MLRsearch. The number of trials of MLRsearch with a known maximum has no
+    formula, so that is tried on several shares of it.
     """
     goal, search = throughput_goal(campaign, line_maximum), campaign.table(ThroughputTable).search
     if goal.ceiling is not None:
@@ -129,6 +130,7 @@ def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator
         steady = [(goal.maximum, goal)]
     fast, slow = extremes(campaign, run, line_maximum)
     for gateway in (fast, slow) if run.cell.connections else (slow,):  # they differ in test phase 1 alone
+        yield replace(gateway, frames_per_second=goal.minimum)
         for rate, end in steady:
             yield replace(gateway, frames_per_second=rate)
             if search == "mlrsearch":
