@@ -51,3 +51,27 @@ def test_the_load_that_was_found_is_tried_again_where_everything_was_lost(
         assert len(set(loads)) == len(loads)
     elif loads[-2] > 8_500:
         assert (loads[-1], asked[-1].purpose) == (result.lower_bound, "confirmation")
+
+
+@pytest.mark.parametrize("dies_after", [3, 4])
+@pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+def test_no_load_that_failed_at_last_is_a_lower_bound(search: Literal["binary", "mlrsearch"], dies_after: int) -> None:
+    """The gateway forwards 8,500 frames/s, then nothing: what passed before is below no load that failed."""
+    asked: list[Measure] = []
+
+    def step(measure: Measure) -> Measured:
+        asked.append(measure)
+        is_dead = len(asked) > dies_after
+        is_lost = is_dead or measure.frames_per_second > 8_500
+        observation = Observation(
+            frames_per_second=measure.frames_per_second,
+            duration_ns=measure.duration_ns,
+            outcome=Outcome.FAILED if is_lost else Outcome.PASSED,
+            offered=1000,
+            undelivered=1000 if is_dead else 10 if is_lost else 0,
+        )
+        return measured(observation, without_frames() if is_dead else report())
+
+    result = search_once(GOAL, step, search=search)
+    assert len(asked) > dies_after
+    assert (result.kind, result.lower_bound, result.upper_bound) == ("nothing_passes", None, GOAL.minimum)

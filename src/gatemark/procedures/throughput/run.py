@@ -10,7 +10,7 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.procedures.assumed import AssumedGateway, below_maximum, buffered, ends_of, extremes
 from gatemark.procedures.loads import Interval, expected_words, interval
-from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.measured import MeasureStep
 from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.throughput.result import ThroughputResult
@@ -90,14 +90,18 @@ def _search_ns(campaign: Campaign, table: ThroughputTable) -> int:
 def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
     """Search once. The only effects are those of `measure_step`, which must judge with `goal.loss_tolerance`.
 
-    Where the last trial lost everything, the load that was found is tried again: a gateway that has stopped for good
-    loses everything there too.
+    Where the last trial lost everything, the load that was found is tried again: a gateway that has stopped loses
+    everything there too. Then that load has failed, and the search goes on below it.
     """
-    last: list[Measured] = []
+    history: list[Observation] = []
+    is_silent = False
 
     def observe(step: Measure) -> Observation:
-        last[:] = [measure_step(step)]
-        return last[0].observation
+        nonlocal is_silent
+        trial = measure_step(step)
+        is_silent = trial.report is not None and any(way.is_lost for way in trial.report.directions)
+        history.append(trial.observation)
+        return trial.observation
 
     if search == "mlrsearch":
         from gatemark.search import multiple_loss_ratio  # slow to load: only a search that uses it pays for that
@@ -105,10 +109,12 @@ def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binar
         result = multiple_loss_ratio.search(goal, observe)
     else:
         result = binary.search(goal, observe)
-    report = last[0].report
-    if result.lower_bound is not None and report is not None and any(way.is_lost for way in report.directions):
-        duration_ns = last[0].observation.duration_ns
-        observe(Measure(frames_per_second=result.lower_bound, duration_ns=duration_ns, purpose="confirmation"))
+    ended, (_, trial_ns) = goal.ending_at(result.highest_load), goal.durations_ns
+    while result.lower_bound is not None and is_silent:
+        observe(Measure(frames_per_second=result.lower_bound, duration_ns=trial_ns, purpose="confirmation"))
+        while isinstance(step := binary.narrow(ended, history), Measure):
+            observe(step)
+        result = step
     return result
 
 
