@@ -20,7 +20,7 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.procedures.back_to_back.result import BackToBackResult
-from gatemark.procedures.back_to_back.run import burst_goal, lateness_max_ns
+from gatemark.procedures.back_to_back.run import burst_goal
 from gatemark.procedures.back_to_back.table import BackToBackTable
 from gatemark.procedures.base_load import SELF_TEST
 from gatemark.results.run import FrameSizes, Mix
@@ -128,19 +128,21 @@ class TestGoal:
 
     def test_lengths_are_frames_at_line_rate(self) -> None:
         goal = burst_goal(self.table(), 1_488_095)
-        assert goal == BurstGoal(ceiling=44_642_850, resolution=446_428, verifications=0)
+        assert goal == BurstGoal(ceiling=44_642_850, resolution=Fraction(1, 100), verifications=0)
         assert burst_goal(self.table(search="loss_verification", resolution=7), 1000) == BurstGoal(
             ceiling=30_000, resolution=7, verifications=1
         )
-        assert burst_goal(self.table(ceiling="1us"), 1000) == BurstGoal(ceiling=1, resolution=1)
+        assert burst_goal(self.table(ceiling="1us"), 1000).ceiling == 1
+
+    def test_a_share_is_one_of_the_burst_that_passed(self) -> None:
+        goal = BurstGoal(ceiling=20_000, resolution=Fraction(1, 100))
+        assert [goal.gap(frames) for frames in (0, 50, 199, 200, 4567, 20_000)] == [1, 1, 1, 2, 45, 200]
+        assert BurstGoal(ceiling=20_000, resolution=30).gap(50) == 30
 
     @pytest.mark.parametrize("line", [1, 7, 1_488_095, 14_880_952, 148_809_523, 999_999_999])
     @pytest.mark.parametrize("frames", [1, 2, 999, 1_000_003])
     def test_a_trial_has_as_many_frames_as_the_burst(self, line: int, frames: int) -> None:
         assert frames_in(line, sending_ns(frames, line)) == frames
-
-    def test_the_tester_may_not_be_later_than_the_resolution(self) -> None:
-        assert lateness_max_ns(BurstGoal(ceiling=100, resolution=5), 40_000) == 125_000
 
 
 class TestCampaign:
@@ -160,6 +162,23 @@ class TestCampaign:
         assert result.throughput is not None
         assert 6000 <= result.throughput <= 6000 + 800 // 10
         assert result.corrected_ns == pytest.approx(800 / LINE * 1e9, rel=0.05)
+
+    @pytest.mark.parametrize("buffer", [1, 7, 60, 500])
+    def test_a_buffer_far_below_the_ceiling_is_measured(self, path: Path, buffer: int) -> None:
+        """The default resolution is one of the burst that is found, not of the ceiling."""
+        wanted = campaign(back_to_back={"ceiling": "2s", "bursts": 1})
+        result = measure(path, SimulatedDevice(capacity_forward=6000, buffer_frames=buffer), wanted)
+        (search,) = result.bursts
+        assert (search.kind, result.limited_by) == ("found", "gateway")
+        assert search.frames <= self.truth(6000, buffer) < (search.upper_frames or 0)
+        assert (search.upper_frames or 0) - search.frames <= max(1, search.frames // 100) == result.resolution_frames
+
+    def test_no_burst_passes_only_if_a_single_frame_is_lost(self, path: Path) -> None:
+        result = measure(path, SimulatedDevice(capacity_forward=6000), campaign())
+        assert {(search.kind, search.frames, search.upper_frames) for search in result.bursts} == {
+            ("nothing_passes", 0, 1)
+        }
+        assert result.average == 0
 
     def test_a_burst_is_sent_at_line_rate_and_waited_for(self, path: Path) -> None:
         asked: list[dict[str, Any]] = []
@@ -273,8 +292,20 @@ class TestRefused:
         ]
         assert [record.verdict for record in bursts] == [None, None]  # two attempts at the ceiling, and no more
 
-    def test_a_burst_that_is_late_by_more_than_the_resolution(self, path: Path) -> None:
-        """Lateness that the campaign allows is too much where the resolution is finer."""
+    @pytest.mark.parametrize(
+        ("resolution", "buffer", "refused"),
+        [
+            (8, 800, "900us late, 800us is allowed"),
+            (10, 800, None),
+            ("1%", 800, None),
+            ("1%", 60, "900us late, 100us is allowed"),
+            ("1%", 0, None),
+        ],
+    )
+    def test_a_burst_that_is_late_by_more_than_the_resolution(
+        self, path: Path, resolution: int | str, buffer: int, refused: str | None
+    ) -> None:
+        """Lateness that the campaign allows is too much where the resolution is finer at the bounds of the search."""
 
         class Late(SimulatedEngine):
             def trial(self, body: Any, on_progress: Any = None) -> Any:
@@ -283,12 +314,16 @@ class TestRefused:
                     direction["lateness_max_ns"] = 900_000
                 return answer
 
-        table = {"ceiling": "2s", "resolution": 8, "bursts": 1}
-        wanted, engine = campaign(back_to_back=table), Late(SimulatedDevice(capacity_forward=6000, buffer_frames=800))
+        wanted = campaign(back_to_back={"ceiling": "2s", "resolution": resolution, "bursts": 1})
+        engine = Late(SimulatedDevice(capacity_forward=6000, buffer_frames=buffer))
         with Journal(path) as journal:
             *_, result = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
-        assert result.refused is not None
-        assert "900us late, 800us is allowed" in result.refused
+        assert isinstance(result, BackToBackResult)
+        assert result.bursts[0].trials > 5
+        if refused is None:
+            assert result.refused is None
+        else:
+            assert result.refused is not None and refused in result.refused
 
 
 def test_progress_tells_bursts_in_frames(path: Path) -> None:

@@ -102,7 +102,7 @@ class TestDefaults:
         ({"throughput": THROUGHPUT, "delay": {"tags": 0}}, "delay.tags", "greater than or equal to 1"),
         ({"delay": {"load": 100}}, "delay.tags", "write at most 6000"),
         ({"back_to_back": {}, "line": {"rate": "1G"}}, "back_to_back", "add a table [throughput]"),
-        ({"throughput": THROUGHPUT, "back_to_back": {"resolution": "100%"}}, "back_to_back.resolution", "1%"),
+        ({"throughput": THROUGHPUT, "back_to_back": {"resolution": "101%"}}, "back_to_back.resolution", "1%"),
         ({"system_recovery": {}}, "system_recovery.load", "no throughput is measured"),
         ({"system_recovery": {"load": 1000, "overload": "100%"}}, "system_recovery.overload", "no overload"),
         ({"throughput": THROUGHPUT, "reset": {}}, "reset", "does not apply to kind = loopback"),
@@ -179,7 +179,8 @@ class TestPlan:
         alone = campaign(repetitions=1, trial=trial, line={"rate": "1G"}, throughput=THROUGHPUT)
         both = campaign(repetitions=1, trial=trial, line={"rate": "1G"}, throughput=THROUGHPUT, back_to_back={})
         assert estimate(both).trials_min == estimate(alone).trials_min
-        assert estimate(both).trials_max == estimate(alone).trials_max + 2 * 50 * 8
+        lengths = 25  # each half of the one before, from 30 s down to a single frame
+        assert estimate(both).trials_max == estimate(alone).trials_max + 2 * 50 * lengths
 
     def test_a_recovery_may_have_nothing_to_do(self) -> None:
         """No load is above what a gateway forwards at line rate."""
@@ -195,8 +196,9 @@ class TestPlan:
         alone, both = estimate(campaign(**tables)), estimate(campaign(**tables, back_to_back=bursts))
         seconds = both.seconds_max - alone.seconds_max
         # 30 s fails, 15, 22.5 and 26.25 s pass, and all after that fail at 26.25 s and a little more; those twice
-        trials = (both.trials_max - alone.trials_max) // (2 * 50)
-        once_s = 2 * 30 + 15 + 22.5 + 26.25 + (trials - 2 - 2 * 3) * 26.25 + trials
+        shorter = 4  # until the bounds are 1 % apart
+        trials = 2 + 3 + 2 * shorter
+        once_s = 2 * 30 + 15 + 22.5 + 26.25 + 2 * shorter * 26.25 + trials
         assert 2 * 50 * once_s <= seconds < 1.1 * 2 * 50 * once_s
 
 

@@ -80,9 +80,9 @@ FrameCount = Annotated[
 """Frames per second in one direction."""
 BurstResolution = Annotated[
     int | Fraction,
-    PlainValidator(positive(with_remedy(_burst_resolution), "write frames, or % of the longest burst")),
+    PlainValidator(positive(with_remedy(_burst_resolution), "write frames, or % of the burst that passes")),
     PlainSerializer(write_rate),
     written_as(RATE_OR_SHARE_PATTERN, "1%"),
     Written("number of frames, or share"),
 ]
-"""Frames of a burst, or a share of the longest one."""
+"""Frames of a burst, or a share of the one that passes."""

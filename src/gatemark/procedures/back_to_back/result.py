@@ -36,7 +36,8 @@ class BackToBackResult(RunResult):
     ceiling_frames: int | None = None
     """Longest burst that was tried. Null if no burst was sent."""
     resolution_frames: int | None = None
-    """Distance of the bounds at which a search ended. Null if no burst was sent."""
+    """Distance of the bounds at which the searches ended, at most. Null if none ended at a limit of the gateway or at
+    the ceiling."""
     wait_ns: int
     """Wait for the frames of a burst after its end."""
     line_rate: int | None = None
@@ -48,7 +49,7 @@ class BackToBackResult(RunResult):
 
     @property
     def burst_frames(self) -> tuple[int, ...]:
-        """Longest burst that passed in each search, frames; 0 where even one no longer than the resolution failed."""
+        """Longest burst that passed in each search, frames; 0 where not even one frame passed."""
         return tuple(burst.frames for burst in self.bursts)
 
     @computed_field

@@ -6,7 +6,7 @@ class is lost, faulty or too late. A burst shorter than the 2 s of RFC 2544 is s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -29,7 +29,7 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.results.document import Deviation
-from gatemark.search.burst import LOSS_VERIFICATIONS, BurstGoal, BurstResult, BurstTrial, next_burst
+from gatemark.search.burst import LOSS_VERIFICATIONS, Burst, BurstGoal, BurstResult, BurstTrial, next_burst
 from gatemark.search.goal import Measure, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
@@ -60,14 +60,13 @@ def measure(trials: RunTrials) -> BackToBackResult:
     form = TrialForm(
         timeout_ns=None if search is None else search.goal.frame_timeout_ns,
         drain_ns=table.wait_ns,
-        lateness_max_ns=lateness_max_ns(goal, line),
     )
     rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=table.ceiling_ns)
     bursts: list[BurstResult] = []
     limit = None
     for repetition in trials.repetitions():
-        steps = trials.steps(repetition, connections_per_second=rate, form=form)
-        burst, last = search_burst(goal, line, steps)
+        steps_of = _steps_of(trials, repetition, form, line_rate=line, connections_per_second=rate)
+        burst, last = search_burst(goal, line, steps_of)
         bursts.append(burst)
         if burst.kind == "tester_limited":
             limit = _tester_limit(burst, line, last)
@@ -79,7 +78,9 @@ def measure(trials: RunTrials) -> BackToBackResult:
         refused=limit,
         bursts=tuple(bursts),
         ceiling_frames=goal.ceiling,
-        resolution_frames=goal.resolution,
+        resolution_frames=max(
+            (goal.gap(burst.frames) for burst in bursts if burst.kind != "tester_limited"), default=None
+        ),
         line_rate=line,
         throughput=throughput,
     )
@@ -115,44 +116,65 @@ def _verifications(table: BackToBackTable) -> int:
 def burst_goal(table: BackToBackTable, line_rate: int) -> BurstGoal:
     """Return what a search for the longest burst looks for at a line rate in frames/s (RFC 9004 section 6.2)."""
     ceiling = max(1, frames_in(line_rate, table.ceiling_ns))
-    resolution = table.resolution
-    frames = int(resolution * ceiling) if isinstance(resolution, Fraction) else resolution
-    return BurstGoal(ceiling=ceiling, resolution=max(1, frames), verifications=_verifications(table))
+    return BurstGoal(ceiling=ceiling, resolution=table.resolution, verifications=_verifications(table))
 
 
-def lateness_max_ns(goal: BurstGoal, line_rate: int) -> int:
-    """Return how late part of a burst may be sent for it still to count as one burst.
+def _steps_of(
+    trials: RunTrials, repetition: int, form: TrialForm, *, line_rate: int, connections_per_second: int | None
+) -> Callable[[Burst], MeasureStep]:
+    """Return what gives for a burst what makes its trials: in them no part of it may be later than it says."""
 
-    While the Tester is late, the gateway empties its buffer. So the line must not carry more frames in that time than
-    the resolution, or a burst that is too long would pass.
-    """
-    return goal.resolution * NANOSECONDS_PER_SECOND // line_rate
+    def steps_of(burst: Burst) -> MeasureStep:
+        frames = burst.late_frames_max
+        late_ns = None if frames is None else frames * NANOSECONDS_PER_SECOND // line_rate
+        return trials.steps(
+            repetition,
+            connections_per_second=connections_per_second,
+            form=replace(form, lateness_max_ns=late_ns),
+        )
+
+    return steps_of
 
 
-def search_burst(goal: BurstGoal, line_rate: int, measure_step: MeasureStep) -> tuple[BurstResult, Measured]:
-    """Search once for the longest burst; also return the last trial. The only effects are those of `measure_step`.
+def search_burst(
+    goal: BurstGoal, line_rate: int, steps_of: Callable[[Burst], MeasureStep]
+) -> tuple[BurstResult, Measured]:
+    """Search once for the longest burst; also return the last trial. The only effects are those of `steps_of`.
 
-    `measure_step` must judge without tolerance, and treat a trial in which a burst was sent too late as invalid.
+    What it returns must judge without tolerance, and treat a trial in which a part of the burst was sent too late as
+    invalid.
     """
     history: list[BurstTrial] = []
-    while not isinstance(step := next_burst(goal, history), BurstResult):
-        measured = measure_step(
+    while not isinstance(burst := next_burst(goal, history), BurstResult):
+        measured = steps_of(burst)(
             Measure(
-                frames_per_second=line_rate, duration_ns=sending_ns(step, line_rate), purpose="search", is_burst=True
+                frames_per_second=line_rate,
+                duration_ns=sending_ns(burst.frames, line_rate),
+                purpose="search",
+                is_burst=True,
             )
         )
-        history.append(BurstTrial(frames=step, outcome=measured.observation.outcome))
-    return step, measured
+        history.append(
+            BurstTrial(burst=burst, outcome=measured.observation.outcome, late_frames=_late_frames(measured, line_rate))
+        )
+    return burst, measured
+
+
+def _late_frames(measured: Measured, line_rate: int) -> int:
+    """Return how many frames the line carries in the time by which the Tester was late, rounded up."""
+    ways = () if measured.report is None else measured.report.directions
+    late_ns = max((way.lateness_max_ns for way in ways), default=0)
+    return -(-late_ns * line_rate // NANOSECONDS_PER_SECOND)
 
 
 def gateways(campaign: Campaign, run: Run, line_maximum: int | None) -> Iterator[AssumedGateway]:
     """Yield a gateway that forwards the line rate, so that there is no longest burst, and some that keep few of one.
 
-    Most bursts are sent if none passes. It takes longest if the first few pass and no longer ones: then most bursts are
-    long, and with loss verification most of them are sent twice.
+    Most bursts are sent if none passes, or one of a single frame. It takes longest if the first few pass and no longer
+    ones: then most bursts are long, and with loss verification most of them are sent twice.
     """
     fast, slow = extremes(campaign, run, line_maximum)
-    yield from (fast, slow)
+    yield from (fast, slow, replace(slow, kept_frames=1))
     if line_maximum is not None:
         ceiling = burst_goal(campaign.table(BackToBackTable), line_maximum).ceiling
         for share in ASSUMED_LONGEST:

@@ -27,7 +27,7 @@ class BackToBackTable(ProcedureTable):
     ceiling_ns: PositiveDuration = Field(defaults.BURST_CEILING_NS, alias="ceiling")
     """Longest burst, as its time at line rate (RFC 9004 section 6.2)."""
     resolution: BurstResolution = Field(default_factory=lambda: Fraction(1, 100))
-    """Distance of the bounds at which a search ends; a share is one of the longest burst."""
+    """Distance of the bounds at which a search ends; a share is one of the burst that passed."""
     bursts: Annotated[StrictInt, Field(ge=1, le=10_000)] = defaults.BURSTS
     """How often the search is repeated (RFC 2544 section 26.4); in place of `repetitions`."""
     wait_ns: PositiveDuration = Field(defaults.BURST_WAIT_NS, alias="wait")
@@ -51,11 +51,4 @@ class BackToBackTable(ProcedureTable):
                 "back_to_back",
                 "needs the throughput: it is measured where that is below the line rate (RFC 9004 section 6.1)",
                 f"add a table [{campaign.frame_rate_key}]",
-            )
-        if self.resolution == 1 and isinstance(self.resolution, Fraction):
-            yield problem(
-                campaign,
-                "back_to_back.resolution",
-                "is as large as the ceiling, so nothing would be searched",
-                'write for example resolution = "1%"',
             )
