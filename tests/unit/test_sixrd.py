@@ -110,6 +110,19 @@ def test_what_no_relay_can_have_is_refused(tunnel: dict[str, Any], where: str, w
     assert what in caught.value.problems[0].what
 
 
+@pytest.mark.parametrize("hosts", [EDGES, {"mode": "fixed"}])
+def test_networks_of_customer_edges_are_refused_and_those_of_hosts_outside_are_not(hosts: dict[str, Any]) -> None:
+    left = {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": hosts}}
+    with pytest.raises(ConfigError) as caught:
+        relay(left=left, traffic={"destination_networks": 16})
+    (refused,) = caught.value.problems
+    assert (refused.where, refused.fix) == (
+        "campaign: traffic.destination_networks",
+        "write destination_networks under [traffic.forward] only",
+    )
+    assert relay(left=left, traffic={"forward": {"destination_networks": 16}}).directions.networks("right") == 16
+
+
 def test_tunnels_of_ipv4_have_no_prefix_and_end_in_ipv6() -> None:
     with pytest.raises(ConfigError) as caught:
         complete_campaign(campaign_from_dict({

@@ -277,7 +277,15 @@ def _reserved_hosts(
 
 
 def _networks(campaign: Campaign) -> Iterator[Problem]:
-    """Several destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
+    """Several destination networks need an octet that the hosts leave alone (RFC 2544 section 12).
+
+    Addresses of customer edges have none: what is inside follows from what is outside.
+    """
+    technology = campaign.technology
+    if (technology.has_edges or technology.delegates_prefixes) and campaign.directions.networks("left") > 1:
+        what = "is above 1 for the reverse direction, whose destinations are customer edges"
+        fix = "write destination_networks under [traffic.forward] only"
+        yield problem(campaign, "traffic.destination_networks", what, fix)
     for name in SIDES:
         for family in dict.fromkeys((*campaign.directions.families(name), campaign.roles.host_family(name))):
             hosts = host_set(campaign, name, family)

@@ -244,10 +244,6 @@ def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     if table.end_user_prefix is not None:
         what = f"does not apply to {campaign.technology.name}, whose customer edges are the Tester's"
         yield problem(campaign, "map.end_user_prefix", what, "leave the key out")
-    if campaign.directions.networks("left") > 1:
-        what = "is above 1 for the reverse direction, whose destinations are customer edges"
-        fix = "write destination_networks under [traffic.forward] only, or use several domains"
-        yield problem(campaign, "traffic.destination_networks", what, fix)
     if campaign.side("left").host_macs == "random":
         what = "is random, but customer edges have the MAC address of the port"
         yield problem(campaign, "left.host_macs", what, "leave the key out")

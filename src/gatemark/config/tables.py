@@ -645,7 +645,7 @@ class TrafficModel(Table):
     """UDP destination ports; of a stateful gateway those of background only."""
     destination_networks: _Networks = 1
     """n above 1 draws the destination network of each frame: the third octet of IPv4, or bits 56 to 63 of IPv6, are 0
-    to n - 1 (RFC 2544 section 12 has 256). Not for stateful gateways."""
+    to n - 1 (RFC 2544 section 12 has 256). Not for stateful gateways, and not towards customer edges."""
     flow_interval_ns: PositiveDuration | None = Field(None, alias="flow_interval")
     """Network flows start so long after each other (RFC 8219 section 10.2.2); with throughput, frame loss rate and
     delay only, without background. Default: all start together."""
