@@ -41,10 +41,19 @@ def test_a_domain_of_prefixes() -> None:
         " prefix",
         "EA bits 6 (o): IPv4 suffix 6 (p), PSID 0 (q); bits of a port: no PSID",
         "50 of 64 customer edges, no address shared, 65536 ports each",
-        "only the first address of each prefix is measured: the others have no MAP address",
+        "only the first address of each prefix is measured: the others have no MAP address of their own (RFC 7599"
+        " section 6)",
         "lowest EA 0: 2001:db8:100::c633:6400:0, 198.51.100.0/30, ports 0-65535",
         "highest EA 63: 2001:db8:1fc::c633:64fc:0, 198.51.100.252/30, ports 0-65535",
     ]
+
+
+def test_prefixes_behind_tunnels_have_one_tunnel_each() -> None:
+    (description,) = describe_domains([replace(PREFIX, dmr=None)], 64, "increasing")
+    assert (
+        "only the first address of each prefix is measured: the MAP address of a customer edge embeds its prefix, so"
+        " the others are in the same tunnel (RFC 7597 section 6)"
+    ) in list(description.lines())
 
 
 def test_a_domain_without_customer_edges() -> None:

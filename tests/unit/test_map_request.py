@@ -111,6 +111,12 @@ def test_ports_that_are_not_drawn_are_a_deviation() -> None:
     assert not any("RFC 4814" in deviation.sentence for deviation in deviations(relay()))
 
 
+def test_addresses_of_a_customer_edge_that_are_not_used_are_a_deviation() -> None:
+    for ea_bits, is_told in ((6, True), (8, False), (16, False)):
+        sentences = [deviation.sentence for deviation in deviations(relay({**RULE, "ea_bits": ea_bits}))]
+        assert any("only the first address is used" in sentence for sentence in sentences) == is_told
+
+
 def test_prefixes_outside_the_benchmarking_ranges_are_a_deviation() -> None:
     (sentence,) = (d.sentence for d in deviations(relay()) if "Addresses outside" in d.sentence)
     assert all(prefix in sentence for prefix in ("192.0.2.0/24", "2001:db8::/40", "2001:db8:ffff::/64"))

@@ -86,6 +86,12 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
         )
     if campaign.forwarding.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
+    emulated = campaign.edges.emulated
+    if emulated is not None and any(rule.kind == "IPv4 prefix" for rule in emulated.whole_rules):
+        yield (
+            "Of a customer edge's IPv4 prefix only the first address is used; all of its addresses are the edge's (RFC"
+            " 7597 section 5.2)."
+        )
     outside = sorted(
         {
             str(model.address)

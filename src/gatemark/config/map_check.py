@@ -121,7 +121,7 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     if campaign.edges.gateway is None:
         return
     if rules[0].kind == "IPv4 prefix":
-        what = f"gives the gateway {campaign.edges.gateway.ipv4_network}, but a MAP address has only the first of these"
+        what = f"gives the gateway {campaign.edges.gateway.ipv4_network}, but gatemark measures gateways of one address"
         yield problem(campaign, f"{table.key}[0]", what, "write a rule for a whole or a shared address")
     yield from _addresses_of_gateway(campaign, table)
 

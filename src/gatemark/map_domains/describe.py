@@ -95,7 +95,13 @@ class DomainDescription(RuleDescription):
         if self.edges_of_longer_rules:
             yield f"{self.edges_of_longer_rules} more are left out: longer rules of other domains hold their addresses"
         if self.kind == "IPv4 prefix":
-            yield "only the first address of each prefix is measured: the others have no MAP address"
+            why = (
+                "the MAP address of a customer edge embeds its prefix, so the others are in the same tunnel (RFC 7597"
+                " section 6)"
+                if self.dmr is None
+                else "the others have no MAP address of their own (RFC 7599 section 6)"
+            )
+            yield f"only the first address of each prefix is measured: {why}"
         for name, edge in (("lowest", self.lowest), ("highest", self.highest)):
             if edge is not None:
                 psid = f" PSID {edge.psid}" if self.psid_bits else ""
