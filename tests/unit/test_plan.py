@@ -211,5 +211,5 @@ def test_the_defaults_deviate_only_where_the_tester_cannot_do_more() -> None:
 def test_foreign_addresses_and_static_neighbours_are_told() -> None:
     left = {"port": "pci:1", "gateway_mac": "02:00:00:00:00:01", "ipv4": {"address": "10.0.0.2", "gateway": "10.0.0.1"}}
     told = sentences(rfc_campaign(left=left))
-    assert any("10.0.0.2" in sentence for sentence in told)
+    assert any("used: 10.0.0.2 (RFC" in sentence for sentence in told)
     assert any("static on the left side" in sentence for sentence in told)

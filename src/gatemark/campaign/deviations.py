@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from gatemark.campaign.plan import procedures_of
 from gatemark.config import defaults
+from gatemark.config.complete import host_set
+from gatemark.config.hosts import represented
 from gatemark.config.model import Campaign
+from gatemark.config.reserved import Network
 from gatemark.config.sizes import measured_octets, standard_octets
 from gatemark.config.stateful import count_max, tuple_space
 from gatemark.config.tables import ENDS
 from gatemark.config.types import Mix, Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.results.document import Deviation
-from gatemark.technology import SIDES
+from gatemark.technology import SIDES, Family, SideName
 from gatemark.units import format_duration_ns
 
 STANDARD_MIXES = (Mix(1, 1), Mix(9, 10), Mix(1, 2), Mix(1, 10))
+Address = IPv4Address | IPv6Address
 BENCHMARKING_NETWORKS = (IPv4Network("198.18.0.0/15"), IPv6Network("2001:2::/48"))
 
 FEW_SOURCES = 10_000
@@ -92,23 +96,62 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             "Of a customer edge's IPv4 prefix only the first address is used; all of its addresses are the edge's (RFC"
             " 7597 section 5.2)."
         )
-    outside = sorted(
-        {
-            str(model.address)
-            for name in SIDES
-            for family in campaign.directions.families(name)
-            if (model := campaign.side(name).family(family)) is not None
-            and not any(ip_address(str(model.address)) in network for network in BENCHMARKING_NETWORKS)
-        }
-    )
-    if campaign.map is not None:
-        prefixes = {prefix for rule in campaign.map.rules for prefix in rule.prefixes}
-        outside += sorted(str(p) for p in prefixes if not any(p.network_address in n for n in BENCHMARKING_NETWORKS))
-    if outside:
+    yield from _of_the_addresses(campaign)
+
+
+def _of_the_addresses(campaign: Campaign) -> Iterator[str]:
+    addresses = {str(address) for address in _addresses(campaign) if _is_foreign(ip_network(address))}
+    prefixes = {str(prefix) for prefix in _prefixes(campaign) if _is_foreign(prefix)}
+    if addresses or prefixes:
         yield (
-            f"Addresses outside 198.18.0.0/15 and 2001:2::/48 are used: {', '.join(outside)}"
-            " (RFC 2544 appendix C.2.2, RFC 8219 section 14)."
+            "Addresses outside 198.18.0.0/15 and 2001:2::/48 are used:"
+            f" {', '.join([*sorted(addresses), *sorted(prefixes)])} (RFC 2544 appendix C.2.2, RFC 8219 section 14)."
         )
+
+
+def _is_foreign(prefix: Network) -> bool:
+    return not any(prefix[0] in network and prefix[-1] in network for network in BENCHMARKING_NETWORKS)
+
+
+def _addresses(campaign: Campaign) -> Iterator[Address]:
+    """Yield addresses of hosts, in tunnels as well, what a translator makes of them, and the gateway's end of tunnels.
+
+    Hosts behind the B4s of an AFTR are left out: their addresses must be private (RFC 6333 section 5.7).
+    """
+    roles, gateway = campaign.roles, campaign.gateway
+    for name in SIDES:
+        for family in campaign.directions.families(name):
+            yield from _hosts(campaign, name, family)
+    if not campaign.traffic.has_foreground:
+        return
+    for name in SIDES:
+        yield from _hosts(campaign, name, roles.host_family(name))
+    if campaign.technology.translates_by_prefix:
+        for name in (roles.outside,) if campaign.technology.is_stateful else SIDES:
+            for host in _hosts(campaign, name, roles.family(name)):
+                translated = represented(host, gateway.prefix, gateway.eam)
+                if translated is not None:
+                    yield translated
+    if gateway.tunnel is not None and gateway.tunnel.address is not None:
+        yield gateway.tunnel.address
+
+
+def _hosts(campaign: Campaign, side: SideName, family: Family) -> Iterator[Address]:
+    """Yield the Tester's own address of one side and family, and those of the first and the last host."""
+    model, hosts = campaign.side(side).family(family), host_set(campaign, side, family)
+    if model is not None and hosts is not None:
+        yield model.address
+        yield from (ip_address(hosts.text(end)) for end in (hosts.lowest, hosts.highest))
+
+
+def _prefixes(campaign: Campaign) -> Iterator[Network]:
+    """Yield the prefixes that hosts of customer edges are in, and the public addresses of a stateful gateway."""
+    gateway = campaign.gateway
+    for rule in () if campaign.map is None else campaign.map.rules:
+        yield from rule.prefixes
+    if gateway.tunnel is not None and gateway.tunnel.prefix is not None:
+        yield gateway.tunnel.prefix
+    yield from gateway.pool
 
 
 def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
