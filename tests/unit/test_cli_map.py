@@ -190,6 +190,13 @@ def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[
     assert main(["export", "linux", sixrd]) == 0
     script = capsys.readouterr().out
     assert "ip tunnel 6rd dev sixrd 6rd-prefix 2001:db8::/32 6rd-relay_prefix 0.0.0.0/0\n" in script
+    apart = tmp_path / "6rd.toml"
+    text = Path(sixrd).read_text().replace("ipv4_mask_length = 0", "ipv4_mask_length = 16")
+    apart.write_text(text.replace('address = "198.18.0.1"  ', 'address = "192.0.2.1"  '))
+    assert main(["export", "vpp", str(apart)]) == 0
+    assert "ip4-pfx 198.18.0.0/16 ip4-src 192.0.2.1\n" in capsys.readouterr().out, "edges have a network of their own"
+    assert main(["export", "linux", str(apart)]) == 0
+    assert "6rd-relay_prefix 198.18.0.0/16\n" in capsys.readouterr().out
     elsewhere = tmp_path / "aftr.toml"
     elsewhere.write_text(Path(aftr).read_text().replace('"198.19.0.', '"100.64.0.'))
     assert main(["export", "linux", str(elsewhere)]) == 2

@@ -130,11 +130,14 @@ def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
 def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
     tunnel = _tunnel_of(campaign)
     assert tunnel.prefix is not None, "the campaign is complete"
-    return sixrd_script(tunnel.prefix, _sixrd_edges(tunnel), end=_ipv4_end(tunnel), hop_limit=tunnel.made_hop_limit)
+    return sixrd_script(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel), hop_limit=tunnel.made_hop_limit)
 
 
-def _sixrd_edges(tunnel: TunnelModel) -> IPv4Network:
-    return IPv4Network((_ipv4_end(tunnel), tunnel.ipv4_mask_length or 0), strict=False)
+def _sixrd_edges(campaign: Campaign) -> IPv4Network:
+    """Return the network of the customer edges, in which the relay need not be (RFC 5969 section 4)."""
+    edges = campaign.left.ipv4
+    assert edges is not None, "the campaign is complete"
+    return IPv4Network((edges.address, _tunnel_of(campaign).ipv4_mask_length or 0), strict=False)
 
 
 def _ipv4_end(tunnel: TunnelModel) -> IPv4Address:
@@ -162,7 +165,7 @@ def _vpp_aftr(campaign: Campaign, _: Sequence[str]) -> str:
 def _vpp_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
     tunnel = _tunnel_of(campaign)
     assert tunnel.prefix is not None, "the campaign is complete"
-    return vpp_sixrd(tunnel.prefix, _sixrd_edges(tunnel), end=_ipv4_end(tunnel))
+    return vpp_sixrd(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
