@@ -6,6 +6,7 @@ import json
 import tomllib
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.test_maptperf import SELF_TEST, read
@@ -13,6 +14,7 @@ from tests.unit.test_maptperf import SELF_TEST, read
 from gatemark.campaign.file import load_campaign
 from gatemark.cli.main import main
 from gatemark.linux_aftr import PRIVATE, nat_rules
+from gatemark.results.toml_text import to_toml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CAMPAIGN = """\
@@ -203,6 +205,38 @@ def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[
     assert "100.64.0.0/10 holds hosts outside, to which the AFTR would not forward" in capsys.readouterr().err
     assert main(["export", "vpp", aftr, "--interface", "left0"]) == 2
     assert "does not apply to vpp as DS-Lite AFTR" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "sent", "told"),
+    [
+        ("31-two-ports-aftr", "copied", {"traffic_class": 40}, "class 40 would have class 0, not 40"),
+        ("36-two-ports-lwaftr", "copied", {"reverse": {"traffic_class": 8}}, "class 8 would have class 0, not 8"),
+        ("31-two-ports-aftr", 40, {}, "class 0 would have class 0, not 40"),
+        ("34-two-ports-6rd", 0, {"traffic_class": 40}, "class 40 would have class 40, not 0"),
+        ("31-two-ports-aftr", 0, {"traffic_class": 40}, None),
+        ("36-two-ports-lwaftr", "copied", {"forward": {"traffic_class": 8}}, None),
+        ("34-two-ports-6rd", "copied", {"traffic_class": 40}, None),
+    ],
+)
+def test_outer_traffic_classes_that_linux_would_not_write_are_refused(
+    name: str,
+    stated: str | int,
+    sent: dict[str, Any],
+    told: str | None,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    campaign = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    campaign["gateway"]["tunnel"]["traffic_class"] = stated
+    campaign["traffic"] |= sent
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(campaign))
+    assert main(["export", "linux", str(file)]) == (0 if told is None else 2)
+    printed = capsys.readouterr().err
+    if told is not None:
+        assert f"gateway.tunnel.traffic_class: is {stated}: outer headers of packets of {told}\n" in printed
+        assert ("write traffic_class = 0" in printed) == (name != "34-two-ports-6rd")
 
 
 def test_a_pool_of_several_networks_takes_connections_in_turn() -> None:

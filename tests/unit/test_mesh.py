@@ -205,6 +205,11 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
         (MAP_T, {"conformity": {}}, "conformity: does not go with map.mesh"),
         (
             MAP_E,
+            {"traffic": {"traffic_class": {"by_flow": [0, 8]}}},
+            "map.mesh: goes with traffic class 0 only: outer headers to other customers have it, and packets have 8",
+        ),
+        (
+            MAP_E,
             {
                 "map": {
                     "domains": [{"ipv6": "2001:2:0:4012:3000::/68", "ipv4": "198.18.128.18/32", "ea_bits": 0}],
@@ -247,6 +252,12 @@ def test_a_recipe_makes_no_gateway_with_too_many_lines() -> None:
     wide = {"domains": [rule], "end_user_prefix": "2001:2:0:4801::/68"}
     hosts = {"ipv4": {"address": "198.18.9.9"}}
     assert [line for line in problems(MAP_E, map=wide, right=hosts) if "a line for each of 65535 other" in line]
+
+
+def test_a_traffic_class_that_no_tunnel_to_other_customers_loses_is_allowed() -> None:
+    mesh(MAP_T, traffic={"traffic_class": 8})
+    mesh(MAP_E, traffic={"reverse": {"traffic_class": 8}})
+    mesh(MAP_E, map={"mesh": None}, right={"ipv4": {"address": "198.19.0.2"}}, traffic={"traffic_class": 8})
 
 
 @pytest.mark.parametrize(

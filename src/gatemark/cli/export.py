@@ -110,13 +110,26 @@ def _tayga(campaign: Campaign, _: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
+def _refuse_other_classes(campaign: Campaign, *, copies: bool) -> None:
+    """Refuse outer headers of another traffic class than Linux writes: that of the packet inside, or 0."""
+    stated = _tunnel_of(campaign).traffic_class
+    for octet in campaign.directions.classes_into_tunnels:
+        due, written = octet if stated == "copied" else stated, octet if copies else 0
+        if due != written:
+            what = f"is {stated}: outer headers of packets of class {octet} would have class {written}, not {due}"
+            fix = 'write traffic_class = "copied"' if copies else "write traffic_class = 0"
+            raise ConfigError(what=what, where="gateway.tunnel.traffic_class", fix=fix)
+
+
 def _linux_relay(campaign: Campaign, _: Sequence[str]) -> str:
+    _refuse_other_classes(campaign, copies=False)
     tunnel = _tunnel_of(campaign)
     files = made_gateway(campaign.technology, _table(campaign), MapGatewayModel(), tunnel, echo=False)
     return tunnel_script(files, tunnel.ipv6_end)
 
 
 def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
+    _refuse_other_classes(campaign, copies=False)
     tunnel, gateway, roles = _tunnel_of(campaign), campaign.gateway, campaign.roles
     inside, outside = campaign.side(roles.inside), campaign.side(roles.outside)
     raise_if_any(unmade_aftr(inside, outside, campaign.b4_model, B4GatewayModel(), private_at="b4.hosts"))
@@ -128,6 +141,7 @@ def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
 
 
 def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
+    _refuse_other_classes(campaign, copies=True)
     tunnel = _tunnel_of(campaign)
     assert tunnel.prefix is not None, "the campaign is complete"
     return sixrd_script(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel), hop_limit=tunnel.made_hop_limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.tables import TunnelModel
@@ -45,9 +45,14 @@ def made_gateway(
 
 
 def unmade_gateway(
-    technology: Technology, table: MapModel, gateway: MapGatewayModel, *, private_at: str
+    technology: Technology,
+    table: MapModel,
+    gateway: MapGatewayModel,
+    *,
+    private_at: str,
+    classes: Collection[int] = (),
 ) -> Iterator[Problem]:
-    """Yield why `made_gateway` cannot be made of rules that are sound."""
+    """Yield why `made_gateway` cannot be made of rules that are sound, for packets of these traffic classes."""
     if not technology.is_edge:
         problems = private_problems if technology.has_tunnels else border_relay_problems
         yield from problems(table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at)
@@ -59,3 +64,8 @@ def unmade_gateway(
     if table.peers is not None and len(table.peers) > PEERS_MAX:
         what = f"makes a gateway with a line for each of {len(table.peers)} other customer edges"
         yield Problem(what=what, where="map.mesh", fix=f"write a rule with {PEERS_MAX + 1} IPv4 addresses at most")
+    if table.peers is not None and technology.has_tunnels and any(classes):
+        what = (
+            f"goes with traffic class 0 only: outer headers to other customers have it, and packets have {max(classes)}"
+        )
+        yield Problem(what=what, where="map.mesh", fix="send packets of traffic class 0, or leave map.mesh out")

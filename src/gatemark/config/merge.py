@@ -13,6 +13,7 @@ from gatemark.config.problems import problem, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.tables import KeyByKey, OfRecipe, SetByRecipe, SideModel, Table
 from gatemark.config.types import write_text
+from gatemark.config.views import Directions
 from gatemark.errors import Problem
 
 C = TypeVar("C", bound=CampaignFile)
@@ -89,7 +90,8 @@ def _unmade_gateway(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:
     if table is None or gateway is None:
         return
     at = f"recipe {recipe.name}: map_gateway.private"
-    for unmade in unmade_gateway(recipe.technology, table, gateway, private_at=at):
+    classes = Directions(traffic=file.traffic, roles=recipe.roles, validates=file.validates).classes_into_tunnels
+    for unmade in unmade_gateway(recipe.technology, table, gateway, private_at=at, classes=classes):
         if unmade.where == at:
             yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
         else:

@@ -10,6 +10,7 @@ from gatemark.bed_kinds import BedKind, BootOccasion
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.tables import (
+    ENDS,
     DirectionTraffic,
     DirectionTrafficModel,
     GatewayAction,
@@ -124,6 +125,13 @@ class Directions:
     def traffic_classes(self) -> tuple[int, ...]:
         """Return every IPv4 TOS or IPv6 traffic class octet that is sent, ascending."""
         return tuple(sorted({octet for way in self.in_use for octet in self.traffic_of(way).traffic_class}))
+
+    @property
+    def classes_into_tunnels(self) -> tuple[int, ...]:
+        """Return the traffic class octets of the packets that the gateway puts into tunnels, ascending."""
+        ways = self.in_use if self.traffic.has_foreground else ()
+        into = (way for way in ways if self.roles.has_tunnels(ENDS[way][1]))
+        return tuple(sorted({octet for way in into for octet in self.traffic_of(way).traffic_class}))
 
     @property
     def lack_checksums(self) -> bool:
