@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from tests.trial_facts import record_of
 from tests.unit.test_host_counters import reading as host_reading
 from tests.unit.test_telemetry import facts_of, reading, steady
@@ -20,6 +21,7 @@ from gatemark.campaign.facts import TrialTally
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.telemetry import samples_text
 from gatemark.cli.main import main
+from gatemark.config.tables import GatewayControlModel, OtherHostModel
 from gatemark.dut.base import HostReading, KernelCounts, TelemetryReading
 from gatemark.dut.open import open_testbed
 from gatemark.dut.other_gateway import BothSamplers, of_both
@@ -261,3 +263,67 @@ def test_all_commands_of_both_hosts_are_planned(tmp_path: Path, capsys: pytest.C
     assert "\nand at second: busy share of each CPU, memory, connections, interrupts of its network cards" in shown
     assert main(["plan", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["other_host"] == "second"
+
+
+OTHER_HOST: dict[str, Any] = {
+    "host": "second",
+    "sudo": True,
+    "shell": "sh -s --",
+    "describe": "echo description",
+    "count_middle": "echo 1",
+    "health": ["echo up", "echo well"],
+}
+CONTROL: dict[str, Any] = {
+    **OTHER_HOST,
+    "host": "first",
+    "commands": "linux",
+    "clear_state": "echo clear",
+    "count_connections": "echo connections",
+    "tear_down": "echo tear down",
+    "set_table_size": "echo table {size}",
+    "set_hash_size": "echo {size}",
+    "set_udp_timeout": "echo {seconds}",
+    "read_table_size": "echo size",
+    "read_hash_size": "echo buckets",
+    "read_udp_timeout": {"replied": "echo timeout"},
+    "reset": "echo reset",
+    "start": "echo start",
+    "stop": "echo stop",
+    "set": {"clock": {"apply": "echo {value}", "read": "echo clock", "at_boot": True}},
+    "boot": "column",
+    "boot_after_collapse": True,
+    "power_cycle": "echo cycle",
+    "reboot": "echo reboot",
+    "boot_id": "echo boot",
+    "after_boot": "echo after",
+    "limits": {"boot": "100s", "set": "2s"},
+}
+
+
+def echoes(value: object) -> list[str]:
+    """The commands among the values of a table, all of which are `echo` here."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    texts = [value] if isinstance(value, str) and value.startswith("echo") else []
+    return sorted([*texts, *(line for part in inner for line in echoes(part))])
+
+
+def keys_of(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+@pytest.mark.parametrize("other_way", ["power_cycle", "reboot"])
+def test_commands_and_nothing_else_are_planned_as_commands(
+    other_way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (keys_of(GatewayControlModel), keys_of(OtherHostModel)) == (set(CONTROL), set(OTHER_HOST))
+    control = {key: value for key, value in CONTROL.items() if key != other_way}
+    table = {"size": 1000, "hash_size": 100, "udp_timeout": "1000s"}
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(document(control=control, other_host=OTHER_HOST, settings={"clock": 5}, table=table)))
+    assert main(["plan", str(file)]) == 0
+    shown = [line.removeprefix("- ").rpartition(": ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert {*echoes(control), *echoes(OTHER_HOST)} <= set(shown)
+    assert main(["plan", str(file), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["commands"]["by_occasion"]
+    assert echoes(planned) == sorted([*echoes(control), *echoes(OTHER_HOST)])
+    assert sum(map(len, planned.values())) == len(echoes(planned))

@@ -245,7 +245,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
 def _by_occasion(source: Commands | OtherHostModel | None) -> Iterator[tuple[str, list[str]]]:
     """Yield the commands of a recipe or a campaign file, those that are run first before the others."""
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
-    for key in ("host", "sudo", "shell", "limits", "boot"):
+    for key in ("host", "shell", "limits", "commands", "boot"):  # texts that are no command lines
         given.pop(key, None)
     interfaces = [given.pop(key, None) for key in ("outer_interface", "middle_interface")]
     given["capture"] = [CAPTURE.format(interface=name) for name in interfaces if name is not None]
@@ -254,7 +254,9 @@ def _by_occasion(source: Commands | OtherHostModel | None) -> Iterator[tuple[str
         given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
     for name in [name for name, lines in given.items() if isinstance(lines, dict)]:
         given |= {f"{name}.{reading}": line for reading, line in given.pop(name).items()}
-    yield from ((name, [lines] if isinstance(lines, str) else lines) for name, lines in given.items() if lines)
+    for name, lines in given.items():
+        if lines and isinstance(lines, str | list):
+            yield name, [lines] if isinstance(lines, str) else lines
 
 
 def _before_commands(recipe: Recipe) -> Iterator[tuple[str, list[str]]]:
