@@ -51,3 +51,11 @@ def test_lists_and_blocks_keep_their_lines() -> None:
     assert wrapped("- an item that goes on\n\nExample: gatemark run --resume x", 12).splitlines() == [
         *("- an item", "  that goes", "  on", "", "Example: gatemark run --resume x"),
     ]
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_no_option_has_an_opposite(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = shown_help(command, WIDER_THAN_ANY_TEXT, monkeypatch, capsys)
+    assert "--no-" not in shown and "--empty-" not in shown

@@ -6,11 +6,9 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from gatemark.cli.common import named_bed, one_campaign
+from gatemark.cli.output import AsJson
 from gatemark.doctor import run_checks
 from gatemark.errors import ConfigError
 from gatemark.findings import Finding
@@ -26,7 +24,7 @@ def doctor(
     *,
     laboratory: Path | None = None,
     bed: str | None = None,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Check machine, clock, memory, rights, tools and engine; with a campaign, also its ports and gateway path.
 

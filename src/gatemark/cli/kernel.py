@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Any, Literal
 
 from gatemark.cli.output import AsJson, print_json
 from gatemark.dut.steering import usable_cpus
@@ -22,7 +20,7 @@ def kernel(
     version: str | None = None,
     /,
     *,
-    suite: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    suite: tuple[str, ...] = (),
     jobs: int | None = None,
     as_json: AsJson = False,
 ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from keyword import iskeyword
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from gatemark.cli.output import finish_output, tell_error
 from gatemark.consoles import visible_output
@@ -71,7 +71,14 @@ def make_app(chosen: str | None = None) -> App:
         number = version("gatemark")
     except PackageNotFoundError:
         number = "unknown (not installed)"
-    app = App(name="gatemark", help=HELP, version=number, help_format="plaintext", help_formatter=HelpFormatter())
+    app = App(
+        name="gatemark",
+        help=HELP,
+        version=number,
+        help_format="plaintext",
+        help_formatter=HelpFormatter(),
+        default_parameter=Parameter(negative=""),  # options have no opposites: --no-x, --empty-x
+    )
     for name, words in COMMANDS.items():
         function = function_of(name)
         if name == chosen:

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from gatemark.errors import GatemarkError, Problem
 from gatemark.harmless import visible_json
 
-AsJson = Annotated[bool, Parameter(name="--json", negative="")]
+AsJson = Annotated[bool, Parameter(name="--json")]
 """Flag of every command: JSON on standard output instead of text."""
 
 _NUMBERS = re.compile(r"\[\n((?: *(?:-?\d[-+.\deE]*|null),?\n)+) *\]")
