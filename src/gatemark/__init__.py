@@ -1,4 +1,4 @@
-"""Measure IP gateways: routers and translators (RFC 2544, RFC 5180, RFC 8219).
+"""Measure IP gateways: routers, translators, NATs and ends of tunnels (RFC 2544, RFC 5180, RFC 8219, RFC 9693).
 
 ::
 

@@ -36,13 +36,15 @@ COMMANDS = {
     "compare": "compare results side by side and judge their differences",
     "pair": "measure two gateways in pairs of short trials and judge their ratio",
     "import": "convert the configuration file of another tester to a campaign file",
-    "export": "print the MAP rules of a campaign in the syntax of a gateway",
+    "export": "print the MAP rules, softwires, B4s or 6rd prefix of a campaign in the syntax of a gateway",
     "completion": "print a shell completion script for commands and options",
     "schema": "print the JSON Schema of the campaign file",
 }
 """Each command is a function of its own module, both of them named by `function_of`; it is imported when called."""
 
-HELP = """Measure IP gateways (routers and translators) and verify every frame (RFC 2544, RFC 5180, RFC 8219).
+HELP = """Measure IP gateways (routers, translators, NATs, ends of tunnels) and verify every frame.
+
+It follows RFC 2544, RFC 5180, RFC 8219, RFC 9004 and RFC 9693.
 
 Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result folder or disk, 130 interrupted.
 
