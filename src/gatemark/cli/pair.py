@@ -76,9 +76,9 @@ def pair(
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.
     precision
-        Ends when the interval is as narrow as plus or minus this; 1.5% of it is that test beds of one gateway differ.
+        Stop when the interval is within plus or minus this; it always includes 1.5% between test beds of one gateway.
     time
-        Ends after this time of measuring. Default: 5min.
+        Stop after this time of measuring. Default: 5min.
     duration
         Sending time of a trial; that of connections per second follows from connections.count.
     size

@@ -393,8 +393,8 @@ class GatewayModel(Table):
     """Public addresses that connections are translated to, of the outside's family. At most 2^40 in all; no host is
     among them. A customer edge has none, because it has its MAP address. Default: the recipe's; else required."""
     pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = None
-    """Ports of each public address that the gateway uses, for the check of the port space. Of a customer edge they are
-    those of its set among these, by default all but 0. Default: the recipe's, else `"1024-65535"`."""
+    """Ports of each public address that the gateway uses, for the check of the port space. For a customer edge: those
+    ports of its set that are in this range; by default all but port 0. Default: the recipe's, else `"1024-65535"`."""
     mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN, STATEFUL, WITH_GATEWAY] = (
         None
     )
