@@ -406,3 +406,23 @@ class TestPlaces:
     def test_counts_that_contradict_the_losses_say_nothing(self, handed: int) -> None:
         report = lossy(frames(20_000), lambda frame: frame.index in (1000, 2000, 3000))
         assert self.told(report, handed=handed) == []
+
+    def test_icmp_errors_that_cross_the_link_say_nothing(self) -> None:
+        """The provider's gateway loses all; its errors about forward frames come to the link as reverse frames."""
+        forward = lossy(frames(20_000), lambda frame: frame.index % 400 == 0)
+        reverse = lossy(frames(20_000), lambda frame: frame.index % 333 == 5)
+        report = both_ways(forward, reverse)
+        middle = MiddleFacts(forward=20_000, reverse=20_000 - reverse.lost_count + forward.lost_count)
+        counted = changed(QUIET, middle=middle, counters={"icmp.OutDestUnreachs": forward.lost_count})
+        withheld = changed(QUIET, middle=middle, counters={"icmp.OutRateLimitGlobal": 50})
+        port = report.ports["left"]
+        shown = changed(port, foreign=changed(port.foreign, icmp={"icmpv4 3/1": forward.lost_count}))
+        answered = changed(report, ports={**report.ports, "left": shown})
+        for each, host, said in (
+            (report, counted, False),
+            (answered, changed(QUIET, middle=middle), False),
+            (report, withheld, True),
+        ):
+            sentences = [cause.sentence for cause in causes_of(each, FAILED, PLAIN, host)]
+            assert len(sentences) == 2
+            assert any("gateway" in sentence for sentence in sentences) is said

@@ -137,7 +137,7 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
                     lost_together=together,
                     host_counters=counters,
                     queue_drops=max(at_ports, *queue_counts(counters).values()),
-                    places=places_of(direction, host),
+                    places=places_of(direction, report, host),
                     has_connections=report.connections is not None,
                 )
 

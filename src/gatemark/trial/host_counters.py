@@ -171,6 +171,11 @@ def queue_counts(counters: Mapping[str, int]) -> dict[Subject, int]:
     return counts
 
 
+def counts_icmp_errors(counters: Mapping[str, int]) -> bool:
+    """Whether ICMP errors were sent: those that a rate limit withheld count under other names."""
+    return any(name.startswith(("icmp.Out", "icmp6.Out")) and "RateLimit" not in name for name in counters)
+
+
 def counter_words(counters: Mapping[str, int], lost: int) -> str:
     """Return a line for people with what the host counted in a trial that lost frames; empty if nothing.
 
