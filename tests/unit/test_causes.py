@@ -282,8 +282,8 @@ class TestAge:
         cause = named(self.used(LossAges(lost=810, arrived=15_000, silent_ns=3_000_700_000, older=older)))
         assert cause.cause == "age"
         assert cause.sentence == (
-            "800 of 810 lost frames are of connections that had been silent for about 3s or longer, in both directions,"
-            " and none arrived: a timeout is in force"
+            "800 of 810 lost frames looked at are of connections that had been silent for about 3s or longer, in both"
+            " directions, and none arrived: a timeout is in force"
         )
 
     def test_others_are_as_old(self) -> None:

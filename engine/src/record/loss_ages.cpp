@@ -22,6 +22,12 @@ struct Used {
     bool lost;
 };
 
+/// What is known of a connection that is followed.
+struct Followed {
+    nanoseconds heard;  ///< when a frame of it had last arrived, in any direction
+    bool is_gone;       ///< whether the last frame of it in the measured direction was lost
+};
+
 /// The frames of a direction, in order.
 class Frames {
 public:
@@ -98,19 +104,24 @@ std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>
     const std::uint64_t hash_max =
         std::min(hash_limit(followed_connections_max, connections), hash_limit(followed_frames_max, frames[0].count() + frames[1].count()));
     try {
-        std::unordered_map<std::uint64_t, nanoseconds> heard;
+        std::unordered_map<std::uint64_t, Followed> followed;
         std::vector<Used> used;
         while (!frames[0].at_end() || !frames[1].at_end()) {
             const bool is_first = frames[1].at_end() || (!frames[0].at_end() && frames[0].is_before(frames[1]));
             Frames& next = frames[is_first ? 0 : 1];
             if (const auto connection = next.connection(); connection && mix_bits(*connection + 1) <= hash_max) {
                 const nanoseconds now = next.due();
-                const auto place = heard.try_emplace(*connection, established(*connection)).first;
+                const bool arrived = next.arrived();
+                const Followed unheard{.heard = established(*connection), .is_gone = false};
+                Followed& known = followed.try_emplace(*connection, unheard).first->second;
                 if (is_first) {
-                    used.push_back({now - place->second, !next.arrived()});
+                    if (!known.is_gone) {
+                        used.push_back({now - known.heard, !arrived});
+                    }
+                    known.is_gone = !arrived;
                 }
-                if (next.arrived()) {
-                    place->second = now;
+                if (arrived) {
+                    known.heard = now;
                 }
             }
             next.advance();

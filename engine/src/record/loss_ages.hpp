@@ -29,9 +29,11 @@ inline constexpr std::uint64_t aged_frames_max = std::uint64_t{1} << 22U, follow
 
 /// For how long the connections of lost frames, and of those that arrived, had been silent: how
 /// long before no frame of theirs had arrived, in any direction. Of `directions[0]`; the other one,
-/// if it has a stream, keeps connections alive as well. `established` says when a connection was
-/// established, before the trial began: a negative time. Connections are followed that a hash
-/// draws. None where nothing that is followed was lost, or nothing arrived.
+/// if it has a stream, keeps connections alive as well. A frame counts only if the one before it of
+/// its connection, in the same direction, arrived: a connection that is gone for whatever reason is
+/// ever more silent, so later losses would make each reason look like a timeout. `established` says
+/// when a connection was established, before the trial began: a negative time. Connections are
+/// followed that a hash draws. None where nothing that counts was lost, or nothing arrived.
 [[nodiscard]] std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
                                                             const std::function<std::chrono::nanoseconds(std::uint64_t)>& established);
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace gatemark::record {
@@ -33,10 +34,13 @@ frame::Stream stream_of(frame::Role role) {
 nanoseconds established(std::uint64_t) { return -2s; }
 
 /// A gateway that forgets connections: a frame of the measured direction is lost if `forgets` says
-/// so of the time for which its connection had been silent.
+/// so of its connection, of the time for which that had been silent, and of the time at which it is
+/// sent.
 class Gateway {
 public:
-    explicit Gateway(std::function<bool(nanoseconds)> forgets) : forgets_{std::move(forgets)} {}
+    using Forgets = std::function<bool(std::uint64_t connection, nanoseconds silent, nanoseconds now)>;
+
+    explicit Gateway(Forgets forgets) : forgets_{std::move(forgets)} {}
 
     std::optional<LossTable::Ages> ages(bool with_other_direction) {
         const frame::Stream measured = stream_of(frame::Role::responder), other = stream_of(frame::Role::initiator);
@@ -44,13 +48,19 @@ public:
         measured_bitmap.reset(used_frames, Receivers::one);
         other_bitmap.reset(used_frames, Receivers::one);
         std::map<std::uint64_t, nanoseconds> heard;
+        std::set<std::uint64_t> gone;
         for (std::uint64_t i = 0; i < used_frames; ++i) {
             const nanoseconds now{static_cast<std::int64_t>(i * (1'000'000'000 / used_rate))};
             const std::uint64_t connection = measured.connection_of(i);
             const auto place = heard.try_emplace(connection, established(connection)).first;
-            if (forgets_(now - place->second)) {
-                ++lost_;
+            const bool is_lost = forgets_(connection, now - place->second, now);
+            if (!gone.contains(connection)) {
+                ++(is_lost ? counted_.lost : counted_.arrived);
+            }
+            if (is_lost) {
+                gone.insert(connection);
             } else {
+                gone.erase(connection);
                 measured_bitmap.mark(i);
                 place->second = now;
             }
@@ -63,40 +73,52 @@ public:
         const UsedDirection second{&other_bitmap, &used_mix, &other, used_end, used_rate};
         return find_loss_ages({first, with_other_direction ? second : UsedDirection{}}, used_connections, established);
     }
-    [[nodiscard]] std::uint64_t lost() const { return lost_; }
+    /// Frames before which the last one of their connection arrived.
+    [[nodiscard]] LossTable::Count counted() const { return counted_; }
 
 private:
-    std::function<bool(nanoseconds)> forgets_;
-    std::uint64_t lost_ = 0;
+    Forgets forgets_;
+    LossTable::Count counted_;
 };
 
 TEST(LossAges, TellTheTimeAfterWhichConnectionsAreForgotten) {
     for (const bool with_other_direction : {false, true}) {
-        Gateway gateway{[](nanoseconds silent) { return silent > 3s; }};
+        Gateway gateway{[](std::uint64_t, nanoseconds silent, nanoseconds) { return silent > 3s; }};
         const auto ages = gateway.ages(with_other_direction);
         ASSERT_TRUE(ages);
-        ASSERT_GT(gateway.lost(), 100U);
+        ASSERT_GT(gateway.counted().lost, 100U);
         EXPECT_GT(ages->silent, 3s);
         EXPECT_LT(ages->silent, 3100ms);
-        EXPECT_EQ(ages->older.lost, gateway.lost());
+        EXPECT_EQ(ages->older.lost, gateway.counted().lost);
         EXPECT_EQ(ages->older.arrived, 0U);
-        EXPECT_EQ(ages->all.lost, gateway.lost());
-        EXPECT_EQ(ages->all.arrived, used_frames - gateway.lost());
+        EXPECT_EQ(ages->all.lost, gateway.counted().lost);
+        EXPECT_EQ(ages->all.arrived, gateway.counted().arrived);
     }
 }
 
 TEST(LossAges, CountFramesThatArrivedAfterAsLongASilence) {
     bool lenient = false;
-    Gateway gateway{[&](nanoseconds silent) { return silent > 3s && (lenient = !lenient); }};
+    Gateway gateway{[&](std::uint64_t, nanoseconds silent, nanoseconds) { return silent > 3s && (lenient = !lenient); }};
     const auto ages = gateway.ages(false);
     ASSERT_TRUE(ages);
-    EXPECT_EQ(ages->older.lost, gateway.lost());
-    EXPECT_GT(ages->older.arrived, gateway.lost() / 3);
+    EXPECT_EQ(ages->older.lost, gateway.counted().lost);
+    EXPECT_GT(ages->older.arrived, gateway.counted().lost / 3);
+}
+
+/// Connections that are deleted grow silent because their frames are lost, not the other way round.
+TEST(LossAges, OfConnectionsThatWereDeletedAreThoseOfTheOthers) {
+    Gateway gateway{[](std::uint64_t connection, nanoseconds, nanoseconds now) { return connection % 10 == 0 && now > 2s; }};
+    const auto ages = gateway.ages(false);
+    ASSERT_TRUE(ages);
+    EXPECT_EQ(ages->all.lost, gateway.counted().lost);
+    EXPECT_LE(ages->all.lost, used_connections / 10);
+    const std::uint64_t lost = ages->older.lost, arrived = ages->older.arrived;
+    EXPECT_TRUE(lost * 20 < ages->all.lost * 19 || arrived * 10 > ages->all.arrived) << lost << " lost, " << arrived << " arrived";
 }
 
 TEST(LossAges, AreNoneWithoutLossesAndWithoutArrivals) {
-    EXPECT_FALSE(Gateway{[](nanoseconds) { return false; }}.ages(false));
-    EXPECT_FALSE(Gateway{[](nanoseconds) { return true; }}.ages(false));
+    EXPECT_FALSE(Gateway{[](std::uint64_t, nanoseconds, nanoseconds) { return false; }}.ages(false));
+    EXPECT_FALSE(Gateway{[](std::uint64_t, nanoseconds, nanoseconds) { return true; }}.ages(false));
 }
 
 }  // namespace

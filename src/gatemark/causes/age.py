@@ -1,7 +1,9 @@
 """Connections are lost that were silent for some time: a timeout is in force, whatever the one is that was read.
 
 Rule: frames of connections of which nothing had arrived for some time or longer, in either direction, are at least 95 %
-of the lost frames, and younger ones are lost a tenth as often at most. Error: `losses.chance_of`, for any time.
+of the lost frames, and younger ones are lost a tenth as often at most. Of a connection only the first of its losses in
+a row counts: where a connection is gone for another reason, the loss is why it is silent. Error: `losses.chance_of`,
+for any time.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ def explain(losses: Losses) -> Cause | None:
     if chance is None:
         return None
     silent = format_duration_ns(_rounded(ages.silent_ns))
+    counted = "lost frames looked at" if ages.lost < losses.lost else "lost frames"
     others = f"; of {older.offered:,} such frames {older.lost:,} were lost" if older.arrived else ", and none arrived"
     return losses.cause(
         "age",
-        f"{older.lost:,} of {ages.lost:,} lost frames are of connections that had been silent for about {silent} or"
+        f"{older.lost:,} of {ages.lost:,} {counted} are of connections that had been silent for about {silent} or"
         f" longer, in both directions{others}: a timeout is in force",
         what=f"frames of connections that had been silent for about {silent}",
         explained=losses.scaled(older.lost, ages.lost),

@@ -125,7 +125,11 @@ class LossField(LossCount):
 
 
 class LossAges(LossCount):
-    """Frames of established connections by how long these had been silent: nothing of them had arrived, either way."""
+    """Frames of established connections by how long these had been silent: nothing of them had arrived, either way.
+
+    A frame counts only if the one before it of its connection, in the same direction, arrived: of losses in a row the
+    first.
+    """
 
     silent_ns: Natural
     """The time that tells lost frames best from those that arrived."""
