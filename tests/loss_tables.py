@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 from random import Random
 from typing import Any
 
@@ -62,10 +62,17 @@ def frames(
     ]
 
 
-def lossy(sent: Sequence[Frame], loses: Callable[[Frame], bool], *, frames_per_second: int = 100_000) -> TrialReport:
-    """Return the report of a trial in the forward direction."""
+def lossy(
+    sent: Sequence[Frame],
+    loses: Callable[[Frame], bool],
+    *,
+    frames_per_second: int = 100_000,
+    looks_at: Callable[[Frame], bool] = lambda _: True,
+) -> TrialReport:
+    """Return the report of a trial in the forward direction; its table is of lost frames and of those `looks_at`."""
     lost = [bool(loses(frame)) for frame in sent]
     number = sum(lost)
+    examined = [is_lost or looks_at(frame) for frame, is_lost in zip(sent, lost, strict=True)]
     whole = report()
     forward = whole.directions[0]
     counts = changed(
@@ -75,7 +82,7 @@ def lossy(sent: Sequence[Frame], loses: Callable[[Frame], bool], *, frames_per_s
         received=len(sent) - number,
         lost=number,
         loss=_loss(lost),
-        loss_table=_table(sent, lost) if number else None,
+        loss_table=_table(list(compress(sent, examined)), list(compress(lost, examined))) if number else None,
     )
     runs = sorted(_runs(lost), key=lambda run: -run.length)[:64]
     direction = changed(

@@ -123,6 +123,68 @@ class TestFlows:
         assert named(lossy(frames(20_000), lambda frame: Random(frame.index).random() < 0.3)).cause == "uniform"
 
 
+class TestSamples:
+    """Trials with more frames than are looked at."""
+
+    @staticmethod
+    def one_of(number: int) -> Callable[[Frame], bool]:
+        drawn = Random(7)
+        return lambda _: drawn.randrange(number) == 0
+
+    def test_the_share_of_a_value_that_was_lost_is_that_of_the_trial(self) -> None:
+        sent = frames(100_000, destination_ports=range(1, 200))
+        limited = {frame.index for frame in sent if frame.destination_port == 161 and frame.index % 10 == 3}
+        cause = named(lossy(sent, lambda frame: frame.index in limited, looks_at=self.one_of(20)))
+        words = f"all {len(limited)} lost frames have destination port 161; about "
+        assert cause.sentence.startswith(words)
+        share = float(cause.sentence.removeprefix(words).removesuffix(" % of the frames with it were lost"))
+        assert 7 < share < 14
+
+    def test_few_frames_of_which_none_was_seen_to_arrive_may_have_arrived(self) -> None:
+        def loses(frame: Frame) -> bool:
+            return frame.destination_port == 161 and frame.index % 2 == 0
+
+        sent = [frame for frame in frames(100_000, destination_ports=range(1, 2000)) if frame.index % 3 != 1]
+        arrived = {frame.index for frame in sent if frame.destination_port == 161 and not loses(frame)}
+        drawn = self.one_of(57)
+        cause = named(lossy(sent, loses, looks_at=lambda frame: frame.index not in arrived and drawn(frame)))
+        assert cause.sentence.endswith("destination port 161, and no frame with it that was looked at arrived")
+        assert not cause.is_fixed
+
+    @pytest.mark.parametrize("ports", [range(161, 162), range(100, 111)])
+    def test_many_frames_of_which_none_was_seen_to_arrive_did_not(self, ports: range) -> None:
+        sent = frames(100_000, destination_ports=range(1, 200))
+        cause = named(lossy(sent, lambda frame: frame.destination_port in ports, looks_at=self.one_of(20)))
+        assert cause.is_fixed
+
+    def test_flows(self) -> None:
+        sent = frames(40_000, source_ports=range(1024, 1032), destination_ports=range(1, 9))
+
+        def loses(frame: Frame) -> bool:
+            return (frame.source_port + 3 * frame.destination_port) % 16 == 5
+
+        cause = named(lossy(sent, loses, looks_at=self.one_of(10)))
+        assert "flows lost every frame that was looked at, the others nothing" in cause.sentence
+        assert cause.is_fixed
+        assert not named(lossy(sent[:2000], loses, looks_at=self.one_of(60))).is_fixed
+
+    def test_values(self) -> None:
+        """The engine counts at most 16,384 connections, each with all of its frames."""
+        sent = frames(40_000, source_ports=range(1024, 1032), destination_ports=range(1, 9))
+        report = lossy(sent, lambda frame: (frame.source_port + 3 * frame.destination_port) % 16 == 5)
+        counts = report.directions[0].foreground
+        table = counts.loss_table
+        assert table is not None
+        flow = next(field for field in table.fields if field.field == "flow")
+        half = changed(
+            flow, field="connection", values=flow.values // 2, lost=flow.lost // 2, arrived=flow.arrived // 2
+        )
+        half = changed(half, losing=flow.dead // 2, dead=flow.dead // 2, lost_in_dead=flow.lost // 2)
+        counts = changed(counts, loss_table=changed(table, fields=(half,)))
+        cause = named(changed(report, directions=(changed(report.directions[0], foreground=counts),)))
+        assert cause.sentence.startswith("2 of 32 connections looked at lost everything, the others nothing")
+
+
 class TestTurns:
     def test_every_twelfth_frame(self) -> None:
         cause = named(lossy(frames(20_000), lambda frame: frame.index % 12 == 7))
@@ -195,6 +257,16 @@ class TestSpread:
         cause = named(lossy(frames(40_000), lambda frame: frame.index > 700 and frame.index * 37 % 100 < 37))
         assert cause.cause == "queue"
         assert not cause.is_fixed
+
+    def test_a_queue_of_one_class_of_a_mix(self) -> None:
+        """Every second frame is of the background, which arrives."""
+        report = lossy(frames(40_000), lambda frame: frame.index % 2 == 0 and frame.index * 37 % 200 < 74)
+        forward = report.directions[0]
+        counts = changed(forward.foreground, intended=20_000, offered=20_000, received=20_000 - report.lost_count)
+        background = changed(counts, received=20_000, lost=0, loss_table=None)
+        cause = named(changed(report, directions=(changed(forward, foreground=counts, background=background),)))
+        passed = 50_000 * (20_000 - report.lost_count) // 20_000
+        assert f"of 50,000 frames/s {passed:,} passed" in cause.sentence
 
     @pytest.mark.parametrize("first", [0, 380, 650, 2000])
     @pytest.mark.parametrize("every", [21, 14])

@@ -35,6 +35,8 @@ class Part:
     words: str
     names: int
     """Values or ranges that are named."""
+    values: int
+    """How many values it has, as far as they are counted."""
     count: LossCount
     choices: float
     """Natural logarithm of the number of ways to choose as many values."""
@@ -63,13 +65,18 @@ def _parts(field: LossField) -> Iterator[Part]:
         if lost >= EXPLAINED_MIN * field.lost:
             words = f"{name if number == 1 else names} {listed([chosen.name for chosen in field.heaviest[:number]])}"
             choices = choices_among(field.values, number)
-            yield Part(words=words, names=number, count=LossCount(lost=lost, arrived=arrived), choices=choices)
+            count = LossCount(lost=lost, arrived=arrived)
+            yield Part(words=words, names=number, values=number, count=count, choices=choices)
     if field.ranges:
         runs = [run.first if run.first == run.last else f"{run.first} to {run.last}" for run in field.ranges]
         held = sum(run.lost for run in field.ranges)
         choices = 2 * len(runs) * math.log(max(2, field.values))
         yield Part(
-            words=f"{names} {listed(runs)}", names=len(runs), count=LossCount(lost=held, arrived=0), choices=choices
+            words=f"{names} {listed(runs)}",
+            names=len(runs),
+            values=sum(run.values for run in field.ranges),
+            count=LossCount(lost=held, arrived=0),
+            choices=choices,
         )
     for number, bit in enumerate(field.bits):
         states = ("odd", "even") if number == 0 else (f"bit {number} set in", f"bit {number} clear in")
@@ -77,7 +84,7 @@ def _parts(field: LossField) -> Iterator[Part]:
         without = LossCount(lost=field.lost - bit.lost, arrived=field.arrived - bit.arrived)
         for state, part in zip(states, (bit, without), strict=True):
             words = _of_bit(state, names, name)
-            yield Part(words=words, names=1, count=part, choices=choices)
+            yield Part(words=words, names=1, values=field.dead, count=part, choices=choices)
 
 
 def _of_bit(state: str, names: str, name: str) -> str:
@@ -89,9 +96,9 @@ def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause
     them = "it" if one_value else "them"
     lost = part.count.lost
     if part.count.arrived:
-        also = f"; of {part.count.offered:,} frames with {them} {lost:,} were lost"
+        also = f"; {losses.count_words(part.count, them)}"
     else:
-        also = f", and no frame with {them} arrived"
+        also = f", and no frame with {them}{'' if losses.arrived_share >= 1 else ' that was looked at'} arrived"
     return losses.cause(
         "fields",
         f"{losses.share_words(lost, field.lost)} {part.words}{also}",
@@ -99,7 +106,7 @@ def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause
         explained=losses.scaled(lost, field.lost),
         chance=chance,
         field=field.field,
-        is_fixed=part.count.arrived == 0,
+        is_fixed=part.count.arrived == 0 and losses.is_fixed(lost, part.values, field.losing),
     )
 
 

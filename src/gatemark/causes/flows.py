@@ -36,7 +36,9 @@ def explain(losses: Losses) -> Cause | None:
         examples = "; ".join(value.name for value in field.heaviest[:3] if not value.arrived)
         others = "nothing" if field.losing == field.dead else f"{field.lost - field.lost_in_dead:,} frames together"
         named = f" ({examples})" if field.dead <= 3 else f", such as {examples}"
-        sentence = f"{field.dead:,} of {field.values:,} {words} lost everything, the others {others}{named}"
+        counted = f"{words} looked at" if field.offered < losses.table.offered else words
+        everything = "everything" if losses.arrived_share >= 1 else "every frame that was looked at"
+        sentence = f"{field.dead:,} of {field.values:,} {counted} lost {everything}, the others {others}{named}"
         return losses.cause(
             "flows",
             sentence,
@@ -44,6 +46,6 @@ def explain(losses: Losses) -> Cause | None:
             explained=losses.scaled(field.lost_in_dead, field.lost),
             chance=chance,
             field=field.field,
-            is_fixed=True,
+            is_fixed=losses.is_fixed(field.lost_in_dead, field.dead, field.losing),
         )
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -86,6 +87,31 @@ class Losses:
         if part == counted:
             return f"all {counted:,} lost frames have" if of_all else f"all of {counted:,} lost frames looked at have"
         return f"{part:,} of {counted:,} lost frames{'' if of_all else ' looked at'} have"
+
+    @property
+    def arrived_share(self) -> float:
+        """Of the frames of the class that arrived the share that was looked at."""
+        arrived = self.counts.offered - self.lost
+        return min(1.0, self.table.arrived / arrived) if arrived else 1.0
+
+    def count_words(self, part: LossCount, them: str) -> str:
+        """Return how many of the frames with `them` were lost, for a sentence: a share where not all were looked at."""
+        if self.table.offered >= self.counts.offered:
+            return f"of {part.offered:,} frames with {them} {part.lost:,} were lost"
+        lost, arrived = self.lost * part.lost / self.table.lost, part.arrived / self.arrived_share
+        return f"about {100 * lost / (lost + arrived):.2g} % of the frames with {them} were lost"
+
+    def is_fixed(self, lost: int, values: int, losing: int) -> bool:
+        """Whether it is certain that fewer frames arrived than were lost of some values of which none was seen to.
+
+        They are `values` of the `losing` ones of a field, and `lost` of their lost frames were looked at. If as many of
+        each value had arrived as were lost, none would be among those looked at with a chance that is known.
+        """
+        if self.arrived_share >= 1 or not values:
+            return values > 0
+        missed = self.lost * lost / self.table.lost / values * math.log1p(-self.arrived_share)
+        unseen = max(math.exp(missed), sys.float_info.min)
+        return chance_inside(losing, min(values, losing), unseen) <= math.log(CHANCE_MAX)
 
     def scaled(self, part: int, counted: int) -> int:
         """Return how many of all lost frames `part` of the `counted` ones stand for."""

@@ -66,7 +66,7 @@ def queue(losses: Losses) -> Cause | None:
     slices = loss.by_slice[first:]
     if sum(1 for lost in slices if lost) < SLICES_SHARE * len(slices) or len(slices) < SLICES_MIN:
         return None
-    rate = losses.direction.frames_per_second
+    rate = losses.direction.frames_per_second * losses.counts.offered // losses.direction.offered
     passed = rate * (losses.counts.offered - losses.lost) // losses.counts.offered
     return losses.cause(
         "queue",
