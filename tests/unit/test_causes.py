@@ -57,6 +57,16 @@ class TestFields:
         assert sorted(cause.what.removeprefix("frames with destination ports ").split(" and ")) == ["1719", "69"]
         assert "no frame with them arrived" in cause.sentence
 
+    def test_more_ports_than_can_be_named(self) -> None:
+        ports = {19, 25, 69, 111, 123, 135, 137, 138, 139, 161, 445, 520, 523, 547, 593, 707}
+        sent = frames(40_000, destination_ports=range(1, 1000))
+        for count in (20_000, 40_000):
+            cause = named(lossy(sent[:count], lambda frame: frame.destination_port in ports))
+            assert cause.sentence.startswith(f"all {cause.lost} lost frames have 16 of 999 destination ports, such as ")
+            assert cause.sentence.endswith(", and no frame with them arrived")
+            assert cause.what == "frames with some destination ports"
+            assert cause.is_fixed
+
     def test_ranges(self) -> None:
         cause = named(lossy(frames(50_000), lambda frame: frame.destination_port <= 1023))
         first, last = cause.what.removeprefix("frames with destination ports ").split(" to ")
@@ -275,6 +285,56 @@ class TestSpread:
         report = lossy(frames(5676), lambda frame: frame.index > first and frame.index * 100 % (100 * every + 9) < 100)
         cause = cause_of(report)
         assert cause is None or cause.cause == "queue"
+
+    def test_one_of_two_paths_loses_some(self) -> None:
+        drawn = Random(3)
+        paths = Random(4).choices((0, 1), k=64)
+
+        def loses(frame: Frame) -> bool:
+            return paths[(frame.source_port - 1024) * 8 + frame.destination_port - 1] == 1 and drawn.random() < 0.05
+
+        cause = named(lossy(frames(40_000, source_ports=range(1024, 1032), destination_ports=range(1, 9)), loses))
+        assert cause.cause == "uniform"
+        words = (
+            f"were lost independently of time, but not evenly over flows: {sum(paths)} of 64 lost some, most of all "
+        )
+        assert words in cause.sentence
+        assert cause.what == "frames drawn at random, not evenly over flows"
+
+    def test_a_host_loses_more_than_others(self) -> None:
+        drawn = Random(4)
+        sent = frames(40_000, destination_hosts=range(2, 10))
+        cause = named(lossy(sent, lambda frame: drawn.random() < (0.08 if frame.destination_host == 5 else 0.01)))
+        assert "not evenly over destination addresses: 8 of 8 lost some, most of all 5, 8" in cause.sentence
+
+    def test_two_filters(self) -> None:
+        sent = frames(40_000, destination_ports=range(1, 200), destination_hosts=range(2, 900))
+        cause = named(lossy(sent, lambda frame: frame.destination_port == 161 or frame.destination_host == 40))
+        assert "not evenly over destination ports" in cause.sentence
+        assert cause.sentence.endswith("most of all 161, 100 % of its own")
+
+    def test_a_queue_that_loses_only_some_flows(self) -> None:
+        cause = named(lossy(frames(40_000), lambda frame: frame.source_port % 4 > 0 and frame.index * 37 % 100 < 37))
+        assert cause.cause == "queue"
+        assert "whatever their fields" not in cause.sentence
+        assert "throughout the trial, not evenly over source ports: " in cause.sentence
+
+    @pytest.mark.parametrize("share", [0.01, 0.5, 0.97])
+    @pytest.mark.parametrize("in_turn", [True, False])
+    def test_chance_is_even_over_fields(self, share: float, in_turn: bool) -> None:
+        """However many values there are, and although the trial ends with the first frames of a host."""
+        for ports, hosts in ((8, 1), (64, 1), (64, 61), (5000, 4), (60_000, 1)):
+            sent = frames(
+                20_000, destination_ports=range(1, 1 + ports), destination_hosts=range(2, 2 + hosts), seed=ports
+            )
+            if in_turn:
+                of_host = 20_000 // hosts + 20
+                sent = [
+                    Frame(index=index, destination_port=1 + index % ports, destination_host=2 + index // of_host)
+                    for index in range(20_000)
+                ]
+            cause = named(lossy(sent, drawn_at(ports, share)))
+            assert "independently of field and time" in cause.sentence
 
     def test_chance_that_loses_few(self) -> None:
         assert {named(lossy(frames(5676), drawn_at(seed, 0.05))).cause for seed in range(40)} == {"uniform"}

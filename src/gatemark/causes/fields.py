@@ -1,8 +1,8 @@
 """Lost frames have values of a field that others have not: a filter, a helper, an address that is not a host's.
 
-Rule: up to eight values, or ranges of values, or the values in which one bit is set or not, hold at least 95 % of the
-lost frames, and frames with other values are lost a tenth as often at most. Error: `losses.chance_of`, for any choice
-of as many values.
+Rule: up to eight values, or ranges of values, or all values of which no frame arrived, or those in which one bit is set
+or not, hold at least 95 % of the lost frames, and frames with other values are lost a tenth as often at most. Error:
+`losses.chance_of`, for any choice of as many values.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ WORDS: Mapping[LossFieldName, str] = {
 PRICE = 10.0
 """What naming a value costs, as a logarithm: one more is named only if it explains that much."""
 
+EXAMPLES = 3
+"""So many of the values are named where there are more than can be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Some values of a field."""
 
     words: str
+    what: str
+    """The same, without the counts of the trial."""
     names: int
     """Values or ranges that are named."""
     values: int
@@ -59,32 +64,47 @@ def _claims(losses: Losses, field: LossField) -> Iterator[tuple[float, Cause]]:
 def _parts(field: LossField) -> Iterator[Part]:
     """Yield the parts of a field that may hold the lost frames."""
     name, names = WORDS[field.field], plural(WORDS[field.field])
-    lost = arrived = 0
-    for number, value in enumerate(field.heaviest, start=1):
-        lost, arrived = lost + value.lost, arrived + value.arrived
-        if lost >= EXPLAINED_MIN * field.lost:
-            words = f"{name if number == 1 else names} {listed([chosen.name for chosen in field.heaviest[:number]])}"
+    for number, count in enumerate(field.heaviest_together(), start=1):
+        if count.lost >= EXPLAINED_MIN * field.lost:
+            words = f"{name if number == 1 else names} {listed([value.name for value in field.heaviest[:number]])}"
             choices = choices_among(field.values, number)
-            count = LossCount(lost=lost, arrived=arrived)
-            yield Part(words=words, names=number, values=number, count=count, choices=choices)
+            yield Part(words=words, what=words, names=number, values=number, count=count, choices=choices)
+    if field.bits and field.dead > len(field.heaviest):
+        yield _of_the_dead(field)
     if field.ranges:
         runs = [run.first if run.first == run.last else f"{run.first} to {run.last}" for run in field.ranges]
         held = sum(run.lost for run in field.ranges)
         choices = 2 * len(runs) * math.log(max(2, field.values))
+        words = f"{names} {listed(runs)}"
         yield Part(
-            words=f"{names} {listed(runs)}",
+            words=words,
+            what=words,
             names=len(runs),
             values=sum(run.values for run in field.ranges),
             count=LossCount(lost=held, arrived=0),
             choices=choices,
         )
-    for number, bit in enumerate(field.bits):
+    for number, parts in enumerate(field.with_and_without_bits()):
         states = ("odd", "even") if number == 0 else (f"bit {number} set in", f"bit {number} clear in")
         choices = math.log(2 * len(field.bits))
-        without = LossCount(lost=field.lost - bit.lost, arrived=field.arrived - bit.arrived)
-        for state, part in zip(states, (bit, without), strict=True):
+        for state, part in zip(states, parts, strict=True):
             words = _of_bit(state, names, name)
-            yield Part(words=words, names=1, values=field.dead, count=part, choices=choices)
+            yield Part(words=words, what=words, names=1, values=field.dead, count=part, choices=choices)
+
+
+def _of_the_dead(field: LossField) -> Part:
+    """Return all values of which no frame arrived: too many to name them."""
+    names = plural(WORDS[field.field])
+    examples = [value.name for value in field.heaviest if not value.arrived][:EXAMPLES]
+    such = f", such as {listed(examples)}" if examples else ""
+    return Part(
+        words=f"{field.dead:,} of {field.values:,} {names}{such}",
+        what=f"some {names}",
+        names=EXAMPLES,
+        values=field.dead,
+        count=LossCount(lost=field.lost_in_dead, arrived=0),
+        choices=choices_among(field.values, field.dead),
+    )
 
 
 def _of_bit(state: str, names: str, name: str) -> str:
@@ -102,7 +122,7 @@ def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause
     return losses.cause(
         "fields",
         f"{losses.share_words(lost, field.lost)} {part.words}{also}",
-        what=f"frames with {part.words}",
+        what=f"frames with {part.what}",
         explained=losses.scaled(lost, field.lost),
         chance=chance,
         field=field.field,

@@ -94,12 +94,17 @@ class Losses:
         arrived = self.counts.offered - self.lost
         return min(1.0, self.table.arrived / arrived) if arrived else 1.0
 
+    def percent_words(self, part: LossCount) -> str:
+        """Return about what percentage of some frames was lost, whatever share of the trial was looked at."""
+        lost, arrived = self.lost * part.lost / self.table.lost, part.arrived / self.arrived_share
+        percent = 100 * lost / (lost + arrived)
+        return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"
+
     def count_words(self, part: LossCount, them: str) -> str:
         """Return how many of the frames with `them` were lost, for a sentence: a share where not all were looked at."""
         if self.table.offered >= self.counts.offered:
             return f"of {part.offered:,} frames with {them} {part.lost:,} were lost"
-        lost, arrived = self.lost * part.lost / self.table.lost, part.arrived / self.arrived_share
-        return f"about {100 * lost / (lost + arrived):.2g} % of the frames with {them} were lost"
+        return f"about {self.percent_words(part)} of the frames with {them} were lost"
 
     def is_fixed(self, lost: int, values: int, losing: int) -> bool:
         """Whether it is certain that fewer frames arrived than were lost of some values of which none was seen to.
@@ -110,8 +115,7 @@ class Losses:
         if self.arrived_share >= 1 or not values:
             return values > 0
         missed = self.lost * lost / self.table.lost / values * math.log1p(-self.arrived_share)
-        unseen = max(math.exp(missed), sys.float_info.min)
-        return chance_inside(losing, min(values, losing), unseen) <= math.log(CHANCE_MAX)
+        return chance_inside(losing, min(values, losing), share_of(missed)) <= math.log(CHANCE_MAX)
 
     def scaled(self, part: int, counted: int) -> int:
         """Return how many of all lost frames `part` of the `counted` ones stand for."""
@@ -193,6 +197,11 @@ def claimed_chance(part: LossCount, whole: LossCount, choices: float) -> float |
         return None
     chance = chance_of(whole.lost, part.lost, part.offered / whole.offered, choices)
     return chance if is_claimed(whole.lost, part.lost, chance) else None
+
+
+def share_of(logarithm: float) -> float:
+    """Return a share by its natural logarithm: never 0, however little it is."""
+    return max(math.exp(logarithm), sys.float_info.min)
 
 
 def choices_among(values: int, chosen: int) -> float:

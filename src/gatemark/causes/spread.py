@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from gatemark.causes.evenness import unevenness
 from gatemark.causes.losses import Losses
 from gatemark.trial.cause import Cause
 from gatemark.trial.report import Counts
@@ -33,18 +34,20 @@ SLICES_MIN = 20
 
 
 def uniform(losses: Losses) -> Cause | None:
-    """Return that frames were lost independently of fields and time; None if they were not."""
+    """Return that frames were lost independently of time, and whether of fields as well; None if they were not."""
     enough = min(losses.lost, losses.counts.offered - losses.lost) >= UNIFORM_LOST_MIN
     if not losses.is_even or not enough or not _is_like_chance(losses) or _is_shared_limit(losses.lost_together):
         return None
     share = 100 * losses.lost / losses.counts.offered
-    sentence = (
-        f"{losses.lost:,} of {losses.counts.offered:,} frames ({share:.3g} %) were lost independently of field and time"
-    )
+    uneven = unevenness(losses)
+    if uneven is None:
+        over = f"field and time: {losses.counts.loss.runs:,} runs of losses, as many as chance makes"
+    else:
+        over = f"time, but {uneven.words}: {uneven.numbers}"
     return losses.cause(
         "uniform",
-        f"{sentence}: {losses.counts.loss.runs:,} runs of losses, as many as chance makes",
-        what="frames drawn at random",
+        f"{losses.lost:,} of {losses.counts.offered:,} frames ({share:.3g} %) were lost independently of {over}",
+        what="frames drawn at random" if uneven is None else f"frames drawn at random, {uneven.words}",
         explained=losses.lost,
         chance=None,
     )
@@ -67,11 +70,14 @@ def queue(losses: Losses) -> Cause | None:
     if sum(1 for lost in slices if lost) < SLICES_SHARE * len(slices) or len(slices) < SLICES_MIN:
         return None
     rate = losses.direction.frames_per_second * losses.counts.offered // losses.direction.offered
+    uneven = unevenness(losses)
+    whatever = ", whatever their fields" if uneven is None else ""
+    over = "" if uneven is None else f", {uneven.words}: {uneven.numbers}"
     passed = rate * (losses.counts.offered - losses.lost) // losses.counts.offered
     return losses.cause(
         "queue",
-        f"a queue overflowed: of {rate:,} frames/s {passed:,} passed, whatever their fields, and from"
-        f" {losses.time_words(loss.first_index)} on frames were lost in {loss.runs:,} runs throughout the trial",
+        f"a queue overflowed: of {rate:,} frames/s {passed:,} passed{whatever}, and from"
+        f" {losses.time_words(loss.first_index)} on frames were lost in {loss.runs:,} runs throughout the trial{over}",
         what="frames beyond a rate",
         explained=losses.lost,
         chance=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from gatemark.trial.facts import Counter, Facts, Natural
@@ -122,6 +123,18 @@ class LossField(LossCount):
     """Up to 8 ranges of values with most losses, ascending; of ports, hosts and networks."""
     bits: tuple[LossCount, ...]
     """Frames in whose value a bit is set, lowest bit first; of ports, hosts and networks."""
+
+    def heaviest_together(self) -> Iterator[LossCount]:
+        """Yield the frames with the value that lost most, with that and the next one, and so on."""
+        lost = arrived = 0
+        for value in self.heaviest:
+            lost, arrived = lost + value.lost, arrived + value.arrived
+            yield LossCount(lost=lost, arrived=arrived)
+
+    def with_and_without_bits(self) -> Iterator[tuple[LossCount, LossCount]]:
+        """Yield the frames in whose value a bit is set, and those in which it is not, lowest bit first."""
+        for bit in self.bits:
+            yield bit, LossCount(lost=self.lost - bit.lost, arrived=self.arrived - bit.arrived)
 
 
 class LossAges(LossCount):
