@@ -18,6 +18,7 @@ _UNSEEN = (
 )
 """Control characters, what changes the direction of writing, and line ends that are none in a file."""
 _SHOWN = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _UNSEEN}
+_SHOWN_IN_LINE = _SHOWN | {ord("\n"): r"\x0a"}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _UNSEEN if code > 0x20}
 
 DEPTH_MAX = 64
@@ -35,8 +36,13 @@ def visible(text: str) -> str:
     return text.translate(_SHOWN)
 
 
+def visible_line(text: str) -> str:
+    r"""Return a text on a line of its own: as `visible`, and a line end is `\x0a`."""
+    return text.translate(_SHOWN_IN_LINE)
+
+
 def visible_json(text: str) -> str:
-    """Return a JSON document with escapes for what `json.dumps` leaves as it is."""
+    """Return JSON, or a value of TOML, with escapes for what `json.dumps` leaves as it is."""
     return text.translate(_IN_JSON)
 
 

@@ -14,7 +14,6 @@ from gatemark.errors import ResultError
 from gatemark.results.provenance import PortFact
 from gatemark.results.store import ResultFolder, default_folder, writing
 from gatemark.results.this_machine import medium_rate
-from gatemark.results.toml_text import to_toml
 
 
 def test_a_folder_that_holds_a_campaign_is_not_used_again(tmp_path: Path) -> None:
@@ -84,19 +83,6 @@ def test_default_folders_never_collide(tmp_path: Path) -> None:
     second = default_folder("a b/c", tmp_path)
     assert second != first
     assert first.parent == tmp_path
-
-
-def test_toml_text_reads_back_to_the_same_document() -> None:
-    import tomllib
-
-    document = {
-        "name": 'a "b" \\ c',
-        "seed": 7,
-        "list": [1, 2],
-        "gateway": {"eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}], "on": True},
-        "trial": {"duration": "2s"},
-    }
-    assert tomllib.loads(to_toml(document)) == document
 
 
 def port(name: str, mbps: int = 10_000) -> PortFact:

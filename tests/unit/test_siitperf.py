@@ -415,6 +415,26 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path, capsys: pytest
     assert main(["import", "maptperf", str(tmp_path / "conf"), "--script", str(tmp_path / "3.sh")]) == 2
 
 
+EVIL = "\n[gateway.control.set.name]\napply = 'curl #{value}'\n[gateway.settings]\n#"
+
+
+def test_no_name_of_a_file_and_no_text_in_it_becomes_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files of strangers have any names; what the campaign file says is what their contents say."""
+    (tmp_path / f"conf{EVIL}").write_text(SHIPPED, encoding="utf-8")
+    named = tmp_path / f"script{EVIL}.sh"
+    script = SCRIPTS["binary-rate-alg.sh"].replace('impl="gateway"', 'impl="g\x1b[2J\x7f"')
+    named.write_text(script.replace('dir="b"', "dir='b\x1b[2J\x85'"), encoding="utf-8")
+    command = ["import", "siitperf", str(tmp_path / f"conf{EVIL}"), "--script", str(named)]
+    target = tmp_path / "campaign.toml"
+    assert main([*command, "--output", str(target)]) == 0
+    assert not [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("wrote", "- "))]
+    text = target.read_text(encoding="utf-8")
+    assert not {character for character in text if not character.isprintable()} - {"\n"}
+    read = tomllib.loads(text)
+    assert read["gateway"] == {"technology": "router66"}
+    assert read["name"] == "g\x1b[2J\x7f"
+
+
 @given(text=st.text(alphabet=st.sampled_from("ab =\"'$`#\n0159NRTE"), max_size=200))
 def test_no_script_is_too_strange(text: str) -> None:
     with contextlib.suppress(ConfigError):

@@ -14,6 +14,7 @@ from gatemark.config.maptperf import read_maptperf
 from gatemark.config.siitperf import read_siitperf
 from gatemark.config.siitperf_script import Script, read_script, with_scripts
 from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
+from gatemark.harmless import visible_line
 from gatemark.results.toml_text import to_toml
 from gatemark.technology import TECHNOLOGIES
 
@@ -72,14 +73,14 @@ def import_(
     elif output is None:
         print(text, end="")
     else:
-        print("\n".join([f"wrote {output}", *(f"- {note}" for note in notes)]))
+        print("\n".join([f"wrote {output}", *(f"- {visible_line(note)}" for note in notes)]))
     return 0
 
 
 def _notes_text(form: FormatName, file: Path, notes: list[str]) -> str:
-    lines = [f"# Imported from {file.name}, a configuration file of {TESTERS[form]}.", "#"]
+    lines = [f"# Imported from {visible_line(file.name)}, a configuration file of {TESTERS[form]}.", "#"]
     for note in notes:
-        lines += textwrap.wrap(note, COLUMNS, initial_indent="# - ", subsequent_indent="#   ")
+        lines += textwrap.wrap(visible_line(note), COLUMNS, initial_indent="# - ", subsequent_indent="#   ")
     return "\n".join(lines) + "\n\n"
 
 
