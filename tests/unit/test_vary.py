@@ -218,7 +218,19 @@ def test_a_table_in_place_of_a_list_of_tables_is_refused() -> None:
 
 def test_too_many_columns_are_refused() -> None:
     table = f"[[vary]]\nseed = {list(range(101))}\n[[vary]]\nrepetitions = {list(range(1, 11))}\n"
-    assert "vary: gives 1010 columns" in refused(NAT + table)
+    assert "vary: gives more than 1000 columns" in refused(NAT + table)
+    assert "seed: has more than 1000 values" in refused(NAT + f"[[vary]]\nseed = {list(range(1001))}\n")
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(8, "gives more than 1000 columns"), (16_000, "varies more than 1000 keys")]
+)
+def test_columns_that_are_not_measured_are_not_made(count: int, said: str) -> None:
+    """Eight lists of ten values are 10^8 columns; the problems of the file itself are told nevertheless."""
+    tables = ", ".join(f"{{gateway.settings.s{number} = {list(range(10))}}}" for number in range(count))
+    message = refused(f"vary = [{tables}]\n" + NAT.replace("maximum", "maximun"))
+    assert f"vary: {said}" in message
+    assert "throughput.maximun: unknown key" in message
 
 
 def test_a_problem_of_some_columns_names_them_and_one_of_all_is_told_once() -> None:

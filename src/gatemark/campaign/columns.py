@@ -87,9 +87,8 @@ def series_of_text(text: str, file: Path) -> SeriesFile:
     """Build a series from the text of the file that lies, or lay, at `file`. Raises ConfigError with all problems."""
     document = document_of_text(text, path=file)
     vary, problems = read_vary(document, CampaignFile, str(file))
-    documents = list(columns_of(document, vary))
-    if problems:  # those of the file as well, as far as its first column shows them
-        documents = documents[:1]
+    # with problems of [[vary]], those of the file are told as well, as far as its first column shows them
+    documents = list(columns_of(document, [table.first for table in vary] if problems else vary))
     places = [(str(file), _named(file, column)) for column in documents]
     columns, more = _each(places, documents, lambda column: _column(column, file))
     raise_if_any([*problems, *more])

@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -63,6 +63,12 @@ class Vary:
         """Return what each key is set to in one step, from 0."""
         return {path: values[step] for path, values in self.values.items()}
 
+    @property
+    def first(self) -> Vary:
+        """The same keys with the first value of each only."""
+        values = {path: values[:1] for path, values in self.values.items()}
+        return replace(self, values=values, titles=self.titles[:1], without=self.without[:1])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDocument:
@@ -95,11 +101,14 @@ def read_vary(
         what = "is not a list of tables"
         return (), [Problem(what=what, where=f"{where}: {VARY}", fix=f"write [[{VARY}]] above the keys that vary")]
     reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables], document)
+    if len(reader.paths) > COLUMNS_MAX:
+        reader.tell("", f"varies more than {COLUMNS_MAX} keys", "leave out some, or write several files")
+        return (), reader.problems
     read = [reader.read(number, table) for number, table in enumerate(reader.tables)]
     good = tuple(vary for vary in read if vary is not None)
     columns = math.prod(len(vary.titles) for vary in good)
     if columns > COLUMNS_MAX:
-        reader.tell("", f"gives {columns} columns", f"at most {COLUMNS_MAX} are measured as one series")
+        reader.tell("", f"gives more than {COLUMNS_MAX} columns", "leave out values, or write several files")
     elif len({", ".join(titles) for titles in itertools.product(*(vary.titles for vary in good))}) < columns:
         reader.tell("", "names two columns alike", "write other titles")
     return good, reader.problems
@@ -187,7 +196,7 @@ class _Reader:
         self.tables = tables
         self.problems: list[Problem] = []
         self._where, self._known, self._document = where, known, document
-        self._paths = [path for table in tables for path in table if path not in OPTIONS]
+        self.paths = [path for table in tables for path in table if path not in OPTIONS]
 
     def tell(self, at: str, what: str, fix: str) -> None:
         """Add a problem; `at` is the place below `vary`, such as "[0].titles"."""
@@ -252,7 +261,7 @@ class _Reader:
 
     def _is_set(self, path: str) -> bool:
         """Whether the file has a key, or one inside of it varies."""
-        return _has(self._document, path.split(".")) or any(_is_below(varied, path) for varied in self._paths)
+        return _has(self._document, path.split(".")) or any(_is_below(varied, path) for varied in self.paths)
 
     def _is_good(self, at: str, path: str, value: Any) -> bool:
         if not is_key(path, self._known):
@@ -261,11 +270,13 @@ class _Reader:
             self.tell(at, "names no key of the campaign file", fix)
         elif not isinstance(value, list):
             self.tell(at, f"is {value_words(value)}, no list", "list the values of the key, one for each column")
+        elif len(value) > COLUMNS_MAX:
+            self.tell(at, f"has more than {COLUMNS_MAX} values", "leave out some, or write several files")
         elif not value:
             self.tell(at, "is an empty list", "list the values of the key, one for each column, or leave it out")
-        elif self._paths.count(path) > 1:
+        elif self.paths.count(path) > 1:
             self.tell(at, "is varied twice", "vary each key in one [[vary]] only")
-        elif over := next((other for other in self._paths if path.startswith(f"{other}.")), None):
+        elif over := next((other for other in self.paths if path.startswith(f"{other}.")), None):
             self.tell(at, f"is part of {over}, which is varied as well", "vary one of them")
         else:
             return True
@@ -309,7 +320,7 @@ class _Reader:
         parts = path.split(".")
         for length in range(1, len(parts)):
             end = ".".join(parts[-length:])
-            if not any(other != path and other.endswith(f".{end}") for other in self._paths):
+            if not any(other != path and other.endswith(f".{end}") for other in self.paths):
                 return end
         return path
 
