@@ -1,4 +1,4 @@
-"""Text and JSON of others, made harmless where it is shown or read: names, command output, files of results. Pure."""
+"""Text, JSON and TOML of others, made harmless where it is shown or read: names, output, files of any origin. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -22,12 +23,25 @@ _SHOWN_IN_LINE = _SHOWN | {ord("\n"): r"\x0a"}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _UNSEEN if code > 0x20}
 
 DEPTH_MAX = 64
-"""Objects and lists below each other; results have fewer than ten."""
+"""Objects and lists below each other, and parts of a key with dots; results and campaigns have fewer than ten."""
+TOML_CHARACTERS_MAX = 1 << 18
+"""Of a file in TOML; campaigns have a few thousand. The parser takes some hundred octets for each."""
 _DEEP = "it is nested too deeply"
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _FIGURES = re.compile(r"-?[\d., -]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_KEY_PART = re.compile(r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"?|'[^'\n]*+'?""")
+_IN_TOML = re.compile(
+    rf"""
+    \#[^\n]*+                                  # a comment
+    | "{{3}} (?:\\.|[^\\])*? (?:"{{3,5}}|\Z)   # texts of several lines
+    | '{{3}} .*? (?:'{{3,5}}|\Z)
+    | (?P<key> (?:{_KEY_PART.pattern}) (?:[ \t]*+\.[ \t]*+(?:{_KEY_PART.pattern}))*+ )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""What has to be told apart to find keys. A text without an end is one as well: the parser reads no further."""
 _WHOLE = {10: re.compile(r"-?[0-9]{1,20}"), 16: re.compile(r"[0-9a-f]{1,16}")}
 
 
@@ -81,9 +95,39 @@ def json_of(text: str) -> Any:
     return value
 
 
+def toml_of(text: str) -> dict[str, Any]:
+    """Return a TOML document. Raises ValueError for everything that is damaged, too large or too deep to be a campaign.
+
+    The parser's memory grows with the square of the parts of a key, so those are counted before it runs.
+    """
+    if len(text) > TOML_CHARACTERS_MAX:
+        raise ValueError(f"it has more than {TOML_CHARACTERS_MAX:,} characters")
+    keys = (match["key"] for match in _IN_TOML.finditer(text))
+    if any(len(_KEY_PART.findall(key)) > DEPTH_MAX for key in keys if key):
+        raise ValueError(_DEEP)
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
+    if _is_deeper(document, DEPTH_MAX):
+        raise ValueError(_DEEP)
+    if _has_endless(document):
+        raise ValueError("it has a number of more than 64 bits")
+    return document
+
+
+def _has_endless(value: object) -> bool:
+    if isinstance(value, int):
+        return value.bit_length() > 64
+    return any(map(_has_endless, _parts(value)))
+
+
+def _parts(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
 def _is_deeper(value: object, depth: int) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(depth == 0 or _is_deeper(part, depth - 1) for part in parts)
+    return any(depth == 0 or _is_deeper(part, depth - 1) for part in _parts(value))
 
 
 def _refuse(name: str) -> None:

@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "search": set(),
     "programs": {"errors"},
-    "config": {"bed_kinds", "embedded_ipv4", "errors", "linux_aftr", "map_domains", "technology", "units"},
+    "config": {"bed_kinds", "embedded_ipv4", "errors", "harmless", "linux_aftr", "map_domains", "technology", "units"},
     "trial": {"config", "errors", "facts", "map_domains", "packets", "search", "technology", "units"},
     "causes": {"trial", "units"},
     "damage": {"bed_kinds", "config", "embedded_ipv4", "packets", "technology", "trial"},
@@ -61,10 +61,10 @@ ARROWS: dict[str, set[str]] = {
         "campaign", "compare", "config", "consoles", "dut", "errors", "procedures", "report", "results", "search",
         "session", "stats", "tester", "trial", "units",
     },
-    "laboratory": {"campaign", "config", "errors", "files", "results", "series", "session"},
+    "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "results", "series",
-        "session", "stored", "tester",
+        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "harmless", "results",
+        "series", "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {

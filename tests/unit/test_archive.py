@@ -431,6 +431,24 @@ def test_plan_shows_what_an_archive_holds(tmp_path: Path, capsys: pytest.Capture
     assert f"gatemark plan {archive}" in "".join(capsys.readouterr().err.split("\n"))
 
 
+def test_a_campaign_that_is_too_deep_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+
+    def deepen(files: dict[str, bytes]) -> None:
+        before, files["campaign.toml"] = (
+            files["campaign.toml"],
+            f"a{'.a' * 2000} = 1\n".encode() + files["campaign.toml"],
+        )
+        digests = [hashlib.sha256(text).hexdigest().encode() for text in (before, files["campaign.toml"])]
+        files["provenance.json"] = files["provenance.json"].replace(*digests)
+
+    forged = repacked(archive, tmp_path / "forged.tar.gz", deepen)
+    for command in (["plan"], ["run", "--trust-commands"], ["archive", "--verify"]):
+        assert main([*command, str(forged)]) != 0
+        said = capsys.readouterr()
+        assert "nested too deeply" in said.err + said.out
+
+
 def test_plan_shows_the_columns_of_an_archived_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "router.toml"
     file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")

@@ -543,6 +543,10 @@ def test_files_that_are_no_campaign(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("a = [")
     with pytest.raises(ConfigError, match="is not TOML"):
         load_campaign(tmp_path / "bad.toml")
+    for text in (f"a{'.a' * 2000} = 1", f"seed = 0x{'f' * 5000}", "#" * 1_000_000):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(ConfigError, match=r"is not TOML: it (is nested|has a number|has more than)"):
+            load_campaign(tmp_path / "bad.toml")
     (tmp_path / "bytes.toml").write_bytes(b"a = '\xff'")
     with pytest.raises(ConfigError, match="is not UTF-8"):
         load_campaign(tmp_path / "bytes.toml")

@@ -132,7 +132,8 @@ def test_what_is_wrong_is_told_with_the_remedy(tmp_path: Path) -> None:
     assert "did you mean clear_state?" in message
     assert "bad.toml: count_connections: 7 should be a valid string" in message
     assert "'jol' is none of" in message  # all of it at once
-    for text in ("clear_state =", f"clear_state = {'[' * 10_000}", f"clear_state = {'9' * 10_000}"):
+    deep = f"clear_state{'.a' * 2000} = 1"
+    for text in ("clear_state =", f"clear_state = {'[' * 10_000}", f"clear_state = {'9' * 10_000}", deep):
         (tmp_path / "bad.toml").write_text(text)
         assert "bad.toml is not TOML" in refused(tmp_path, 'commands = "bad.toml"')
     assert "gateway.control.commands" in refused(tmp_path, "commands = 7")

@@ -151,6 +151,7 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('networks = ["198.18.0.0/16"]', "", "left.networks"),
         ('"my.conf"', '"../my.conf"', "without folders"),
         ('name = "mine"', 'name = "mine', "not TOML"),
+        ('name = "mine"', f"a{'.a' * 2000} = 1", "nested too deeply"),
         ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
         ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
         ('setup = ["true"]', "setup = 1", "commands.setup"),

@@ -12,7 +12,7 @@ import pytest
 from rich.text import Text
 
 from gatemark.consoles import SafeConsole, visible_output
-from gatemark.harmless import csv_text, json_of, visible, visible_json
+from gatemark.harmless import DEPTH_MAX, TOML_CHARACTERS_MAX, csv_text, json_of, toml_of, visible, visible_json
 from gatemark.report.page import fill
 from gatemark.report.plot_style import Drawing, add_legend
 from gatemark.report.table import Column, table_of
@@ -72,6 +72,52 @@ def test_figures_and_words_stay_what_they_are(value: object) -> None:
 def test_damaged_json_is_one_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         json_of(text)
+
+
+DEEP = "a." * DEPTH_MAX + "a"
+STRANGE_TOML = {
+    "a key": f"{DEEP} = 1",
+    "a key of texts": "\"a\" . 'a' . " * 40 + "a = 1",
+    "a table": f"[{DEEP}]",
+    "a table of many": f"[[ {DEEP} ]]",
+    "an inner table": f"x = [1, {{{DEEP} = 1}}]",
+    "16 kB": "a." * 8000 + "a = 1",
+    "a table and a key": f"[{'a.' * 40}a]\n{'b.' * 40}b = 1",
+    "lists": f"x = {'[' * 65}{']' * 65}",
+    "endless lists": f"x = {'[' * 100_000}",
+    "tables": f"x = {'{a = ' * 10_000}",
+    "behind a text that ends in quotes": f'x = ["""a"""" , {{{DEEP} = 1}}, ""]',
+    "behind a literal text that ends in quotes": f"x = ['''a'''' , {{{DEEP} = 1}}, '']",
+    "behind an escaped quote": f'x = """\\""""\n{DEEP} = 1',
+    "behind an escaped backslash": f'x = "\\\\"\n{DEEP} = 1',
+    "behind a quote in a comment": f"# it's\n{DEEP} = 1 # it's",
+    "a long text": "#" * (TOML_CHARACTERS_MAX + 1),
+    "a long number": f"x = {'9' * 5000}",
+    "a long number in hexadecimal": f"x = [{{a = 0x{'f' * 5000}}}]",
+    "no text": "x",
+}
+"""What is refused before it takes memory with the square of its size, and what Python cannot show."""
+
+
+@pytest.mark.parametrize("text", STRANGE_TOML.values(), ids=STRANGE_TOML)
+def test_strange_toml_is_one_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        toml_of(text)
+
+
+def test_the_parser_does_not_see_a_deep_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("tomllib.loads")
+    for name in ("16 kB", "a key of texts", "an inner table", *(name for name in STRANGE_TOML if "behind" in name)):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            toml_of(STRANGE_TOML[name])
+
+
+def test_dots_that_part_no_keys_are_no_depth() -> None:
+    dots = "a." * 100 + "a"
+    read = toml_of(
+        f'# {dots}\nx = "{dots}"\ny = """\n{dots} = 1"""\nz = [{"0.5, " * 100}]\nn = [{2**64 - 1}, {-(2**63)}]\n'
+    )
+    assert read == {"x": dots, "y": f"{dots} = 1", "z": [0.5] * 100, "n": [2**64 - 1, -(2**63)]}
 
 
 @pytest.mark.parametrize(

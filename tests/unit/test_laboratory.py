@@ -95,6 +95,7 @@ def test_what_both_say_must_be_alike(laboratory: Path, tmp_path: Path) -> None:
         ("[beds.a]\ncampaign.throughput = {resolution = '5%'}\n", "a", "throughput is not the table of a test bed"),
         ("[beds.a]\n", "b", "there is no test bed 'b'"),
         ("beds = ", "a", "is not TOML"),
+        (f"[beds.a]\ncampaign.left{'.a' * 2000} = 1\n", "a", "nested too deeply"),
         ("", "a", "beds"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from gatemark.config.load import document_of_text
 from gatemark.config.model import CampaignFile
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError
+from gatemark.harmless import toml_of
 from gatemark.results.store import default_folder, writing
 from gatemark.results.toml_text import to_toml
 from gatemark.series.run import SeriesResult, measure_series
@@ -49,10 +49,10 @@ def measure_again(
     with unpacked(archive) as content:
         series = is_series(content.path)
         text, document, here = _checked(content)
-        _check_trust(to_toml(here), archive, trust_commands=trust_commands)
+        _check_trust(here, archive, trust_commands=trust_commands)
         absent = [given for given in kept_inputs(content.folder, content.description.inputs) if not is_here(given)]
     moved = {(given.facts.kind, given.facts.name): f"{FOLDER}/{given.facts.file}" for given in absent}
-    if moved or "name" not in tomllib.loads(text):
+    if moved or "name" not in toml_of(text):
         text = to_toml(renamed(document, lambda kind, name: moved.get((kind, name), name)))
     folder = Path(output) if output is not None else default_folder(str(document["name"]))
     with _with_files(folder, {given.facts.file: given.text for given in absent}):
@@ -105,9 +105,10 @@ def _campaign_file(content: Unpacked) -> tuple[str, str | None]:
     return result.read_text("campaign.toml"), result.read_json("campaign.json").get("file")
 
 
-def _check_trust(text: str, archive: Path, *, trust_commands: bool) -> None:
+def _check_trust(document: Mapping[str, Any], archive: Path, *, trust_commands: bool) -> None:
     """Raise ConfigError if it cannot be read, or would act on this machine and nobody said that it may."""
-    if VARY in tomllib.loads(text):
+    text = to_toml(document)
+    if VARY in document:
         campaigns = [column.campaign for column in series_of_text(text, archive).columns]
     else:
         campaigns = [campaign_from_text(text, archive)]

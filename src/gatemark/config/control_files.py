@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -19,6 +18,7 @@ from gatemark.config.check import nearest
 from gatemark.config.only import STATEFUL
 from gatemark.config.tables import Commands
 from gatemark.errors import ConfigError, Problem
+from gatemark.harmless import toml_of
 from gatemark.technology import TECHNOLOGIES
 
 COMMANDS = "commands"
@@ -100,7 +100,7 @@ def _with_control(document: Document, control: Document) -> Document:
 
 def _read(name: str, where: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(commands_text(name))
+        return toml_of(commands_text(name))
     except KeyError:
         known = known_commands()
         guess = nearest(name, known)
@@ -109,7 +109,7 @@ def _read(name: str, where: str) -> dict[str, Any]:
     except OSError as error:
         what = f"{name} cannot be read: {error.strerror}"
         raise ConfigError(what=what, where=where, fix="name an existing file") from None
-    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
+    except ValueError as error:
         raise ConfigError(what=f"{name} is not TOML: {error}", where=where, fix="correct the file") from None
 
 

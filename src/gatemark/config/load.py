@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, Si
 from gatemark.config.types import BadValueError
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError, Problem
+from gatemark.harmless import toml_of
 
 C = TypeVar("C", bound=CampaignFile)
 Location = tuple[str | int, ...]
@@ -54,8 +54,8 @@ def text_of(path: Path, kind: str = "campaign file") -> str:
 def document_of_text(text: str, *, path: Path) -> dict[str, Any]:
     """Return the document that the text of a file at `path` holds; its name is that of the file if it has none."""
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
+        document = toml_of(text)
+    except ValueError as error:
         raise ConfigError(
             what=f"is not TOML: {error}", where=str(path), fix='write keys as key = value, and texts in "quotes"'
         ) from None

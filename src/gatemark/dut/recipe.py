@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import ipaddress
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -37,6 +36,7 @@ from gatemark.config.row import RowFile, RowRecipe, row_recipe
 from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
+from gatemark.harmless import toml_of
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.relay import PRIVATE
 from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES
@@ -68,8 +68,8 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     """
     text, where = _read(str(name_or_path))
     try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
+        table = toml_of(text)
+    except ValueError as error:
         raise ConfigError(what=f"not TOML: {error}", where=where, fix="correct the line named") from None
     return recipe_from_dict(table, where)
 

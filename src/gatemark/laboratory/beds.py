@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from gatemark.config.control_files import is_path, with_absolute_paths
 from gatemark.config.load import document_of_text, text_of
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError, Problem
+from gatemark.harmless import toml_of
 from gatemark.results.toml_text import to_toml
 
 TABLES = ("testbed", "left", "right", "gateway", "line", "validity")
@@ -66,8 +66,8 @@ class Bed:
 def read_bed(file: Path, name: str) -> Bed:
     """Read one test bed of a laboratory's file. Raises ConfigError with all problems of the file."""
     try:
-        document = tomllib.loads(text_of(file, "file of test beds"))
-    except (ValueError, RecursionError) as error:
+        document = toml_of(text_of(file, "file of test beds"))
+    except ValueError as error:
         raise ConfigError(what=f"is not TOML: {error}", where=str(file), fix="correct the file") from None
     try:
         laboratory = LaboratoryModel.model_validate(document)
