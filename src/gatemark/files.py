@@ -21,11 +21,15 @@ _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """Of every open: a FIFO is not waited for."""
 
 
+NAMED_OCTETS_MAX = 1 << 20
+"""Of a file that a campaign names: four octets a character of the longest that is read."""
+
+
 class NotAFileError(OSError):
     """Something else has the name of a file that is to be read or written."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(errno.EINVAL, f"{name} is a link, a folder or a device, not an ordinary file")
+        super().__init__(errno.EINVAL, f"{name} is a link, a folder, a FIFO or a device, not an ordinary file")
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes], *, below: str | None = None) -> None:
@@ -64,6 +68,22 @@ def open_lock(path: Path) -> IO[bytes]:
 def open_to_read(path: Path) -> IO[bytes]:
     """Open a file to read it."""
     return os.fdopen(_ordinary(path, os.O_RDONLY, 0), "rb")
+
+
+def read_named(path: Path) -> bytes:
+    """Return the content of a file that a campaign names, by a link as well. What is no ordinary file is not opened."""
+    at = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(at).st_mode):
+            raise NotAFileError(path.name)
+        handle = os.open(f"/proc/self/fd/{at}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    finally:
+        os.close(at)
+    with os.fdopen(handle, "rb") as file:
+        content = file.read(NAMED_OCTETS_MAX + 1) or b""  # None where one of /proc would wait
+    if len(content) > NAMED_OCTETS_MAX:
+        raise OSError(errno.EFBIG, f"it has more than {NAMED_OCTETS_MAX:,} octets")
+    return content
 
 
 def sha256_of(path: Path) -> str:

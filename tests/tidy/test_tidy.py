@@ -30,7 +30,9 @@ ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "search": set(),
     "programs": {"errors"},
-    "config": {"bed_kinds", "embedded_ipv4", "errors", "harmless", "linux_aftr", "map_domains", "technology", "units"},
+    "config": {
+        "bed_kinds", "embedded_ipv4", "errors", "files", "harmless", "linux_aftr", "map_domains", "technology", "units",
+    },
     "trial": {"config", "errors", "facts", "map_domains", "packets", "search", "technology", "units"},
     "causes": {"trial", "units"},
     "damage": {"bed_kinds", "config", "embedded_ipv4", "packets", "technology", "trial"},
@@ -63,8 +65,8 @@ ARROWS: dict[str, set[str]] = {
     },
     "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "harmless", "results",
-        "series", "session", "stored", "tester",
+        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless",
+        "results", "series", "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {

@@ -542,6 +542,15 @@ def write_half(target: Path) -> None:
         raise KeyboardInterrupt
 
 
+def test_a_fifo_is_no_lock_of_a_folder(tmp_path: Path) -> None:
+    folder = measured(tmp_path).folder
+    (folder / ".lock").unlink()
+    os.mkfifo(folder / ".lock")
+    with pytest.raises(ResultError, match="not an ordinary file"):
+        write_archive(folder)
+    assert not list(tmp_path.glob("*.tar.gz"))
+
+
 def test_nothing_is_overwritten_and_what_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     folder = measured(tmp_path).folder
     target = tmp_path / "a" / "router.tar.gz"

@@ -137,6 +137,9 @@ def test_what_is_wrong_is_told_with_the_remedy(tmp_path: Path) -> None:
         (tmp_path / "bad.toml").write_text(text)
         assert "bad.toml is not TOML" in refused(tmp_path, 'commands = "bad.toml"')
     assert "gateway.control.commands" in refused(tmp_path, "commands = 7")
+    os.mkfifo(tmp_path / "fifo.toml")
+    for name in ("/dev/zero", "fifo.toml"):
+        assert "not an ordinary file" in refused(tmp_path, f'commands = "{name}"')
 
 
 @pytest.mark.parametrize("name", known_commands())

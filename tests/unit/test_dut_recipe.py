@@ -1,5 +1,6 @@
 """Recipes: all built-in ones load; what is wrong is named with its key and a remedy."""
 
+import os
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -130,6 +131,13 @@ def test_a_file_and_a_folder_load_alike(tmp_path: Path) -> None:
     recipe = load_text(tmp_path, GOOD)
     (tmp_path / "recipe.toml").write_text(GOOD)
     assert load_recipe(tmp_path) == recipe
+
+
+def test_a_device_or_a_fifo_is_no_recipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.toml")
+    for name in ("/dev/zero", str(tmp_path / "fifo.toml")):
+        with pytest.raises(ConfigError, match=r"cannot read the recipe: .*not an ordinary file"):
+            load_recipe(name)
 
 
 def test_unknown_recipe_names_the_nearest() -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gatemark.files import NotAFileError, open_lock, open_to_append, open_to_read, replace_files
+from gatemark.files import (
+    NAMED_OCTETS_MAX,
+    NotAFileError,
+    open_lock,
+    open_to_append,
+    open_to_read,
+    read_named,
+    replace_files,
+)
 
 Put = Callable[[Path, Path], None]
 
@@ -128,3 +136,18 @@ def test_nobody_else_may_write_to_a_lock(folder: Path) -> None:
             assert (folder / "lock").stat().st_mode & 0o022 == 0
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("put", [fifo, directory, lambda path, _: path.symlink_to("/dev/zero")])
+def test_a_named_file_that_has_no_end_is_not_opened(put: Put, folder: Path, victim: Path) -> None:
+    put(folder / "recipe.toml", victim)
+    with pytest.raises(NotAFileError):
+        read_named(folder / "recipe.toml")
+
+
+def test_a_named_file_may_be_a_link_and_is_not_endless(folder: Path, victim: Path) -> None:
+    link(folder / "recipe.toml", victim)
+    assert read_named(folder / "recipe.toml") == b"mine"
+    os.truncate(victim, NAMED_OCTETS_MAX + 1)
+    with pytest.raises(OSError, match="more than 1,048,576 octets"):
+        read_named(folder / "recipe.toml")

@@ -31,6 +31,7 @@ from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.config.load import document_of_text
 from gatemark.errors import ConfigError, ResultError
 from gatemark.facts import CHECKSUMS
+from gatemark.files import open_to_read
 from gatemark.results.new_file import new_file
 from gatemark.results.store import ResultFolder, file_name
 from gatemark.results.this_machine import gatemark_version
@@ -105,10 +106,12 @@ def _not_written_to(result: ResultFolder) -> Iterator[None]:
 @contextlib.contextmanager
 def _held(result: ResultFolder) -> Iterator[None]:
     try:
-        lock = (result.path / ".lock").open("rb")
+        lock = open_to_read(result.path / ".lock")
     except FileNotFoundError:  # a copy of a folder
         yield
         return
+    except OSError as error:
+        raise _unreadable(str(result.path / ".lock"), error.strerror or str(error)) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -194,7 +197,7 @@ def _write(file: IO[bytes], result: ResultFolder, description: Description, inpu
 
 def _opened(path: Path) -> IO[bytes]:
     try:
-        return path.open("rb")
+        return open_to_read(path)
     except OSError as error:
         raise _unreadable(str(path), error.strerror or str(error)) from error
 

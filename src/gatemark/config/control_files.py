@@ -18,6 +18,7 @@ from gatemark.config.check import nearest
 from gatemark.config.only import STATEFUL
 from gatemark.config.tables import Commands
 from gatemark.errors import ConfigError, Problem
+from gatemark.files import read_named
 from gatemark.harmless import toml_of
 from gatemark.technology import TECHNOLOGIES
 
@@ -39,7 +40,7 @@ def known_commands() -> Mapping[str, Traversable]:
 
 def commands_text(name: str) -> str:
     """Return the text of a file of commands, by its name or path. Raises OSError or KeyError if there is none."""
-    return Path(name).read_text(encoding="utf-8") if is_path(name) else known_commands()[name].read_text("utf-8")
+    return read_named(Path(name)).decode() if is_path(name) else known_commands()[name].read_text("utf-8")
 
 
 def is_path(name: str) -> bool:

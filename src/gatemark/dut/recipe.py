@@ -36,6 +36,7 @@ from gatemark.config.row import RowFile, RowRecipe, row_recipe
 from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
+from gatemark.files import read_named
 from gatemark.harmless import toml_of
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.relay import PRIVATE
@@ -148,7 +149,7 @@ def _read(name: str) -> tuple[str, str]:
     try:
         if path.is_dir():
             path = path / "recipe.toml"
-        return path.read_text(encoding="utf-8"), str(path)
+        return read_named(path).decode(), str(path)
     except FileNotFoundError:
         known = ", ".join(built_in_recipes())
         near = difflib.get_close_matches(name, built_in_recipes(), n=1)
