@@ -50,6 +50,31 @@ def test_a_gateway_that_cannot_count_says_nothing() -> None:
         control(count_connections="echo none").count_connections()
 
 
+@pytest.mark.parametrize("digits", [21, 400, 5000])
+def test_a_number_that_no_kernel_counts_to_is_none(
+    digits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = "9" * digits
+    printing = control(
+        {"size": 7}, count_connections=f"echo connections: {number}", tear_down="true", set_table_size="true",
+        read_table_size=f"echo {number}",
+    )  # fmt: skip
+    with pytest.raises(TestBedError, match=r"count_connections: printed no number of at most 20 digits: '.*9'"):
+        printing.count_connections()
+    with pytest.raises(TestBedError, match="read_table_size: printed no number"):
+        printing.set_up()
+    (tmp_path / "date").write_text(f"#!/bin/sh\necho {number}\n")
+    (tmp_path / "date").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(TestBedError, match="the gateway's clock was not read"):
+        printing.tear_down()
+
+
+def test_a_setting_of_endless_digits_is_another_one() -> None:
+    with pytest.raises(TestBedError, match="after it was set to '7'"):
+        control(None, {"x": "7"}, set={"x": {"apply": "echo {value}", "read": f"echo {'9' * 5000}"}}).set_up()
+
+
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_tear_down_is_timed_where_it_runs(shell: str) -> None:
     slow_way = Shell(lambda: ["sh", "-c", f"sleep 0.3; exec {shell} -s"])

@@ -26,6 +26,7 @@ from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Shell, attempt
 from gatemark.errors import ImpossibleTimeError, Problem, TestBedError
 from gatemark.facts import SettingFact
+from gatemark.harmless import whole_number
 
 POLL_SECONDS = 0.05
 TABLE_KEYS: Mapping[GatewayAction, str] = {
@@ -64,6 +65,8 @@ up; echo "$before $time $shortest $longest $up"
 """Times a command where it runs, so that neither ssh nor our own start of it counts. Not every `date` knows nanoseconds
 (busybox, OpenBSD); then perl is used, else the kernel's uptime, which has hundredths of a second. The time of day may
 be set meanwhile; uptime may not, so it is read just inside and just outside of the two times."""
+TIMES = re.compile(r"([0-9]{1,20}) ([0-9]{1,20})((?: [0-9]{1,20}){4}| - - - -)")
+"""What it prints, with no more digits than a kernel counts with."""
 UPTIME_ERROR_NS = 20_000_000
 """Of the difference of two readings in hundredths of a second."""
 
@@ -165,7 +168,7 @@ class GatewayControl:
         begun_ns = time.monotonic_ns()
         output = self._do(TEAR_DOWN.format(command=self._commands.tear_down), "tear_down")
         own_ns = time.monotonic_ns() - begun_ns
-        times = re.fullmatch(r"(\d+) (\d+)((?: \d+){4}| - - - -)", (output.strip().splitlines() or [""])[-1])
+        times = TIMES.fullmatch((output.strip().splitlines() or [""])[-1])
         if times is None:
             raise TestBedError(
                 what=f"the gateway's clock was not read: {output.strip()[-200:]!r}",
@@ -269,14 +272,14 @@ class GatewayControl:
     def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
         """Run a command and return the last number that it prints."""
         output = self._do(command, limit, action)
-        numbers = re.findall(r"\d+", output)
-        if not numbers:
+        number = whole_number((re.findall(r"[0-9]+", output) or [""])[-1])
+        if number is None:
             raise TestBedError(
-                what=f"printed no number: {output.strip()[-200:]!r}",
+                what=f"printed no number of at most 20 digits: {output.strip()[-200:]!r}",
                 where=f"{self._where}: {action}",
                 fix=f"the last number that the command prints must be {what}",
             )
-        return int(numbers[-1])
+        return number
 
 
 def with_value(command: str, value: str) -> str:
@@ -286,7 +289,9 @@ def with_value(command: str, value: str) -> str:
 
 
 def _is_as_asked(setting: SettingFact) -> bool:
-    return setting.read in (None, setting.value) or _number(setting.read) == _number(setting.value) is not None
+    if setting.read is None or setting.read == setting.value:
+        return True
+    return whole_number(setting.read) == whole_number(setting.value) is not None
 
 
 def _difference(where: str, setting: SettingFact) -> Problem:
@@ -312,10 +317,6 @@ def _table_difference(where: str, setting: SettingFact) -> Problem:
         fix=f"write gateway.{table}.{key} as the gateway has it, or find out why its command sets another value"
         + (": all of its timeouts must be the same" if reading else ""),
     )
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
 
 
 def table_settings(table: GatewayTableModel) -> list[tuple[GatewayAction, int]]:
