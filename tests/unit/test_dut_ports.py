@@ -1,5 +1,8 @@
 """Ports and loop-back: what needs no hardware to check."""
 
+import errno
+import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -65,8 +68,17 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if device is not None:
             (tmp_path / "devices" / device).mkdir(parents=True)
             (net / name / "device").symlink_to(tmp_path / "devices" / device)
-    for module in (port_name, isolation):
-        monkeypatch.setattr(module, "NET_FOLDER", net)
+    numbers = {name: at for at, name in enumerate(sorted(path.name for path in net.iterdir()), start=1)}
+    known = numbers | {"uplinkalt": numbers["eth0"]}
+
+    def number_of(name: str) -> int:
+        if name not in known:
+            raise OSError(errno.ENODEV, "no interface with this name")
+        return known[name]
+
+    monkeypatch.setattr(port_name, "NET_FOLDER", net)
+    monkeypatch.setattr(socket, "if_nametoindex", number_of)
+    monkeypatch.setattr(socket, "if_indextoname", {number: name for name, number in numbers.items()}.__getitem__)
     monkeypatch.setattr(isolation, "read_uplinks", lambda: UPLINK)
     monkeypatch.setattr(isolation, "forwards", lambda _interface: False)
     return net
@@ -89,7 +101,18 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("vdev:net_bonding0,mode=1,slave=0000:01:00.0", ("eth0",)),
         ("vdev:net_failsafe0,dev(01:00.0),dev(net_af_packet1,iface=eth1)", ("eth0", "eth1")),
         ("vdev:net_vdev_netvsc0,iface=eth0", ("eth0",)),
+        ("tap:uplinkalt", ("eth0",)),
+        ("vdev:net_af_packet0,iface=uplinkalt", ("eth0",)),
+        ("vdev:net_af_xdp0,iface=uplinkalt", ("eth0",)),
+        ("vdev:net_tap0,iface=uplinkalt", ("eth0",)),
+        ("vdev:net_failsafe0,dev(net_tap1,remote=uplinkalt),mac=02:00:00:00:00:01", ("eth0",)),
+        ("vdev:net_virtio_user0,path=/dev/vhost-net,iface=uplinkalt", ("eth0",)),
+        ("vdev:net_null", ()),
         ("vdev:net_null0", ()),
+        ("vdev:net_null7,copy=1", ()),
+        ("vdev:net_ring0", ()),
+        ("vdev:net_memif0,socket=/run/x.sock,role=client", ()),
+        ("vdev:net_pcap7,tx_pcap=/tmp/eth0", ()),
         ("memif:/run/eth0", ()),
         ("pcap:eth0", ()),
         ("ring", ()),
@@ -103,6 +126,48 @@ def test_the_guard_knows_the_interfaces_behind_every_kind_of_port(
     result = isolation.port_problems({"left.port": port})
     refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in result)
     assert refused == ("eth0" in interfaces), result
+
+
+@pytest.mark.parametrize(
+    ("port", "said"),
+    [
+        ("vdev:net_failsafe0,exec(cat /tmp/x)", "'exec(cat /tmp/x)'"),
+        ("vdev:net_failsafe0,exec(/bin/sh -c 'echo net_af_packet0,iface=pro$()d0')", "exec("),
+        ("vdev:net_failsafe0,fd(/tmp/x)", "'fd(/tmp/x)'"),
+        ("vdev:net_failsafe0,dev(net_failsafe1,exec(cat /tmp/x))", "net_failsafe in another one"),
+        ("vdev:net_failsafe0,dev(net_pcap1,iface=[eth1),exec(x)]", "iface=[eth1"),
+        ("vdev:net_failsafe0,dev(1:0.0)", "1:0.0 is not a PCI address"),
+        ("vdev:net_failsafe0,dev(vdev:net_tap0)", "vdev:net_tap0 is not a PCI address"),
+        ("vdev:" + "net_failsafe0,dev(" * 5000 + ")" * 5000, "net_failsafe in another one"),
+        ("vdev:net_bonding0,slave=1:0.0", "1:0.0 is not a PCI address"),
+        ("vdev:net_bonding0,slave=eth1", "eth1 is not a PCI address"),
+        ("vdev:net_af_packet0,iface=nosuch0", "there is no interface nosuch0"),
+        ("vdev:net_pcap0,iface=any", "there is no interface any"),
+        ("vdev:net_pcap0,tx_iface=eth1=eth0", "tx_iface=eth1=eth0"),
+        ("vdev:net_tap0,remote=nosuch0", "there is no interface nosuch0"),
+        ("vdev:net_af_xdp0,iface=eth1,xdp_prog=/tmp/x.o", "xdp_prog=/tmp/x.o"),
+        ("vdev:net_virtio_user0,path=/dev/vhost-vdpa-0", "/dev/vhost-vdpa-0 may be a card"),
+        ("vdev:net_vdev_netvsc0", "takes every interface of its kind"),
+        ("vdev:net_vdev_netvsc0,mac=02:00:00:00:00:01", "mac=02:00:00:00:00:01"),
+        ("vdev:net_vhost0,iface=/tmp/x", "does not know which interfaces net_vhost0 opens"),
+        ("vdev:net_null0,", "''"),
+        ("vdev:", "does not know which interfaces"),
+        ("pci:1:0.0", "1:0.0 is not a PCI address"),
+        ("af_packet:uplinkalt", "uplinkalt is another name of the interface eth0"),
+    ],
+    ids=lambda text: text[:60],
+)
+def test_a_port_is_refused_if_nobody_can_tell_what_it_opens(machine: Path, port: str, said: str) -> None:
+    result = isolation.port_problems({"left.port": port})
+    assert [problem.where for problem in result] == ["left.port"]
+    assert said in result[0].what and result[0].fix
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        parse_port(port).interfaces  # noqa: B018
+
+
+def test_an_interface_made_within_another_device_is_seen(machine: Path) -> None:
+    assert parse_port("vdev:net_failsafe0,dev(net_tap1,iface=new0)").makes_interface
+    assert not parse_port("vdev:net_failsafe0,dev(net_null1)").makes_interface
 
 
 def test_missing_interface_is_named() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from gatemark.dut import uplinks as uplinks_module
 from gatemark.dut.isolation import wire_problems
-from gatemark.dut.port_name import PortName
 from gatemark.dut.uplinks import (
     HIDDEN,
     Link,
@@ -132,8 +131,10 @@ def test_an_address_or_a_bridge_shows_that_others_use_the_interface() -> None:
         4: Link(name="br0", kind="bridge"),
     }
     known = Uplinks(OWN, {OWN: Namespace(links=links, addresses={2: ("192.0.2.1/24", "2001:db8::1/64")})}.get)
-    ports = {name: PortName(kind="af_packet", target=name) for name in ("free", "used", "bridged")}
-    said = {name: [problem.what for problem in wire_problems(port, "left.port", known)] for name, port in ports.items()}
+    said = {
+        name: [problem.what for problem in wire_problems([name], "left.port", known)]
+        for name in ("free", "used", "bridged")
+    }
     assert said == {
         "free": [],
         "used": ["used has the address 192.0.2.1/24, so it is in use"],

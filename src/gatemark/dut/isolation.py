@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gatemark.dut.ingress import IngressDrop, reason
-from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, PortName, parse_port
+from gatemark.dut.port_name import KERNEL_PORT_KINDS, OTHER_PORT, parse_port
 from gatemark.dut.uplinks import Uplinks, read_uplinks
 from gatemark.errors import ConfigError, Problem
 
@@ -29,7 +30,7 @@ ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 
 
 def port_problems(ports: Mapping[str, str]) -> list[Problem]:
-    """Check ports, by where they are named: they exist, this user may open them, nobody else uses them.
+    """Check ports, by where they are named: they exist, it is known what they open, this user may, nobody else uses it.
 
     Raises TestBedError if the kernel does not tell its routes.
     """
@@ -40,12 +41,13 @@ def port_problems(ports: Mapping[str, str]) -> list[Problem]:
         if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
             what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
             problems.append(Problem(what=what, where=where, fix="run as root; ring ports need no root"))
-        if port.interface is not None and not (NET_FOLDER / port.interface).exists():
-            known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
-            fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
-            problems.append(Problem(what=f"there is no interface {port.interface}", where=where, fix=fix))
-        elif port.interfaces:
-            problems += wire_problems(port, where, uplinks())
+        try:
+            interfaces = port.interfaces
+        except ConfigError as error:
+            problems += [replace(problem, where=where) for problem in error.problems]
+            continue
+        if interfaces:
+            problems += wire_problems(interfaces, where, uplinks())
     return problems or sending_problems(ports, uplinks)
 
 
@@ -60,19 +62,22 @@ def guard_ports(ports: Mapping[str, str]) -> IngressDrop:
     return isolate(ports)
 
 
-def wire_problems(port: PortName, where: str, uplinks: Uplinks) -> list[Problem]:
+def wire_problems(interfaces: Sequence[str], where: str, uplinks: Uplinks) -> list[Problem]:
     """Say which interfaces of a port lead to a default route, or are in use."""
-    fix = "test traffic must not reach a production network (RFC 6815): use another port"
     problems = []
-    for interface in port.interfaces:
+    for interface in interfaces:
         if (way := uplinks.way_out(interface)) is not None:
-            problems.append(Problem(what=f"{interface} {way}", where=where, fix=fix))
+            problems.append(Problem(what=f"{interface} {way}", where=where, fix=OTHER_PORT))
         elif uplinks.is_port(interface):
             what, release = "is a port of a bridge, bond or team", f"ip link set {interface} nomaster"
-            problems.append(Problem(what=f"{interface} {what}", where=where, fix=f"{fix}, or take it out: {release}"))
+            problems.append(
+                Problem(what=f"{interface} {what}", where=where, fix=f"{OTHER_PORT}, or take it out: {release}")
+            )
         elif addresses := uplinks.addresses(interface):
             what, release = f"has the address {addresses[0]}, so it is in use", f"ip address flush dev {interface}"
-            problems.append(Problem(what=f"{interface} {what}", where=where, fix=f"{fix}, or free it: {release}"))
+            problems.append(
+                Problem(what=f"{interface} {what}", where=where, fix=f"{OTHER_PORT}, or free it: {release}")
+            )
     return problems
 
 

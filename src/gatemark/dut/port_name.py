@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from gatemark.errors import ConfigError
 
 KERNEL_PORT_KINDS = ("af_packet", "af_xdp")
 """Kinds of port that name a network interface of the kernel."""
 INTERFACE_MAKERS = ("net_tap", "net_virtio_user")
 """Virtual devices of DPDK that make an interface through which the kernel receives what the Tester sends."""
 NET_FOLDER = Path("/sys/class/net")
+OTHER_PORT = "test traffic must not reach a production network (RFC 6815): use another port"
 
 _PCI_ADDRESS = re.compile(r"(?P<domain>[0-9a-f]{4}:)?(?P<rest>[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
@@ -30,29 +35,31 @@ class PortName:
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """All interfaces of the kernel that the name may mean.
+        """All interfaces of the kernel that the name means, as the kernel lists them.
 
-        One that a driver would take away from the kernel, and each that a word of a virtual device's arguments names:
-        whatever key it follows, `iface=eth0` or `slave=0000:01:00.0`.
+        One that a driver would take away from the kernel, and each that the arguments of a virtual device name. Raises
+        ConfigError if there is none of a name, and if it cannot be told which ones are opened.
         """
         if self.interface is not None:
-            return (self.interface,)
+            (name,) = _present(self.interface)
+            if name != self.interface:
+                what = f"{self.interface} is another name of the interface {name}"
+                raise _unclear(what, fix=f"write {self.kind}:{name}")
+            return (name,)
         if self.kind == "pci":
-            return interfaces_of_pci(self.target)
+            return _of_card(self.target)
         if self.kind == "tap":
-            return tuple(name for name in (self.target,) if (NET_FOLDER / name).exists())
+            return _present_or_made(self.target)
         if self.kind != "vdev":
             return ()
-        words = re.split(r"[=,;()\s]+", self.target)
-        names = {
-            name for name in words if name not in ("", ".", "..") and "/" not in name and (NET_FOLDER / name).exists()
-        }
-        return tuple(sorted(names.union(*(interfaces_of_pci(word) for word in words))))
+        return tuple(sorted({name for _, names in _devices(self.target) for name in names}))
 
     @property
     def makes_interface(self) -> bool:
-        """Whether the kernel receives by an interface of its own what the port sends."""
-        return self.kind == "tap" or (self.kind == "vdev" and self.target.startswith(INTERFACE_MAKERS))
+        """Whether the kernel receives by an interface of its own what the port sends. Raises as `interfaces` does."""
+        if self.kind == "vdev":
+            return any(driver in INTERFACE_MAKERS for driver, _ in _devices(self.target))
+        return self.kind == "tap"
 
 
 def parse_port(text: str) -> PortName:
@@ -69,3 +76,126 @@ def interfaces_of_pci(address: str, net_folder: Path | None = None) -> tuple[str
     device = f"{match['domain'] or '0000:'}{match['rest']}"
     folders = sorted((net_folder or NET_FOLDER).glob("*"))
     return tuple(folder.name for folder in folders if device in (folder / "device").resolve().parts)
+
+
+def _unclear(what: str, *, fix: str = OTHER_PORT) -> ConfigError:
+    return ConfigError(what=what, where="port", fix=fix)
+
+
+def _present(interface: str) -> tuple[str, ...]:
+    """Return the name by which the kernel lists an interface: it may have others, and all of them open it."""
+    try:
+        return (socket.if_indextoname(socket.if_nametoindex(interface)),)
+    except (OSError, ValueError):
+        known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
+        fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
+        raise _unclear(f"there is no interface {interface}", fix=fix) from None
+
+
+def _present_or_made(interface: str) -> tuple[str, ...]:
+    """Return an interface that the driver makes if it is not there yet."""
+    try:
+        return _present(interface)
+    except ConfigError:
+        return ()
+
+
+def _of_card(address: str) -> tuple[str, ...]:
+    if _PCI_ADDRESS.fullmatch(address.lower()) is None:
+        raise _unclear(f"{address} is not a PCI address such as 0000:01:00.0")
+    return interfaces_of_pci(address)
+
+
+def _of_host_kernel(path: str) -> tuple[str, ...]:
+    if path != "/dev/vhost-net":
+        raise _unclear(f"{path} may be a card: gatemark knows of /dev/vhost-net only where it leads")
+    return ()
+
+
+def _of_nothing(_value: str) -> tuple[str, ...]:
+    return ()
+
+
+Names = Callable[[str], tuple[str, ...]]
+"""Returns the interfaces that the value of an argument names."""
+
+
+def _keys(others: str, **names: Names) -> Mapping[str, Names]:
+    return {**dict.fromkeys(others.split(), _of_nothing), **names}
+
+
+VDEV_KEYS: Mapping[str, Mapping[str, Names]] = {
+    "net_af_packet": _keys("qpairs blocksz framesz framecnt qdisc_bypass", iface=_present),
+    "net_af_xdp": _keys("start_queue queue_count shared_umem busy_budget force_copy", iface=_present),
+    "net_bonding": _keys(
+        "mode socket_id mac xmit_policy lsc_poll_period_ms up_delay down_delay agg_mode dedicated_queue",
+        **dict.fromkeys(("slave", "member", "primary"), _of_card),
+    ),
+    "net_failsafe": _keys("mac"),
+    "net_memif": _keys(
+        "role id bsize rsize socket socket-abstract owner-uid owner-gid mac secret zero-copy pkt_buffer_size"
+    ),
+    "net_null": _keys("size copy no-rx"),
+    "net_pcap": _keys(
+        "rx_pcap tx_pcap phy_mac infinite_rx",
+        **dict.fromkeys(("iface", "rx_iface", "rx_iface_in", "tx_iface"), _present),
+    ),
+    "net_ring": _keys("nodeaction"),
+    "net_tap": _keys("mac persist", iface=_present_or_made, remote=_present),
+    "net_vdev_netvsc": _keys("force", iface=_present),
+    "net_virtio_user": _keys(
+        "mac cq queues queue_size mrg_rxbuf in_order packed_vq speed vectorized",
+        iface=_present_or_made,
+        path=_of_host_kernel,
+    ),
+}
+"""Virtual devices of DPDK that gatemark opens, and all their arguments that it passes on, with what each names."""
+_WRAPPER = "net_failsafe"
+"""Takes other devices, each as an argument `dev(...)`."""
+_TAKES_ALL = "net_vdev_netvsc"
+"""Takes every interface of its kind where none is named."""
+_QUOTES = frozenset("=()[]{}\"'\\")
+"""Characters by which DPDK may see another end of a value."""
+
+
+def _devices(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the drivers of a virtual device and of those in it, each with the interfaces that its arguments name.
+
+    Raises ConfigError for whatever gatemark does not know: it might open any interface.
+    """
+    name, *arguments = _split(text)
+    driver = name.rstrip("0123456789")
+    if driver not in VDEV_KEYS:
+        raise _unclear(f"gatemark does not know which interfaces {name} opens, only those of {', '.join(VDEV_KEYS)}")
+    names: list[str] = []
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        if driver == _WRAPPER and argument.startswith("dev(") and argument.endswith(")"):
+            yield from _wrapped(argument[len("dev(") : -1])
+        elif key in VDEV_KEYS[driver] and value and _QUOTES.isdisjoint(value):
+            names += VDEV_KEYS[driver][key](value)
+        else:
+            raise _unclear(f"gatemark does not know which interfaces {driver} opens with {argument!a}")
+    if driver == _TAKES_ALL and not names:
+        raise _unclear(f"{driver} without iface= takes every interface of its kind")
+    yield driver, tuple(names)
+
+
+def _wrapped(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if text.startswith(_WRAPPER):
+        raise _unclear(f"a {_WRAPPER} in another one")
+    if text.startswith("net_"):
+        yield from _devices(text)
+    else:
+        yield "pci", _of_card(text)
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield what stands between the commas of a text, but for those in parentheses."""
+    begin = depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            yield text[begin:at]
+            begin = at + 1
+    yield text[begin:]
