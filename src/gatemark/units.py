@@ -17,7 +17,7 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 
 _MULTIPLES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _DURATIONS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
-_NUMBER = re.compile(r"\s*([0-9](?:[0-9_]*[0-9])?(?:\.[0-9]+)?)\s*([^\s0-9]*)\s*")
+_NUMBER = re.compile(r"([0-9](?:[0-9_]*[0-9])?(?:\.[0-9]+)?)\s*([^\s0-9]*)")
 
 
 class LineShare(Fraction):
@@ -42,7 +42,7 @@ def parse_rate(text: str | int) -> int:
         if text < 0:
             raise ValueError(f"{text} is negative")
         return text
-    matched = _NUMBER.fullmatch(text) if isinstance(text, str) else None
+    matched = _NUMBER.fullmatch(text.strip()) if isinstance(text, str) else None
     if matched is None or matched.group(2) not in _MULTIPLES:
         raise ValueError(f"{text!r} is not a rate; write for example 1000, 10k or 1.5M")
     return _whole(Fraction(matched.group(1).replace("_", "")) * _MULTIPLES[matched.group(2)], text, "a whole number")
@@ -57,7 +57,7 @@ def parse_duration(text: str | int) -> int:
         return 0
     if not isinstance(text, str):
         raise ValueError(f"{text!r} has no unit; write for example 60s, 100ms or 5min")
-    matched = _NUMBER.fullmatch(text)
+    matched = _NUMBER.fullmatch(text.strip())
     if matched is None or matched.group(2) not in _DURATIONS_NS:
         raise ValueError(f"{text!r} is not a duration; write for example 60s, 100ms or 5min")
     return _whole(Fraction(matched.group(1).replace("_", "")) * _DURATIONS_NS[matched.group(2)], text, "nanoseconds")

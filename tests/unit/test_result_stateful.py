@@ -194,6 +194,16 @@ def test_reasons_that_differ_in_figures_alone_are_counted_together() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "word", ["1" + "." * 1_000_000 + "x", "(" * 1_000_000 + "x", "1" + ".:" * 500_000 + "x", "1." * 500_000]
+)
+def test_a_reason_of_a_million_characters_takes_as_long_as_a_million(word: str) -> None:
+    counter = ReasonCounter()
+    counter.add([f"left port: {word}"])
+    (part,) = counter.counted()
+    assert part.reason in ("left port: …", "left port: ….", f"left port: {word}")
+
+
 def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
     trials = [

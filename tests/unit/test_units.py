@@ -43,6 +43,15 @@ def test_rates_that_are_none(text: str | int) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["1" + " " * 1_000_000 + "1", "1" * 4000 + " " * 1_000_000 + "!", "1" + "_" * 1_000_000]
+)
+def test_a_million_characters_are_soon_refused(text: str) -> None:
+    for parse in (parse_rate, parse_duration):
+        with pytest.raises(ValueError, match="is not a"):
+            parse(text)
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("60s", 60 * 10**9),

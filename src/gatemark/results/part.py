@@ -147,9 +147,15 @@ class ReasonCounter:
         return tuple(ReasonPart(reason=reason, trials=trials) for reason, trials in self._counted.most_common())
 
 
-_FIGURE_WORD = re.compile(r"(?<!\S)(\(*)\d\S*?([),;:.]*)(?!\S)")
-
-
 def _general(reason: str) -> str:
     """A reason without its figures: "forward: a burst was sent … late, … is allowed"."""
-    return _FIGURE_WORD.sub(r"\1…\2", reason)
+    return re.sub(r"\S+", lambda match: _without_figure(match[0]), reason)
+
+
+def _without_figure(word: str) -> str:
+    """Return a word with an ellipsis for its figure, but with what stands around that: "(12.5ms," is "(…,"."""
+    figure = word.lstrip("(")
+    if not figure[:1].isdecimal():
+        return word
+    before, after = len(word) - len(figure), len(figure.rstrip("),;:."))
+    return f"{word[:before]}…{figure[after:]}"
