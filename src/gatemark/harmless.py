@@ -8,6 +8,7 @@ import json
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -80,9 +81,12 @@ def _cell(value: object) -> object:
 
 
 def json_of(text: str) -> Any:
-    """Return a JSON document. Raises ValueError for everything that is damaged: NaN and Infinity are, too."""
+    """Return a JSON document. Raises ValueError for everything that is damaged: NaN and Infinity are, too.
+
+    So are objects with a key that stands twice: programs differ in the value that they take.
+    """
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_number)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_number, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError(_DEEP) from None
     if _is_deeper(value, DEPTH_MAX):
@@ -132,6 +136,14 @@ def _is_deeper(value: object, depth: int) -> bool:
 
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {key!a} stands twice")
+    return value
 
 
 def _number(text: str) -> float:

@@ -65,7 +65,7 @@ def test_figures_and_words_stay_what_they_are(value: object) -> None:
     "text",
     [
         "NaN", '{"a": Infinity}', '{"a": -Infinity}', '{"a": 1e999}', "[" * 100_000, '{"a":' * 100_000,
-        '{"a": ' + "9" * 5000 + "}", "", "\0", "{",
+        '{"a": ' + "9" * 5000 + "}", "", "\0", "{", '{"a": 1, "a": 1}', '[{"b": {"a": 1, "\\u0061": 2}}]',
     ],
     ids=lambda text: text[:12],
 )  # fmt: skip

@@ -27,6 +27,7 @@ from gatemark.archive.layout import (
 )
 from gatemark.errors import ConfigError, Problem, ResultError
 from gatemark.facts import CHECKSUMS
+from gatemark.harmless import json_of
 from gatemark.results.store import ResultFolder
 
 EXPANSION_MAX = 200
@@ -169,9 +170,11 @@ def _check(archive: Path, path: Path, digests: dict[str, str]) -> None:
 
 def _description(archive: Path, path: Path) -> Description:
     try:
-        description = Description.model_validate_json((path / DESCRIPTION).read_bytes())
+        description = Description.model_validate(json_of((path / DESCRIPTION).read_text(encoding="utf-8")))
     except ValidationError as error:
         raise _bad(archive, f"{DESCRIPTION} is of another format: {error.errors()[0]['msg']}") from None
+    except ValueError as error:
+        raise _bad(archive, f"{DESCRIPTION} is of another format: {error}") from None
     for facts in description.inputs:
         if not is_safe(facts.file) or not (path / INPUTS / facts.file).is_file():
             raise _bad(archive, f"{DESCRIPTION} names {facts.file!a}, which is not in it")
