@@ -15,6 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
@@ -67,6 +69,7 @@ from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan, tuple[int, ...]], None]
 """Called once before the first trial: what will be run, and how long each run is expected to take, nanoseconds."""
+_DESCRIPTION = TypeAdapter(GatewayDescription)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +299,7 @@ def _measure_in(
                 resumed=resumed,
             )  # fmt: skip
             folder.write_text(PROVENANCE, record.to_text())
-            session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
+            session = _Session(campaign=tester.campaign, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
                     tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
@@ -385,7 +388,6 @@ class _Session:
     """What is known of a session once its test bed is made."""
 
     campaign: Campaign
-    gateway: GatewayDescription
     plan: Plan
     record: Provenance
 
@@ -401,9 +403,7 @@ def _store(
     """Write result.json, result.csv, the end of the session and, if asked for, the report."""
     record = end_provenance(folder, session.record, folder.engine_log, moved=moved)
     rows = trial_rows(folder)
-    document = document_of(
-        folder, session.campaign, session.gateway, record, results, rows, runs_planned=len(session.plan.runs)
-    )
+    document = document_of(folder, session.campaign, record, results, rows, runs_planned=len(session.plan.runs))
     folder.write_text("result.csv", to_csv(document.rows()))
     folder.write_text("result.json", document.to_text())  # says that the campaign is complete, so it comes last
     if report:
@@ -414,17 +414,19 @@ def _store(
 def document_of(
     folder: ResultFolder,
     campaign: Campaign,
-    gateway: GatewayDescription,
     record: Provenance,
     results: Sequence[RunResult],
     rows: Sequence[TrialRow],
     *,
     runs_planned: int,
 ) -> ResultDocument:
-    """Return what result.json says of a complete campaign with these results; `rows` are the trials of its journal."""
+    """Return what result.json says of a complete campaign with these results; `rows` are the trials of its journal.
+
+    The gateway is described as it was in the first session, with the settings of the last one.
+    """
     return build_document(
         campaign,
-        gateway,
+        replace(gateway_of(folder), settings=record.last.settings),
         results,
         (row.validity for row in rows),
         runs_planned=runs_planned,
@@ -507,7 +509,7 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
     draws again each time.
     """
     now = json.loads(json.dumps(gateway.to_json()))
-    if not folder.has("gateway.json"):
+    if not folder.has(PROVENANCE):
         folder.write_json("gateway.json", now)
         return
     before = folder.read_json("gateway.json")
@@ -519,6 +521,21 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
             where=str(folder.path),
             fix="restore the earlier gateway, or measure this one into a new folder",
         )
+
+
+def gateway_of(folder: ResultFolder) -> GatewayDescription:
+    """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
+    stored = folder.read_json("gateway.json")
+    try:
+        described = _DESCRIPTION.validate_python(stored)
+    except ValidationError as error:
+        at = ".".join(map(str, error.errors()[0]["loc"]))
+        what = f"gateway.json is damaged at {at}: {error.errors()[0]['msg']}"
+        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again") from None
+    if others := stored.keys() - described.to_json().keys():
+        what = f"gateway.json has keys that no description of a gateway has: {', '.join(sorted(others))}"
+        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again")
+    return described
 
 
 def kept_frames(record: TrialRecord) -> dict[tuple[str, str], list[bytes]]:

@@ -65,8 +65,8 @@ ARROWS: dict[str, set[str]] = {
     },
     "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless",
-        "results", "series", "session", "stored", "tester",
+        "campaign", "config", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless", "results",
+        "selftest.document", "series", "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -14,11 +15,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import google_crc32c
 import pytest
 from tests.archives import repacked
 from tests.journals import read_journal
 from tests.simulated.engine import SimulatedDevice
 from tests.simulated.equipment import simulated_equipment
+from tests.unit.test_selftest import document as self_test
 
 from gatemark.archive import read
 from gatemark.archive.again import measure_again
@@ -256,6 +259,134 @@ def test_only_what_was_made_again_is_called_verified(
     assert names in verification.findings[-1].words, "what was not verified is named"
     assert main(["archive", "--verify", str(archive)]) == 1
     assert capsys.readouterr().out.endswith("\nnot verified\n")
+
+
+Files = dict[str, bytes]
+UNNAMED = b"<h1>This gateway forwards 999,999,999 frames/s</h1>"
+
+
+def edited(files: Files, name: str, **values: object) -> None:
+    files[name] = json.dumps(json.loads(files[name]) | values).encode()
+
+
+def unnamed_input(files: Files) -> None:
+    digest = hashlib.sha256(UNNAMED).hexdigest()
+    more = {"kind": "commands", "name": "z.toml", "file": "conclusions.html", "sha256": digest}
+    inputs = json.loads(files["archive/archive.json"])["inputs"]
+    edited(files, "archive/archive.json", inputs=[*inputs, more])
+    files["archive/inputs/conclusions.html"] = UNNAMED
+
+
+def unnamed_copy(files: Files) -> None:
+    unnamed_input(files)
+    files["inputs/conclusions.html"] = UNNAMED
+
+
+def second_input_of_one_name(files: Files) -> None:
+    unnamed_input(files)
+    first, more = json.loads(files["archive/archive.json"])["inputs"]
+    edited(files, "archive/archive.json", inputs=[more | {"kind": first["kind"], "name": first["name"]}, first])
+
+
+def other_digest_of_an_input(files: Files) -> None:
+    (given,) = json.loads(files["archive/archive.json"])["inputs"]
+    edited(files, "archive/archive.json", inputs=[given | {"sha256": "0" * 64}])
+
+
+def empty_file(files: Files) -> None:
+    files["THIS-RESULT-WAS-WITHDRAWN.txt"] = b""
+
+
+def more_of_the_gateway(files: Files) -> None:
+    edited(files, "gateway.json", evil="forged")
+
+
+def host_of_the_gateway(files: Files) -> None:
+    edited(files, "gateway.json", host=None)
+
+
+def other_settings(files: Files) -> None:
+    edited(files, "gateway.json", settings=[{"name": "speed", "value": "fast", "read": None}])
+
+
+def doubled_key(files: Files) -> None:
+    files["result.json"] = b'{"status": "withdrawn", "runs": [],' + files["result.json"].lstrip()[1:]
+
+
+def torn_line(files: Files) -> None:
+    files["trials.jsonl"] += b"<script>text of a stranger without a line end</script>" * 100
+
+
+def doubled_key_of_a_trial(files: Files) -> None:
+    first, *others = files["trials.jsonl"].splitlines(keepends=True)
+    content = b'{"validity":"withdrawn",' + first[1 : first.rindex(b',"crc32c"')]
+    files["trials.jsonl"] = b"".join([content, b',"crc32c":"%08x"}\n' % google_crc32c.value(content), *others])
+
+
+def true_in_place_of_one(files: Files) -> None:
+    assert json.loads(files["result.json"])["runs_planned"] == 1
+    edited(files, "result.json", runs_planned=True)
+
+
+@pytest.mark.parametrize(
+    ("edit", "name"),
+    [
+        (unnamed_input, "archive/inputs/conclusions.html"),
+        (unnamed_copy, "inputs/conclusions.html"),
+        (second_input_of_one_name, "archive/inputs/conclusions.html"),
+        (other_digest_of_an_input, "archive/inputs/recipe-linux-router4.toml"),
+        (empty_file, "THIS-RESULT-WAS-WITHDRAWN.txt"),
+        (more_of_the_gateway, "gateway.json"),
+        (host_of_the_gateway, "gateway.json"),
+        (other_settings, "gateway.json"),
+        (doubled_key, "result.json"),
+        (torn_line, "trials.jsonl"),
+        (doubled_key_of_a_trial, "trials.jsonl"),
+        (true_in_place_of_one, "result.json"),
+    ],
+)
+def test_what_nothing_checked_is_named(edit: Callable[[Files], None], name: str, tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+    verification = verify_archive(repacked(archive, tmp_path / "other.tar.gz", edit))
+    assert verification.findings[-1].what == "all" and verification.findings[-1].outcome == "unknown"
+    assert name in re.split(r", | and |not verified: ", verification.findings[-1].words)
+
+
+def test_a_self_test_with_more_than_one_has_is_not_verified(tmp_path: Path) -> None:
+    tested = replace(equipment(), self_test=lambda _campaign: self_test().to_text())
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4"), encoding="utf-8")
+    archive = write_archive(measure(file, output=tmp_path / "router", equipment=tested).folder).path
+    assert verify_archive(archive).holds
+    other = repacked(archive, tmp_path / "other.tar.gz", lambda files: edited(files, "selftest.json", evil="forged"))
+    assert "selftest.json is damaged at evil" in str(verify_archive(other).findings)
+
+
+def test_an_archive_that_says_a_thing_twice_of_itself_is_refused(tmp_path: Path) -> None:
+    def edit(files: Files) -> None:
+        files["archive/archive.json"] = b'{"gatemark": "9.9",' + files["archive/archive.json"].lstrip()[1:]
+
+    archive = write_archive(measured(tmp_path).folder).path
+    with pytest.raises(ConfigError, match="the key 'gatemark' stands twice"):
+        verify_archive(repacked(archive, tmp_path / "other.tar.gz", edit))
+
+
+def test_the_gateway_of_a_resumed_campaign_is_the_one_of_its_first_session(tmp_path: Path) -> None:
+    def resumed(files: Files) -> None:
+        sessions = json.loads(files["provenance.json"])["sessions"]
+        edited(files, "provenance.json", sessions=[*sessions, sessions[-1]])
+
+    def forged(files: Files) -> None:
+        gateway = json.loads(files["result.json"])["gateway"]
+        edited(files, "result.json", gateway=gateway | {"configuration": "# nobody ever ran this"})
+
+    archive = write_archive(measured(tmp_path).folder).path
+    honest = repacked(archive, tmp_path / "honest.tar.gz", resumed)
+    assert outcomes(verify_archive(honest))["result"] == "holds"
+    findings = {
+        finding.what: finding for finding in verify_archive(repacked(honest, tmp_path / "f.tar.gz", forged)).findings
+    }
+    assert findings["result"].outcome == "differs" and "gateway.configuration" in findings["result"].words
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "{folder}/fifo", "/etc/hostname", "../../mine.toml", "linux-router6"])

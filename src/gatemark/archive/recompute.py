@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import TypeAdapter, ValidationError
-
 from gatemark.archive.inputs import as_packed, sha256
 from gatemark.archive.layout import InputKind
 from gatemark.archive.read import Unpacked
@@ -19,7 +17,6 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.load import document_of_text
 from gatemark.config.model import Campaign
-from gatemark.dut.base import GatewayDescription
 from gatemark.dut.recipe import complete_campaign, recipe_sha256
 from gatemark.engine.client import Engine
 from gatemark.errors import ResultError, TestBedError
@@ -32,7 +29,6 @@ from gatemark.session import document_of, resolved
 from gatemark.stored import provenance_of, trial_rows
 
 Inputs = Mapping[tuple[InputKind, str], Path]
-_DESCRIPTION = TypeAdapter(GatewayDescription)
 SHOWN_MAX = 5
 """Differences that are told of one file."""
 
@@ -123,18 +119,7 @@ def result_of(folder: ResultFolder, campaign: Campaign, record: Provenance) -> R
             run_campaign(known, plan, no_engine, journal, on_event=watch)
     except (_JournalEndsError, TestBedError):  # where the campaign was interrupted, or ended
         pass
-    gateway = gateway_of(folder)
-    return document_of(folder, known, gateway, record, results, trial_rows(folder), runs_planned=len(plan.runs))
-
-
-def gateway_of(folder: ResultFolder) -> GatewayDescription:
-    """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
-    try:
-        return _DESCRIPTION.validate_python(folder.read_json("gateway.json"))
-    except ValidationError as error:
-        at = ".".join(map(str, error.errors()[0]["loc"]))
-        what = f"gateway.json is damaged at {at}: {error.errors()[0]['msg']}"
-        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again") from None
+    return document_of(folder, known, record, results, trial_rows(folder), runs_planned=len(plan.runs))
 
 
 ADDED = " is new"
@@ -155,7 +140,7 @@ def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
     elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
         for number, pair in enumerate(zip(stored, now, strict=True)):
             yield from differences(*pair, f"{path}[{number}]")
-    elif stored != now:
+    elif type(stored) is not type(now) or stored != now:
         yield f"{path} is {_short(stored)}, not {_short(now)}"
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from gatemark.archive.layout import DESCRIPTION
+from pydantic import ValidationError
+
+from gatemark.archive.again import FOLDER
+from gatemark.archive.inputs import renamed
+from gatemark.archive.layout import DESCRIPTION, InputKind, is_safe
 from gatemark.archive.read import Unpacked, unpacked
 from gatemark.archive.recompute import (
     ADDED,
@@ -21,21 +26,26 @@ from gatemark.archive.recompute import (
     input_faults,
     result_of,
 )
-from gatemark.campaign.journal import records_of
-from gatemark.errors import GatemarkError
+from gatemark.campaign.journal import KeptTrials, records_of
+from gatemark.config.load import document_of_text
+from gatemark.errors import GatemarkError, ResultError
 from gatemark.facts import CHECKSUMS
+from gatemark.harmless import json_of
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
 from gatemark.results.store import BAD_FRAMES, ResultFolder, bad_frame_files, evaluating, samples_name
+from gatemark.results.tester_parts import SELF_TEST_FILE
 from gatemark.results.this_machine import gatemark_version
+from gatemark.selftest.document import SelfTest
 from gatemark.series.join import csv_rows
 from gatemark.series.run import open_series, series_page
 from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
-from gatemark.session import kept_frames
+from gatemark.session import gateway_of, kept_frames
 from gatemark.stored import page_of, part_of, provenance_of, read_document, reports_of
 
-EVIDENCE = ("provenance.json", "gateway.json", "selftest.json", "trials.jsonl")
-"""What a result is computed from."""
+JOURNAL = "trials.jsonl"
+EVIDENCE = ("provenance.json", "gateway.json", SELF_TEST_FILE)
+"""What a result is computed from beside the journal."""
 
 Outcome = Literal["holds", "differs", "unknown"]
 """``unknown``: this gatemark cannot compute it."""
@@ -100,22 +110,27 @@ def verify_archive(archive: Path) -> Verification:
 
 
 def _of_campaign(folder: ResultFolder, content: Unpacked) -> Iterator[Finding]:
-    inputs = content.inputs
     words = "campaign, recipe and commands are those that were measured"
-    files = _files(content, folder, "campaign.toml", "campaign.json")
-    yield _found(content, folder, "campaign", lambda: input_faults(folder, inputs), words, files)
+    files = chain(_files(content, folder, "campaign.toml", "campaign.json"), _named_inputs(content, folder))
+    yield _found(content, folder, "campaign", lambda: input_faults(folder, content.inputs), words, files)
     if not folder.has("result.json"):
         return
-    yield _found(
-        content,
-        folder,
-        "result",
-        lambda: _result_faults(folder, inputs),
-        f"result.json and result.csv follow from the {read_document(folder).validity.trials} trials of the journal",
-        _files(content, folder, *EVIDENCE, "result.json", "result.csv"),
-    )
+    unread = tuple(_unread_of_journal(content, folder))
+    yield from unread
+    yield _of_result(content, folder, EVIDENCE if unread else (*EVIDENCE, JOURNAL))
     yield from _of_trials(content, folder)
     yield from _report(content, folder, lambda: page_of(reports_of([part_of(folder)])))
+
+
+def _of_result(content: Unpacked, folder: ResultFolder, evidence: Sequence[str]) -> Finding:
+    try:
+        with evaluating(folder.path):
+            trials = read_document(folder).validity.trials
+    except GatemarkError as error:
+        return _not_again("result", _where(content, folder), error)
+    words = f"result.json and result.csv follow from the {trials} trials of the journal"
+    files = _files(content, folder, *evidence, "result.json", "result.csv")
+    return _found(content, folder, "result", lambda: _result_faults(folder, content.inputs), words, files)
 
 
 def _of_series(content: Unpacked) -> Iterator[Finding]:
@@ -129,23 +144,58 @@ def _common_page(folders: Sequence[ResultFolder]) -> str:
     return page_of(reports_of([part_of(folder) for folder in folders if folder.has("result.json")]))
 
 
-def _files(content: Unpacked, folder: ResultFolder, *patterns: str) -> tuple[str, ...]:
-    """Return the files of a folder by their paths in the archive."""
-    paths = (path for pattern in patterns for path in folder.path.glob(pattern) if path.is_file())
-    return tuple(path.relative_to(content.path).as_posix() for path in paths)
+def _files(content: Unpacked, folder: ResultFolder, *names: str) -> Iterator[str]:
+    """Yield the files of a folder by their paths in the archive."""
+    for name in names:
+        if folder.has(name):
+            yield (folder.path / name).relative_to(content.path).as_posix()
+
+
+def _named_inputs(content: Unpacked, folder: ResultFolder) -> Iterator[str]:
+    """Yield the files that a campaign names, as far as they are the ones of which the archive tells.
+
+    One that was itself measured from an archive also has them in its result folder, or in that of its series.
+    """
+    named: list[tuple[InputKind, str]] = []
+    renamed(
+        document_of_text(folder.read_text("campaign.toml"), path=folder.campaign_file),
+        lambda kind, name: named.append((kind, name)) or name,  # type: ignore[func-returns-value]
+    )
+    digests = {(facts.kind, facts.name): facts.sha256 for facts in content.description.inputs}
+    for key in named:
+        places = [content.inputs[key]] if key in digests else []
+        if key[1].startswith(f"{FOLDER}/") and is_safe(key[1]):
+            places += [folder.path / key[1], content.path / key[1]]
+        for path in places:
+            if path.is_file() and _digest(path) == digests.get(key):
+                yield path.relative_to(content.path).as_posix()
+
+
+def _unread_of_journal(content: Unpacked, folder: ResultFolder) -> Iterator[Finding]:
+    """Say whether a part of the journal is not what its trials are read from."""
+    where = _where(content, folder)
+    if not folder.has(JOURNAL):
+        return
+    try:
+        with KeptTrials(folder.journal_file) as kept:
+            torn = kept.torn_octets
+        if torn:
+            words = f"the last {torn:,} octets of {JOURNAL} are no whole line, so no trial"
+            yield Finding(what="journal", where=where, outcome="unknown", words=words)
+            return
+        with evaluating(folder.path), folder.journal_file.open("rb") as file:
+            for line in file:
+                json_of(line.decode())
+    except GatemarkError as error:
+        yield _not_again("journal", where, error)
 
 
 def _rest(content: Unpacked, findings: Sequence[Finding]) -> Finding:
     """Say which files nothing was found of: their checksums hold, and nobody knows what they should be."""
     known = {CHECKSUMS, DESCRIPTION}
     known.update(name for finding in findings if finding.outcome == "holds" for name in finding.files)
-    paths = {path.relative_to(content.path).as_posix(): path for path in content.path.rglob("*") if path.is_file()}
-    inputs = {facts.sha256 for facts in content.description.inputs}
-    rest = [
-        name
-        for name, path in sorted(paths.items())
-        if name not in known and path.stat().st_size and not (path.parent.name == "inputs" and _digest(path) in inputs)
-    ]
+    names = {path.relative_to(content.path).as_posix() for path in content.path.rglob("*") if path.is_file()}
+    rest = sorted(names - known)
     if not rest:
         return Finding(what="all", where="", outcome="holds", words="every file was verified or made again")
     shown = ", ".join(rest[:SHOWN_MAX]) + (f" and {len(rest) - SHOWN_MAX} more" if len(rest) > SHOWN_MAX else "")
@@ -168,7 +218,7 @@ def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) ->
         yield _not_again("report", where, error)
         return
     if is_same:
-        files = _files(content, folder, "report.html")
+        files = tuple(_files(content, folder, "report.html"))
         yield Finding(what="report", where=where, outcome="holds", words=words, files=files)
         return
     words = "another gatemark made report.html, or somebody changed it; gatemark report makes it again"
@@ -221,13 +271,14 @@ def _found(
     what: str,
     faults_of: Callable[[], Iterator[str]],
     words: str,
-    files: tuple[str, ...],
+    files: Iterable[str],
 ) -> Finding:
     """Return what is wrong with something, or these words if nothing is: then the files are verified."""
     where = _where(content, folder)
     try:
         with evaluating(folder.path):
             known = sorted(faults_of(), key=lambda fault: fault.endswith(ADDED))
+            verified = () if known else tuple(files)
         faults = known[:SHOWN_MAX]
     except GatemarkError as error:
         return _not_again(what, where, error)
@@ -236,7 +287,7 @@ def _found(
         return Finding(what=what, where=where, outcome="unknown", words=words)
     if faults:
         return Finding(what=what, where=where, outcome="differs", words="; ".join(faults))
-    return Finding(what=what, where=where, outcome="holds", words=words, files=files)
+    return Finding(what=what, where=where, outcome="holds", words=words, files=verified)
 
 
 def _not_again(what: str, where: str, error: GatemarkError) -> Finding:
@@ -252,11 +303,23 @@ def _result_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
     stored, document = folder.read_json("result.json"), result_of(folder, campaign_of(folder, inputs), record)
     now = json.loads(document.to_text())
     now["gatemark"] = stored.get("gatemark")
-    if len(record.sessions) > 1:  # only the first description of the gateway is kept, the result has the last one
-        for key in ("configuration", "settings"):
-            now["gateway"][key] = stored.get("gateway", {}).get(key)
+    _check_self_test(folder)
+    if gateway_of(folder).settings != record.sessions[0].settings:
+        yield "gateway.json has other settings than the first session in provenance.json"
     yield from (f"result.json: {words}" for words in differences(stored, now))
     yield from _csv_faults(folder, "result.csv", to_csv(document.rows()))
+
+
+def _check_self_test(folder: ResultFolder) -> None:
+    """Raise ResultError if a self-test has more than the result needs of it, and than a self-test has."""
+    if not folder.has(SELF_TEST_FILE):
+        return
+    try:
+        SelfTest.model_validate(folder.read_json(SELF_TEST_FILE))
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = f"{SELF_TEST_FILE} is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ResultError(what=what, where=str(folder.path), fix="restore the file") from None
 
 
 def _series_faults(result: ResultFolder) -> Iterator[str]:

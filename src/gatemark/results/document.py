@@ -219,7 +219,7 @@ class Gateway(Part):
     boots_before: BootOccasion = "never"
     """Before what its host is booted; `column` is the first trial of a session."""
     configuration: str
-    """Its configuration as text (RFC 2544 section 7)."""
+    """Its configuration as text (RFC 2544 section 7), as it was in the first session."""
     commands: str
     """The commands that set it up, one a line."""
 
