@@ -79,7 +79,11 @@ def check_phase_one_faults(
     for attempt in valid:
         ((_, _, counts),) = attempt.report.counts()
         assert (counts.offered, counts.received, counts.faulty) == (100, 0, 100)
-        assert faults(counts) == dict.fromkeys(reasons, 100)
+        # tayga writes no checksum in one of 65,536 packets of IPv6
+        told = {
+            reason: count for reason, count in faults(counts).items() if reason in reasons or reason != "udp_checksum"
+        }
+        assert told == dict.fromkeys(reasons, 100)
 
 
 def check_capacity_of_ports(recipe: str, tables: dict[str, Any], ports: int, folder: Path) -> None:
