@@ -179,9 +179,9 @@ def resume_campaign(
         if opened.has("result.json") and read_document(opened).status == "complete":
             write_report([part_of(opened)], opened.report_file)
             return CampaignResult(folder=opened.path, document=read_document(opened))
-        stored = opened.read_json("campaign.json")
+        stored, source = opened.read_campaign()
         _same_files(opened)
-        file = Path(stored.pop("file", None) or opened.campaign_file)
+        file = Path(source or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
         _same_machine(opened)
         _same_recipe(opened, loaded)

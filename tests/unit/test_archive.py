@@ -14,6 +14,7 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import pytest
@@ -578,6 +579,73 @@ def test_a_campaign_that_is_too_deep_is_refused_in_words(tmp_path: Path, capsys:
         assert main([*command, str(forged)]) != 0
         said = capsys.readouterr()
         assert "nested too deeply" in said.err + said.out
+
+
+def without_text(document: dict[str, Any]) -> None:
+    document["file"] = 5
+
+
+def with_table(document: dict[str, Any]) -> None:
+    document["file"] = {"a": 1}
+
+
+def without_testbed(document: dict[str, Any]) -> None:
+    document["testbed"] = []
+
+
+def with_another_recipe(document: dict[str, Any]) -> None:
+    document["testbed"]["recipe"] = {"a": 1}
+
+
+def without_control(document: dict[str, Any]) -> None:
+    document["gateway"]["control"] = 7
+
+
+@pytest.mark.parametrize("damage", [without_text, with_table, without_testbed, with_another_recipe, without_control])
+def test_a_damaged_campaign_json_is_an_error_in_words(
+    damage: Callable[[dict[str, Any]], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+
+    def edit(files: dict[str, bytes]) -> None:
+        document = json.loads(files["campaign.json"])
+        damage(document)
+        files["campaign.json"] = json.dumps(document).encode()
+
+    forged = repacked(archive, tmp_path / "forged.tar.gz", edit)
+    for command in (["plan"], ["run"], ["archive", "--verify"]):
+        assert main([*command, str(forged)]) in (2, 3) or command[0] == "archive"
+        said = capsys.readouterr()
+        assert "campaign.json is" in said.err + said.out
+    subprocess.run(["tar", "-xf", str(forged), "-C", str(tmp_path)], check=True)
+    shutil.rmtree(tmp_path / "router" / "archive")
+    assert main(["archive", str(tmp_path / "router"), "--output", str(tmp_path / "again.tar.gz")]) == 3
+    assert "campaign.json is" in capsys.readouterr().err
+
+
+def test_a_file_of_an_archive_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+
+    def edit(files: dict[str, bytes]) -> None:
+        files["campaign-unpacked.toml/x"] = b"a"
+
+    assert main(["plan", str(repacked(archive, tmp_path / "other.tar.gz", edit))]) == 0
+    assert "repetitions = 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "[" * 100_000, '{"format": NaN}', '{"format": 1, "kind": "campaign", "gatemark": "1", "inputs": [{"kind":'
+     ' "recipe", "name": "x", "file": "../../x", "sha256": ""}]}'],
+    ids=["empty", "deep", "NaN", "outside"],
+)  # fmt: skip
+def test_a_damaged_description_is_an_error_in_words(text: str, tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path).folder)
+    subprocess.run(["tar", "-xf", str(archive.path), "-C", str(tmp_path)], check=True)
+    folder = tmp_path / "router"
+    (folder / "archive" / "archive.json").write_text(text)
+    with pytest.raises(ResultError, match=r"archive/archive\.json is of another format"):
+        write_archive(folder, tmp_path / "again.tar.gz")
 
 
 def test_plan_shows_the_columns_of_an_archived_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

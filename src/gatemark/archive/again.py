@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,11 @@ def campaign_in(archive: Path) -> Iterator[Path]:
 
     Raises ConfigError if the archive is damaged or would be measured otherwise.
     """
-    with unpacked(archive) as content:
+    with unpacked(archive) as content, tempfile.TemporaryDirectory(prefix="gatemark-") as place:
         _, _, here = _checked(content)
-        file = content.path / "campaign-unpacked.toml"
-        file.write_text(to_toml(here), encoding="utf-8")
+        file = Path(place) / "campaign-unpacked.toml"
+        with writing(file.parent):
+            file.write_text(to_toml(here), encoding="utf-8")
         yield file
 
 
@@ -102,7 +104,7 @@ def _campaign_file(content: Unpacked) -> tuple[str, str | None]:
     result = content.folder
     if is_series(content.path):
         return result.read_text(SERIES_FILE), SeriesFolder(files=result).read().file
-    return result.read_text("campaign.toml"), result.read_json("campaign.json").get("file")
+    return result.read_text("campaign.toml"), result.read_campaign()[1]
 
 
 def _check_trust(document: Mapping[str, Any], archive: Path, *, trust_commands: bool) -> None:

@@ -93,7 +93,7 @@ def inputs_of(document: Mapping[str, Any], folder: Path, taken: set[str]) -> tup
 def _text(kind: InputKind, name: str) -> str:
     try:
         return recipe_text(name) if kind == "recipe" else commands_text(name)
-    except (ConfigError, OSError, KeyError, UnicodeDecodeError) as error:
+    except (ConfigError, OSError, KeyError, ValueError) as error:  # not UTF-8, or a path that no file can have
         raise ResultError(
             what=f"the {kind} that it was measured with cannot be read: {error}",
             where=name,

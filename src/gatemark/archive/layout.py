@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from gatemark.errors import ConfigError
 from gatemark.facts import CHECKSUMS
@@ -34,8 +34,15 @@ class Input(BaseModel):
     name: str
     """As the campaign file has it: a name of gatemark's own, or a path."""
     file: str
-    """Its name in the folder of inputs."""
+    """Its name in the folder of inputs, out of which it does not lead."""
     sha256: str
+
+    @field_validator("file")
+    @classmethod
+    def _stays(cls, value: str) -> str:
+        if not is_safe(value):
+            raise ValueError(f"{value!a} is no name of a file in {INPUTS}")
+        return value
 
 
 class Description(BaseModel):

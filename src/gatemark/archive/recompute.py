@@ -51,12 +51,14 @@ def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:
 
     Raises ConfigError if this gatemark cannot read it.
     """
-    stored = folder.read_json("campaign.json")
-    document = document_of_text(folder.read_text("campaign.toml"), path=Path(stored.get("file") or "campaign.toml"))
+    stored, source = folder.read_campaign()
+    document = document_of_text(folder.read_text("campaign.toml"), path=Path(source or "campaign.toml"))
     where = str(folder.campaign_file)
     file = campaign_from_dict(as_packed(document, inputs, where), where=where)
     campaign = complete_campaign(file)
-    testbed = campaign.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
+    kept = stored.get("testbed")
+    recipe = kept.get("recipe") if isinstance(kept, dict) else None
+    testbed = campaign.testbed.model_copy(update={"recipe": recipe if isinstance(recipe, str) else None})
     return campaign.model_copy(update={"testbed": testbed})
 
 
@@ -70,10 +72,12 @@ def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
     recipe = _recipe(folder, inputs)
     if provenance is not None and recipe is not None and provenance.recipe_sha256 != recipe_sha256(recipe):
         yield f"the recipe {campaign.testbed.recipe} is not the one that was measured"
-    stored, now = folder.read_json("campaign.json"), resolved(campaign)
-    stored.pop("file", None)
+    (stored, _), now = folder.read_campaign(), resolved(campaign)
     for document in (stored, now):
-        document.get("gateway", {}).get("control", {}).pop("commands", None)
+        gateway = document.get("gateway")
+        control = gateway.get("control") if isinstance(gateway, dict) else None
+        if isinstance(control, dict):
+            control.pop("commands", None)
     yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in differences(stored, now))
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from pydantic import ValidationError
+
 from gatemark.archive.inputs import InputText, inputs_of, kept_inputs
 from gatemark.archive.layout import (
     DESCRIPTION,
@@ -124,7 +126,12 @@ def _held(result: ResultFolder) -> Iterator[None]:
 def _description(result: ResultFolder) -> tuple[Description, tuple[InputText, ...]]:
     """Return what the archive says of itself, with the files that the campaign names."""
     if result.has(DESCRIPTION):  # it was unpacked from an archive
-        description = Description.model_validate_json(result.read_text(DESCRIPTION))
+        try:
+            description = Description.model_validate_json(result.read_text(DESCRIPTION))
+        except ValidationError as error:
+            what = f"{DESCRIPTION} is of another format: {error.errors()[0]['msg']}"
+            fix = "get the archive again from where it comes from"
+            raise ResultError(what=what, where=str(result.path), fix=fix) from None
         return description, kept_inputs(result, description.inputs)
     inputs: dict[tuple[InputKind, str], InputText] = {}
     taken: set[str] = set()
@@ -150,7 +157,7 @@ def _campaign_files(result: ResultFolder) -> Iterator[tuple[dict[str, Any], Path
         yield document_of_text(result.read_text(SERIES_FILE), path=source), source.parent
         return
     for folder in campaign_folders(result):
-        source = Path(folder.read_json("campaign.json").get("file") or folder.campaign_file)
+        source = Path(folder.read_campaign()[1] or folder.campaign_file)
         yield document_of_text(folder.read_text("campaign.toml"), path=source), source.parent
 
 

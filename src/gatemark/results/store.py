@@ -217,6 +217,15 @@ class ResultFolder:
             raise ResultError(what=f"{name} is not a JSON object", where=str(self.path), fix="restore the file")
         return value
 
+    def read_campaign(self) -> tuple[dict[str, Any], str | None]:
+        """Return campaign.json without the path of the campaign file, and that path; None if there was no file."""
+        stored = self.read_json("campaign.json")
+        file = stored.pop("file", None)
+        if not isinstance(file, str | None):
+            what = "campaign.json is damaged at file: it is no text"
+            raise ResultError(what=what, where=str(self.path), fix="restore the file, or measure again")
+        return stored, file
+
     def read_published(self, name: str, model: type[D], schema: int) -> D:
         """Return one of the published documents, checked against its model; it has the format `schema`."""
         data = self.read_json(name)
