@@ -272,10 +272,12 @@ OTHER_HOST: dict[str, Any] = {
     "describe": "echo description",
     "count_middle": "echo 1",
     "health": ["echo up", "echo well"],
+    "outer_interface": "eth0",
 }
 CONTROL: dict[str, Any] = {
     **OTHER_HOST,
     "host": "first",
+    "middle_interface": "eth1",
     "commands": "linux",
     "clear_state": "echo clear",
     "count_connections": "echo connections",
@@ -326,4 +328,6 @@ def test_commands_and_nothing_else_are_planned_as_commands(
     assert main(["plan", str(file), "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)["commands"]["by_occasion"]
     assert echoes(planned) == sorted([*echoes(control), *echoes(OTHER_HOST)])
-    assert sum(map(len, planned.values())) == len(echoes(planned))
+    captures = [line for lines in planned.values() for line in lines if line.startswith("tcpdump -i eth")]
+    assert len(captures) == 3
+    assert sum(map(len, planned.values())) == len(echoes(planned)) + len(captures)
