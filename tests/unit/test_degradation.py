@@ -64,6 +64,7 @@ class TestFormula:
     ) -> None:
         x1, xn = Fraction(single), Fraction(many)
         ranges = [true_range(value, error, better) for value, error in ((x1, single_error), (xn, many_error))]
+        assert all(0 <= low <= high for low, high in ranges)
         error = degradation_error(x1, xn, *ranges)
         assert (error is None) == (ranges[0][0] <= 0)
         if error is not None:

@@ -97,9 +97,12 @@ class Quantity:
 
 
 def true_range(value: Fraction, resolution: int | None, better: Better | None) -> tuple[Fraction, Fraction]:
-    """Return where a figure lies that a search found to be `value`: up to the resolution on the better side of it."""
+    """Return where a figure lies that a search found to be `value`: up to the resolution on the better side of it.
+
+    What a search finds is never below 0.
+    """
     error = resolution or 0
-    return (value - error, value) if better == "lower" else (value, value + error)
+    return (min(value, max(Fraction(0), value - error)), value) if better == "lower" else (value, value + error)
 
 
 def summarised(summary: Summary | None) -> dict[str, Number | None]:
