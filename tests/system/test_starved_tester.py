@@ -74,6 +74,7 @@ rest = "0s"
 retries = 0
 [throughput]
 maximum = "{maximum}"
+minimum = "{resolution}"
 resolution = "{resolution}"
 search = "{search}"
 search_duration = "100ms"
