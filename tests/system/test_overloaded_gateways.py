@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign
+from tests.system.beds import ATTEMPTS, LASTING_NS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign
 from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
@@ -176,7 +176,7 @@ def overloaded(bed: OpenBed, load: int) -> TrialRecord | None:
     """Return a trial at a load that loses frames; where it loses none, the load grows: some gateways forward more of
     less. None if no trial counts, because others want the gateway's CPU."""
     for _ in range(ATTEMPTS):
-        record = bed.trial(frames_per_second=load)
+        record = bed.trial(frames_per_second=load, duration_ns=LASTING_NS)
         if not is_usable(record):
             continue
         if record.report.lost_count:

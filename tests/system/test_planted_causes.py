@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign, netns_document
+from tests.system.beds import (
+    ATTEMPTS,
+    LASTING_NS,
+    KeptBed,
+    OpenBed,
+    lost_nothing_itself,
+    netns_campaign,
+    netns_document,
+)
 from tests.system.beds import QUICK as QUICK_TRIAL
 from tests.system.machine import missing, nothing_compared
 
@@ -58,8 +66,6 @@ def beds() -> Iterator[KeptBed]:
         yield result
 
 
-LASTING_NS = 500_000_000
-"""Of each trial: stops and quotas are made for it."""
 Plant = Callable[[OpenBed, int], AbstractContextManager[object]]
 """Plants a cause for a trial at a load, frames/s."""
 
