@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
@@ -526,12 +526,7 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
 def gateway_of(folder: ResultFolder) -> GatewayDescription:
     """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
     stored = folder.read_json("gateway.json")
-    try:
-        described = _DESCRIPTION.validate_python(stored)
-    except ValidationError as error:
-        at = ".".join(map(str, error.errors()[0]["loc"]))
-        what = f"gateway.json is damaged at {at}: {error.errors()[0]['msg']}"
-        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again") from None
+    described = folder.valid("gateway.json", stored, _DESCRIPTION.validate_python)
     if others := stored.keys() - described.to_json().keys():
         what = f"gateway.json has keys that no description of a gateway has: {', '.join(sorted(others))}"
         raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again")

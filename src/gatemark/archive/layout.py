@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from gatemark.errors import ConfigError
 from gatemark.facts import CHECKSUMS
+from gatemark.harmless import json_of
 
 OWN_FOLDER = "archive"
 """Folder with what is not of the result folder."""
@@ -60,6 +61,14 @@ class Description(BaseModel):
     def to_text(self) -> str:
         """Return the file's text."""
         return self.model_dump_json(indent=2) + "\n"
+
+
+def description_of(text: str) -> Description:
+    """Read the text of `archive.json`, which others wrote. Raises ValueError that says what is wrong with it."""
+    try:
+        return Description.model_validate(json_of(text))
+    except ValidationError as error:
+        raise ValueError(error.errors()[0]["msg"]) from None
 
 
 def checksums_text(digests: Mapping[str, str]) -> str:

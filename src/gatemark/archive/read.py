@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pydantic import ValidationError
-
 from gatemark.archive.layout import (
     DESCRIPTION,
     INPUTS,
     Description,
     InputKind,
+    description_of,
     is_safe,
     read_checksums,
 )
 from gatemark.errors import ConfigError, Problem, ResultError
 from gatemark.facts import CHECKSUMS
-from gatemark.harmless import json_of
 from gatemark.results.store import ResultFolder
 
 EXPANSION_MAX = 200
@@ -170,9 +168,7 @@ def _check(archive: Path, path: Path, digests: dict[str, str]) -> None:
 
 def _description(archive: Path, path: Path) -> Description:
     try:
-        description = Description.model_validate(json_of((path / DESCRIPTION).read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise _bad(archive, f"{DESCRIPTION} is of another format: {error.errors()[0]['msg']}") from None
+        description = description_of((path / DESCRIPTION).read_text(encoding="utf-8"))
     except ValueError as error:
         raise _bad(archive, f"{DESCRIPTION} is of another format: {error}") from None
     for facts in description.inputs:

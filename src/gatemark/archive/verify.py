@@ -10,8 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from gatemark.archive.again import FOLDER
 from gatemark.archive.inputs import renamed
 from gatemark.archive.layout import DESCRIPTION, InputKind, is_safe
@@ -28,7 +26,7 @@ from gatemark.archive.recompute import (
 )
 from gatemark.campaign.journal import KeptTrials, records_of
 from gatemark.config.load import document_of_text
-from gatemark.errors import GatemarkError, ResultError
+from gatemark.errors import GatemarkError
 from gatemark.facts import CHECKSUMS
 from gatemark.harmless import json_of
 from gatemark.results.document import ResultDocument
@@ -312,14 +310,8 @@ def _result_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
 
 def _check_self_test(folder: ResultFolder) -> None:
     """Raise ResultError if a self-test has more than the result needs of it, and than a self-test has."""
-    if not folder.has(SELF_TEST_FILE):
-        return
-    try:
-        SelfTest.model_validate(folder.read_json(SELF_TEST_FILE))
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = f"{SELF_TEST_FILE} is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ResultError(what=what, where=str(folder.path), fix="restore the file") from None
+    if folder.has(SELF_TEST_FILE):
+        folder.valid(SELF_TEST_FILE, folder.read_json(SELF_TEST_FILE), SelfTest.model_validate)
 
 
 def _series_faults(result: ResultFolder) -> Iterator[str]:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from pydantic import ValidationError
-
 from gatemark.archive.inputs import InputText, inputs_of, kept_inputs
 from gatemark.archive.layout import (
     DESCRIPTION,
@@ -26,9 +24,10 @@ from gatemark.archive.layout import (
     Description,
     InputKind,
     checksums_text,
+    description_of,
     is_safe,
 )
-from gatemark.archive.read import unpack
+from gatemark.archive.read import AGAIN, unpack
 from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.config.load import document_of_text
 from gatemark.errors import ConfigError, ResultError
@@ -127,11 +126,10 @@ def _description(result: ResultFolder) -> tuple[Description, tuple[InputText, ..
     """Return what the archive says of itself, with the files that the campaign names."""
     if result.has(DESCRIPTION):  # it was unpacked from an archive
         try:
-            description = Description.model_validate_json(result.read_text(DESCRIPTION))
-        except ValidationError as error:
-            what = f"{DESCRIPTION} is of another format: {error.errors()[0]['msg']}"
-            fix = "get the archive again from where it comes from"
-            raise ResultError(what=what, where=str(result.path), fix=fix) from None
+            description = description_of(result.read_text(DESCRIPTION))
+        except ValueError as error:
+            what = f"{DESCRIPTION} is of another format: {error}"
+            raise ResultError(what=what, where=str(result.path), fix=AGAIN) from None
         return description, kept_inputs(result, description.inputs)
     inputs: dict[tuple[InputKind, str], InputText] = {}
     taken: set[str] = set()

@@ -25,7 +25,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +40,7 @@ from gatemark.harmless import json_of
 from gatemark.results import this_machine
 
 D = TypeVar("D", bound=BaseModel)
+T = TypeVar("T")
 ResumedBy = Literal["run", "pair"]
 """Command whose option --resume goes on with a folder."""
 
@@ -235,8 +236,12 @@ class ResultFolder:
                 where=str(self.path),
                 fix="use the version of gatemark that wrote it",
             )
+        return self.valid(name, data, model.model_validate)
+
+    def valid(self, name: str, data: Mapping[str, Any], validate: Callable[[Mapping[str, Any]], T]) -> T:
+        """Return what `validate` makes of the JSON of a file; if it refuses that, a ResultError says where."""
         try:
-            return model.model_validate(data)
+            return validate(data)
         except ValidationError as error:
             first = error.errors()[0]
             raise ResultError(
