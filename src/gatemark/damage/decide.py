@@ -32,6 +32,7 @@ KEPT_OCTETS = 2048
 KEY_OCTETS, STREAM_OCTETS = 10, 5
 """Of the mark: trial, stream and index; trial and stream."""
 INCOMPLETE = "the capture is not complete"
+CLASSES: tuple[TrafficClass, ...] = get_args(TrafficClass)
 STREAMS = 0xA0
 """Octet 4 of the mark, with the direction in bit 1 and the class in bit 0."""
 
@@ -48,6 +49,12 @@ class Kind:
     def stream(self) -> int:
         """The octet of the mark that says direction and class."""
         return STREAMS | (self.direction == "reverse") << 1 | (self.traffic_class == "background")
+
+
+STREAM_OF: Mapping[int, tuple[OneWay, TrafficClass]] = {
+    Kind(way, name, "").stream: (way, name) for way in ONE_WAYS for name in CLASSES
+}
+"""Direction and class by the octet of the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +115,17 @@ class Links:
             self._passages.setdefault(mark[:KEY_OCTETS], ([], [], []))[0].append(frame)
         for frame in self.captured.middle:
             key = self.key_of(frame)
-            if key is not None and key in self._passages:
+            if key in self._passages:
                 self._passages[key][1].append(frame)
         for way in ONE_WAYS:
             for frame in self.captured.where_ends(way):
                 key = self.key_of(frame)
-                if key is not None and key in self._passages and way_of(key) == way:
+                if key in self._passages and STREAM_OF[key[STREAM_OCTETS - 1]][0] == way:
                     self._passages[key][2].append(frame)
 
     def _entering(self, way: OneWay) -> Iterable[tuple[bytes, bytes]]:
         """Yield the frames of a direction where it begins, with their marks."""
-        streams = [Kind(way, name, "").stream for name in get_args(TrafficClass)]
+        streams = [Kind(way, name, "").stream for name in CLASSES]
         for frame in self.captured.where_begins(way):
             sighting = read_sighting(frame)
             mark = b"" if sighting is None else sighting.mark
@@ -140,10 +147,9 @@ class Links:
 
     def passages(self, traffic_class: TrafficClass) -> Iterator[tuple[OneWay, Passage]]:
         """Yield what was captured of each frame of a class, with its direction."""
-        streams = {Kind(way, traffic_class, "").stream: way for way in ONE_WAYS}
         for key in self._passages:
-            way, passage = streams.get(key[STREAM_OCTETS - 1]), self.passage(key)
-            if way is not None and passage is not None:
+            way, name = STREAM_OF[key[STREAM_OCTETS - 1]]
+            if name == traffic_class and (passage := self.passage(key)) is not None:
                 yield way, passage
 
     def has_mark(self, mark: bytes) -> bool:
@@ -153,11 +159,6 @@ class Links:
     def has_sent(self, way: OneWay, mark: bytes) -> bool:
         """Whether a frame that entered has these octets."""
         return any(mark in frame for frame in self.captured.where_begins(way))
-
-
-def way_of(key: bytes) -> OneWay:
-    """Return the direction of a frame by its key."""
-    return "reverse" if key[STREAM_OCTETS - 1] & 2 else "forward"
 
 
 def decide(kind: Kind, faulty: int, again: int, arrived: Sequence[bytes], links: Links, row: Row) -> Damage:
