@@ -30,7 +30,7 @@ FRAMES = LOAD * SENDING_NS // NANOSECONDS_PER_SECOND
 """Of `OpenBed.trial`: frames/s, its length, and frames in each direction."""
 LASTING_NS = 500_000_000
 """Of trials whose losses are explained: long enough for several gaps, and for an overload in several moments."""
-QUICK = {"duration": f"{SENDING_NS}ns", "settle": "0s", "learn": "100ms", "drain": "200ms", "rest": "0s"}
+QUICK = {"duration": f"{SENDING_NS}ns", "settle": "0s", "learn": "50ms", "drain": "100ms", "rest": "0s"}
 PATIENT = {"retries": 20, "lateness_max": "5s"}
 """Whatever the other programs of this machine do to the sender's timing, counts stay comparable.
 

@@ -42,7 +42,10 @@ def connections(b4s: int, hosts: int = 1, count: int = COUNT) -> dict[str, Any]:
     return {"count": count, "rate": "20k", "timeout": "200ms", "gap": "100ms", "source_ports": ports}
 
 
-@pytest.mark.parametrize(("number", "hosts"), [(1, 1), (100, 1), (10, 10)])
+@pytest.mark.parametrize(
+    ("number", "hosts"),
+    [pytest.param(1, 1, marks=pytest.mark.nightly("fewer of the same")), (100, 1), (10, 10)],
+)
 def test_hosts_with_the_same_address_are_told_apart_by_their_b4(number: int, hosts: int, tmp_path: Path) -> None:
     behind = {"hosts": {"offset": 2, "mode": "pseudorandom", "range": f"1-{hosts}"}} if hosts > 1 else {}
     campaign = stateful_campaign(

@@ -97,7 +97,7 @@ table ip counted {
 
 
 @needs_kernel
-@pytest.mark.parametrize("recipe", EDGES)
+@pytest.mark.parametrize("recipe", [pytest.param(MAP_E, marks=tries_all_again), LWB4, B4])
 def test_an_edge_of_the_kernel_and_what_it_counts_itself(recipe: str, edges: KeptBed, tmp_path: Path) -> None:
     edge = opened(edges, recipe)
     with edge.table(COUNTERS.replace("TUNNEL", TUNNEL[recipe])):
@@ -224,7 +224,7 @@ OTHERS = ("foreign_identifier", "unused_port", "foreign_tunnel", "hairpin")
 
 
 @needs_kernel
-@pytest.mark.parametrize("recipe", [MAP_E, pytest.param(LWB4, marks=tries_all_again)])
+@pytest.mark.parametrize("recipe", [LWB4, pytest.param(MAP_E, marks=tries_all_again)])
 def test_an_edge_that_forwards_what_no_host_asked_for_does_not_conform(
     recipe: str, edges: KeptBed, tmp_path: Path
 ) -> None:
@@ -275,7 +275,7 @@ LARGE = ("larger_than_tunnel", "larger_than_tunnel_with_df")
 RECIPE: dict[TechnologyName, str] = {"map_e_ce": MAP_E, "lwb4": LWB4, "b4": B4}
 
 
-@pytest.mark.parametrize("technology", OF_THE_REFERENCE)
+@pytest.mark.parametrize("technology", [pytest.param("map_e_ce", marks=tries_all_again), "lwb4", "b4"])
 def test_the_reference_gateway(technology: TechnologyName, tmp_path: Path) -> None:
     """It puts nothing together, answers nothing that expires, and turns nothing round; its link carries all packets."""
     expected = OF_LINUX[RECIPE[technology]] | {

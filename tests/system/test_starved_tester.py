@@ -28,7 +28,7 @@ MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
 MISSING_FOR_POLICER = missing("ip", "ethtool", "setpriv", "nft", root=True)
 TRIALS = 5
 
-BUSY_PROCESSES = 4
+BUSY_PROCESSES = 2
 SPIN = "while True: pass"
 
 LOOPBACK = """

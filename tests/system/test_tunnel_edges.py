@@ -44,7 +44,10 @@ EDGES: dict[str, tuple[str, dict[str, Any], int, range, int]] = {
 FULL = {"rate": "2k", "timeout": "200ms", "gap": "100ms", "destination_ports": "80"}
 
 
-@pytest.mark.parametrize("kind", EDGES)
+others = pytest.mark.nightly("one more kernel for another kind of port set, whose ports unit tests count")
+
+
+@pytest.mark.parametrize("kind", [kind if not n else pytest.param(kind, marks=others) for n, kind in enumerate(EDGES)])
 def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -> None:
     """Beside native IPv6, in both phases; the learned ports are those of the set."""
     recipe, table, count, ports, size = EDGES[kind]
@@ -88,7 +91,14 @@ PLANTED: dict[str, set[str]] = {
 """What nftables does to each frame that leaves the edge of the recipe, and the reasons that must be counted for it."""
 
 
-@pytest.mark.parametrize("rule", PLANTED)
+EACH_TIME = (0, 3)
+"""Of every run: one fault inside of the tunnel, and one of its header."""
+another = pytest.mark.nightly("one more kernel for another field, which tests of the engine have")
+
+
+@pytest.mark.parametrize(
+    "rule", [rule if n in EACH_TIME else pytest.param(rule, marks=another) for n, rule in enumerate(PLANTED)]
+)
 def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None:
     table = f"table inet planted {{\nchain planted {{\ntype filter hook postrouting priority 300; {rule}\n}}\n}}\n"
     text, load = "[files]", 'setup = [\n    "nft -f {dir}/edge.nft",'
