@@ -173,6 +173,59 @@ def test_a_series_is_verified_with_all_its_columns(tmp_path: Path) -> None:
     assert outcomes(altered)["series"] == "differs"
 
 
+def other_title(document: Any) -> None:
+    document["columns"][0]["title"], document["columns"][1]["title"] = (
+        document["columns"][1]["title"],
+        document["columns"][0]["title"],
+    )
+
+
+def other_setting(document: Any) -> None:
+    (key,) = document["columns"][0]["settings"]
+    document["columns"][0]["settings"][key] = document["columns"][1]["settings"][key]
+
+
+def other_gateway(document: Any) -> None:
+    document["columns"][1]["parameters"]["gateway"] = "a better one"
+
+
+def fewer_columns(document: Any) -> None:
+    del document["columns"][1]
+
+
+@pytest.mark.parametrize("change", [other_title, other_setting, other_gateway, fewer_columns])
+def test_what_a_series_says_of_its_columns_is_verified(change: Callable[[Any], None], tmp_path: Path) -> None:
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+    archive = write_archive(measure_series(file, output=tmp_path / "series", equipment=equipment()).folder).path
+
+    def edit(files: dict[str, bytes]) -> None:
+        document = json.loads(files["series.json"])
+        change(document)
+        files["series.json"] = json.dumps(document).encode()
+
+    altered = verify_archive(repacked(archive, tmp_path / "other.tar.gz", edit))
+    assert outcomes(altered)["series"] == "differs"
+
+
+@pytest.mark.parametrize("states_it", [False, True])
+def test_the_file_of_a_series_is_verified(states_it: bool, tmp_path: Path) -> None:
+    """Also where series.json has the digest of the other file."""
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+    archive = write_archive(measure_series(file, output=tmp_path / "series", equipment=equipment()).folder).path
+
+    def edit(files: dict[str, bytes]) -> None:
+        files["series.toml"] = files["series.toml"].replace(b"seed = 7", b"seed = 8")
+        if states_it:
+            document = json.loads(files["series.json"])
+            document["file_sha256"] = hashlib.sha256(files["series.toml"]).hexdigest()
+            files["series.json"] = json.dumps(document).encode()
+
+    altered = verify_archive(repacked(archive, tmp_path / "other.tar.gz", edit))
+    assert outcomes(altered)["series"] == "differs"
+
+
 def better(folder: Path) -> None:
     document = json.loads((folder / "result.json").read_text())
     document["runs"][0]["rate_per_direction"]["median"] += 1

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gatemark.archive.again import FOLDER
+from gatemark.archive.columns import column_faults
 from gatemark.archive.inputs import renamed
 from gatemark.archive.layout import DESCRIPTION, InputKind, is_safe
 from gatemark.archive.read import Unpacked, unpacked
@@ -133,8 +134,13 @@ def _of_result(content: Unpacked, folder: ResultFolder, evidence: Sequence[str])
 
 def _of_series(content: Unpacked) -> Iterator[Finding]:
     result = content.folder
-    words, files = "series.json and series.csv follow from the columns", (SERIES_FILE, "series.json", "series.csv")
-    yield _found(content, result, "series", lambda: _series_faults(result), words, files)
+    words, files = (
+        f"series.json and series.csv follow from {SERIES_FILE} and the columns",
+        ("series.json", "series.csv"),
+    )
+    yield _found(
+        content, result, "series", lambda: _series_faults(result, content.inputs), words, (SERIES_FILE, *files)
+    )
     yield from _report(content, result, lambda: series_page(SeriesFolder(files=result)))
 
 
@@ -314,8 +320,9 @@ def _check_self_test(folder: ResultFolder) -> None:
         folder.valid(SELF_TEST_FILE, folder.read_json(SELF_TEST_FILE), SelfTest.model_validate)
 
 
-def _series_faults(result: ResultFolder) -> Iterator[str]:
+def _series_faults(result: ResultFolder, inputs: Inputs) -> Iterator[str]:
     folder, document = SeriesFolder(files=result), open_series(result.path).document
+    yield from column_faults(result, document, inputs)
     stored, now = result.read_json("series.json"), json.loads(document.to_text())
     yield from (f"series.json: {words}" for words in differences(stored, now))
     results: dict[int, ResultDocument] = folder.results(document)

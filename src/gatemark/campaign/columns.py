@@ -103,6 +103,17 @@ def of_each(series: SeriesFile, make: Callable[[Column], T]) -> tuple[T, ...]:
     return results
 
 
+def written_columns(text: str, file: Path) -> tuple[dict[str, Any], tuple[Vary, ...], tuple[ColumnDocument, ...]]:
+    """Return the document of a file that lies, or lay, at `file`, its `[[vary]]`, and columns; no other file is opened.
+
+    Raises ConfigError if it is no TOML, or for what is wrong with `[[vary]]`.
+    """
+    document = document_of_text(text, path=file)
+    vary, problems = read_vary(document, CampaignFile, str(file))
+    raise_if_any(problems)
+    return document, vary, tuple(columns_of(document, vary))
+
+
 def _column(column: ColumnDocument, file: Path) -> Column:
     campaign = campaign_of_file(column.document, CampaignFile, path=file)
     return Column(
