@@ -11,7 +11,7 @@ from types import FrameType
 
 import pytest
 
-from gatemark.dut.commands import finished, run_command, telling_tester_port, try_command
+from gatemark.dut.commands import finished, read_each, run_command, telling_tester_port, try_command
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError, TesterPortError
 
@@ -104,3 +104,21 @@ def calls_of(frame: FrameType | None) -> set[str]:
         names.add(frame.f_code.co_name)
         frame = frame.f_back
     return names
+
+
+def test_each_of_several_scripts_is_read_whatever_becomes_of_the_others() -> None:
+    def shell(script: str) -> list[str]:
+        return ["sh", "-euc", script]
+
+    scripts = [
+        "echo one; echo two",
+        "false",
+        "printf three",
+        "echo four; exit 3",
+        "no-such-program",
+        "echo five | grep six",
+        ":",
+    ]
+    assert read_each(shell, scripts) == ["one\ntwo\n", "", "three", "four\n", "", "", ""]
+    assert read_each(lambda script: ["false", script], scripts) == [""] * len(scripts)
+    assert read_each(shell, ["echo one", ")", "echo two"]) == [""] * 3

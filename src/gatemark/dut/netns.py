@@ -20,7 +20,7 @@ from gatemark.config.recipe import Recipe
 from gatemark.dut import machine, naming
 from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
+from gatemark.dut.commands import read_each, require_program, run_command, try_command
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.gateway_kernel import Links
@@ -247,24 +247,27 @@ class NetnsTestBed:
 
     def _describe(self, gateway: RecipeGateway) -> Iterator[tuple[str, str]]:
         """Yield what one gateway has been set up to, each part with its title."""
-
-        def read(script: str, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-            return try_command(gateway.place.shell(script), seconds_max) or ""  # what cannot be read is left empty
-
-        yield "addresses", read("ip -o address show scope global")
-        yield "routes, IPv4", read("ip -4 route show")
-        yield "routes, IPv6", read("ip -6 route show | grep -v '^fe80'")
         names = [*(GATEWAY_SYSCTL | gateway.recipe.sysctl), *gateway.recipe.host_sysctl, *REPORTED_SYSCTL]
         paths = " ".join(f"/proc/sys/{name.replace('.', '/')}" for name in names)
-        settings = (line.removeprefix("/proc/sys/") for line in read(f"grep -H . {paths} || true").splitlines())
-        yield "settings", "\n".join(line.replace("/", ".").replace(":", " = ", 1) for line in settings)
+        scripts = {
+            "addresses": "ip -o address show scope global",
+            "routes, IPv4": "ip -4 route show",
+            "routes, IPv6": "ip -6 route show | grep -v '^fe80'",
+            "settings": f"grep -H . {paths}",
+        }
         for interface in gateway.ends:
-            yield f"link {interface}", read(f"ip -d link show dev {interface}")
-            yield f"offloads still on, {interface}", read(f"ethtool -k {interface} | grep ': on' || true")
-            yield f"rps_cpus, {interface}", read(f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus")
+            scripts |= {
+                f"link {interface}": f"ip -d link show dev {interface}",
+                f"offloads still on, {interface}": f"ethtool -k {interface} | grep ': on'",
+                f"rps_cpus, {interface}": f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus",
+            }
+        texts = dict(zip(scripts, read_each(gateway.place.shell, scripts.values()), strict=True))
+        settings = (line.removeprefix("/proc/sys/") for line in texts["settings"].splitlines())
+        texts["settings"] = "\n".join(line.replace("/", ".").replace(":", " = ", 1) for line in settings)
+        yield from texts.items()
         for command in gateway.recipe.commands.configuration:
-            text = gateway.filled(command)
-            yield text, read(text, self._settings.limits.seconds("describe"))
+            text, seconds_max = gateway.filled(command), self._settings.limits.seconds("describe")
+            yield text, try_command(gateway.place.shell(text), seconds_max) or ""  # what cannot be read is left empty
 
     def _kernel_words(self) -> list[tuple[str, str]]:
         """Say which kernel the gateway has, if it is not this machine's."""
