@@ -85,7 +85,7 @@ def test_alternating_searches_find_where_a_router_begins_to_drop(tmp_path: Path)
     assert text.count(rule) == 1
     recipe.write_text(text.replace(rule, f"limit rate over {POLICED}/second burst 50 packets drop"), "utf-8")
     _, document = pair(
-        tmp_path / "out", campaign, "--recipe", *_twice(campaign), "--quantity", "throughput", "--time", "6s"
+        tmp_path / "out", campaign, "--recipe", *_twice(campaign), "--quantity", "throughput", "--time", "4s"
     )
     throughputs = [row[side]["value"] for row in document["rows"] if not row["search"] for side in "ab" if _counts(row)]
     if not throughputs:
@@ -105,7 +105,7 @@ def test_a_kernel_of_its_own_may_be_what_differs(tmp_path: Path) -> None:
     text = campaign.read_text("utf-8")
     assert text.count("[testbed]\n") == 1
     guest.write_text(text.replace("[testbed]\n", '[testbed]\nkernel = "uml"\n'), "utf-8")
-    _, document = pair(tmp_path / "out", campaign, guest, "--time", "5s")
+    _, document = pair(tmp_path / "out", campaign, guest, "--time", "3s")
     assert {"testbed.kernel", "version"} <= {difference["key"] for difference in document["differences"]}
     assert all(side["idle_cpu_share"] < 0.5 for side in document["sides"])
 

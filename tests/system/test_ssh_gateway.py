@@ -73,7 +73,7 @@ echo booted >> {folder}/log
 (
   ip link set {left} down; ip link set {right} down; ip link set lo down
   sleep 0.5; date +%N > {folder}/boot_id; ip link set lo up
-  sleep 2; ip link set {left} up; ip link set {right} up
+  sleep 1; ip link set {left} up; ip link set {right} up
 ) > /dev/null 2>&1 &
 '''
 after_boot = "conntrack -F; echo 30 > {timeout}; echo 120 > {timeout}_stream"

@@ -30,6 +30,8 @@ from gatemark.packets import (
     unreachable,
 )
 
+ETHER = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
+"""With addresses, for which scapy would ask the links of this machine otherwise."""
 DATA = b"gatemark and some more octets, so that there are enough of them!"
 ADDRESSES = {4: ("198.18.0.2", "198.19.0.2"), 6: ("2001:2::2", "2001:2:0:8000::2")}
 FLOWS = [(kind, version) for kind in ("udp", "echo request") for version in (4, 6)]
@@ -58,7 +60,7 @@ def test_packets_are_those_of_another_library_and_are_read_again(kind: Kind, ver
     read = read_frame(framed(packet))
     assert read == Packet(flow=flow, hop_limit=10, data=DATA, checksum_correct=True)
     assert list(differences(read, flow, hop_limits=range(10, 11), data=DATA)) == []
-    assert read_frame(bytes(Ether() / Dot1Q(vlan=7) / theirs)) == read
+    assert read_frame(bytes(ETHER / Dot1Q(vlan=7) / theirs)) == read
     assert read_frame(framed(packet) + bytes(9)) == read, "padding is no part of it"
 
 
@@ -107,9 +109,9 @@ def test_an_error_message_names_the_packet_that_it_quotes() -> None:
     flow = flow_of("udp", 6)
     quoted = IPv6(build(flow, DATA, hop_limit=10))
     message = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / quoted
-    assert read_frame(bytes(Ether() / message)) == IcmpError(name="icmpv6 1/5", quoted=flow)
+    assert read_frame(bytes(ETHER / message)) == IcmpError(name="icmpv6 1/5", quoted=flow)
     short = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / Raw(bytes(quoted)[:44])
-    assert read_frame(bytes(Ether() / short)) == IcmpError(name="icmpv6 1/5", quoted=None)
+    assert read_frame(bytes(ETHER / short)) == IcmpError(name="icmpv6 1/5", quoted=None)
 
 
 def test_an_error_about_a_packet_that_is_too_large_states_the_mtu() -> None:
@@ -122,7 +124,7 @@ def test_an_error_about_a_packet_that_is_too_large_states_the_mtu() -> None:
         (header6 / ICMPv6PacketTooBig(mtu=1280) / quoted[6], 1280),
     ]
     for message, mtu in messages:
-        read = read_frame(bytes(Ether() / message))
+        read = read_frame(bytes(ETHER / message))
         assert isinstance(read, IcmpError)
         assert (read.mtu, read.quoted) == (mtu, flow_of("udp", 4 if IP in message else 6))
 
@@ -146,7 +148,7 @@ def outer_header(version: int) -> ScapyPacket:
 def test_a_packet_is_read_with_the_tunnel_that_it_is_in(kind: Kind, version: int) -> None:
     flow = flow_of(kind, 10 - version)
     inside = build(flow, DATA, hop_limit=10)
-    frame = bytes(Ether() / outer_header(version) / (IP(inside) if version == 6 else IPv6(inside)))
+    frame = bytes(ETHER / outer_header(version) / (IP(inside) if version == 6 else IPv6(inside)))
     read = read_frame(frame)
     assert isinstance(read, Packet)
     assert (read.flow.tunnel, read.flow.inside) == (tunnel_of(version), flow)
@@ -169,26 +171,26 @@ def test_what_no_tunnel_may_have_is_a_difference() -> None:
         "wrong checksum of the outer header": four / IPv6(build(flow_of("udp", 6), DATA, hop_limit=10)),
     }
     for fault, packet in packets.items():
-        read = read_frame(bytes(Ether() / packet))
+        read = read_frame(bytes(ETHER / packet))
         assert isinstance(read, Packet)
         assert list(differences(read, read.flow, hop_limits=range(10, 11), data=DATA)) == [fault]
-    assert read_frame(bytes(Ether() / outer_header(6) / outer_header(4) / six / inside)) is None
+    assert read_frame(bytes(ETHER / outer_header(6) / outer_header(4) / six / inside)) is None
 
 
 def test_errors_and_fragments_in_tunnels_are_told_from_those_about_tunnels() -> None:
     flow = flow_of("udp", 4)
     inside = IP(build(flow, DATA, hop_limit=10))
     message = IP(src="198.19.0.1", dst="198.18.0.2") / ICMP(type=11) / inside
-    read = read_frame(bytes(Ether() / outer_header(6) / message))
+    read = read_frame(bytes(ETHER / outer_header(6) / message))
     assert read == IcmpError(name="icmpv4 11/0", quoted=flow, tunnel=tunnel_of(6))
     about = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / outer_header(6) / inside
-    read = read_frame(bytes(Ether() / about))
+    read = read_frame(bytes(ETHER / about))
     assert isinstance(read, IcmpError)
     assert (read.name, read.tunnel) == ("icmpv6 1/5", None)
     assert read.quoted is not None
     assert (read.quoted.tunnel, read.quoted.inside) == (tunnel_of(6), flow)
     part = IP(fragmented(bytes(inside), octets=40, identification=7)[0])
-    fragment = read_frame(bytes(Ether() / outer_header(6) / part))
+    fragment = read_frame(bytes(ETHER / outer_header(6) / part))
     assert isinstance(fragment, Fragment)
     assert fragment.tunnel == tunnel_of(6)
 

@@ -44,13 +44,13 @@ def answers(technology: Technology, place: str, *tables: str, recipe: str | None
 
 @functools.cache
 def every_answer() -> list[Answers]:
-    """Every technology at every place, each table alone and all of them."""
+    """All tables of every technology at every place, and each table alone between two ports."""
     all_answers = []
     for technology in TECHNOLOGIES.values():
         known = tuple(tables_for(technology))
-        for tables in (*((key,) for key in known), known):
-            all_answers += [answers(technology, NAMESPACES, *tables, recipe=name) for name in recipes_for(technology)]
-            all_answers += [answers(technology, place, *tables) for place in (PORTS, "root@192.0.2.1")]
+        all_answers += [answers(technology, NAMESPACES, *known, recipe=name) for name in recipes_for(technology)]
+        all_answers += [answers(technology, place, *known) for place in (PORTS, "root@192.0.2.1")]
+        all_answers += [answers(technology, PORTS, key) for key in known]
     return all_answers
 
 
