@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 from tests.system.beds import ATTEMPTS, OpenBed, open_bed
-from tests.system.machine import missing, missing_for_guest
+from tests.system.machine import missing, missing_for_guest, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured
 
 from gatemark.campaign.inquiry import MISSED
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.plan import plan_of
+from gatemark.campaign.runner import run_campaign
 from gatemark.dut.recipe import load_recipe
+from gatemark.procedures.delay.result import DelayResult
 from gatemark.trial.damage import CUSTOMER, PROVIDER
 from gatemark.trial.record import TrialRecord
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -87,6 +91,58 @@ def opened(recipe: str) -> contextlib.AbstractContextManager[OpenBed]:
     """Open a pair of gateways without native IPv6 beside."""
     traffic = {**TRAFFIC, "mix": "1/1"}
     return open_bed(stateful_campaign(recipe, traffic=traffic, connections=FEW, frame_loss={"rates": ["2k"]}))
+
+
+HELD_MS = (20, 30)
+"""How long netem holds each frame that leaves the customer's gateway towards the provider, and the provider's towards
+servers."""
+UNEQUAL_NS = 3_000_000
+DELAY = {"load": 1000, "duration": "500ms", "first_tag": "100ms", "tags": 100}
+
+
+@pytest.mark.alone
+@in_a_guest
+def test_delays_of_both_gateways_add_up(tmp_path: Path) -> None:
+    """The least delay of a row grows by what is planted in either gateway, and by both together, in that direction."""
+    campaign = stateful_campaign(
+        "linux-dslite", traffic={**TRAFFIC, "mix": "1/1"}, connections=FEW, repetitions=1, frame_loss=None, delay=DELAY
+    )
+    least: dict[tuple[int, ...], dict[str, float]] = {}
+    with open_bed(campaign) as pair:
+        every: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1))
+        for held in every:
+            for number in held:
+                tc(pair, number, "add", "netem", "limit", "10000", "delay", f"{HELD_MS[number]}ms")
+            least[held] = least_delays(pair, tmp_path / f"{len(least)}.jsonl")
+            for number in held:
+                tc(pair, number, "del")
+    if not all(least.values()):
+        nothing_compared("no valid trial")
+        return
+    more = {held: {way: ns - least[()][way] for way, ns in delays.items()} for held, delays in least.items()}
+    for held, delays in more.items():
+        planted_ns = sum(HELD_MS[number] for number in held) * 1_000_000
+        assert delays["forward"] == pytest.approx(planted_ns, abs=UNEQUAL_NS), more
+        assert delays["reverse"] == pytest.approx(0, abs=UNEQUAL_NS), more
+    assert more[0, 1]["forward"] == pytest.approx(more[0,]["forward"] + more[1,]["forward"], abs=UNEQUAL_NS)
+    print({held: {way: round(ns / 1000) for way, ns in delays.items()} for held, delays in least.items()})
+
+
+def tc(pair: OpenBed, number: int, action: str, *discipline: str) -> None:
+    """Change how frames leave one of both gateways on its right."""
+    gateway = pair.bed.gateway.gateways[number]
+    gateway.shell(f"tc qdisc {action} dev {gateway.interfaces['right']} root {' '.join(discipline)}", where="test")
+
+
+def least_delays(pair: OpenBed, journal: Path) -> dict[str, float]:
+    """Return the least delay of each direction, ns; nothing if no trial counts."""
+    campaign = pair.tester.campaign
+    with Journal(journal) as kept:
+        (run,) = run_campaign(campaign, plan_of(campaign), pair.tester.engine, kept, testbed=pair.bed)
+    assert isinstance(run, DelayResult)
+    (point,) = run.points
+    delays = {series.direction: series.delay_ns["minimum"].values[0] for series in point.series}
+    return {way: ns for way, ns in delays.items() if ns is not None}
 
 
 @others
