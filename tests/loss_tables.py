@@ -25,7 +25,7 @@ from gatemark.trial.loss import (
 from gatemark.trial.report import TrialReport
 
 SLICES, KEPT, MODULUS_MAX = 100, 8, 64
-NUMBERS = ("source_port", "destination_port", "source_host", "destination_host", "destination_network")
+NUMBERS = ("source_port", "destination_port", "source_host", "destination_host", "traffic_class")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ class Frame:
     destination_port: int = 7
     source_host: int = 2
     destination_host: int = 2
+    traffic_class: int = 0
 
 
 def frames(
@@ -120,7 +121,7 @@ def _loss(lost: Sequence[bool]) -> LossFacts:
 
 
 def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
-    fields = [_field(name, [getattr(frame, name) for frame in sent], lost) for name in NUMBERS[:4]]
+    fields = [_field(name, [getattr(frame, name) for frame in sent], lost) for name in NUMBERS]
     pairs = [(frame.source_host, frame.destination_host) for frame in sent]
     ports = [(frame.source_port, frame.destination_port) for frame in sent]
     fields.append(_field("host_pair", pairs, lost))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -56,6 +57,13 @@ class TestFields:
         )
         assert sorted(cause.what.removeprefix("frames with destination ports ").split(" and ")) == ["1719", "69"]
         assert "no frame with them arrived" in cause.sentence
+
+    def test_one_traffic_class(self) -> None:
+        """It is what sets them apart, and not a third of all ports that have it."""
+        sent = [replace(frame, traffic_class=(0, 40, 184)[frame.source_port % 3]) for frame in frames(20_000)]
+        cause = named(lossy(sent, lambda frame: frame.traffic_class == 184))
+        assert cause.what == "frames with traffic class 184"
+        assert cause.sentence.endswith("lost frames have traffic class 184, and no frame with it arrived")
 
     def test_more_ports_than_can_be_named(self) -> None:
         ports = {19, 25, 69, 111, 123, 135, 137, 138, 139, 161, 445, 520, 523, 547, 593, 707}
@@ -312,6 +320,16 @@ class TestSpread:
         cause = named(lossy(sent, lambda frame: frame.destination_port == 161 or frame.destination_host == 40))
         assert "not evenly over destination ports" in cause.sentence
         assert cause.sentence.endswith("most of all 161, 100 % of its own")
+
+    def test_one_of_every_hundred_may_be_a_queue_or_not(self) -> None:
+        """One load does not tell; counters of queues do."""
+        report = lossy(frames(40_000), lambda frame: frame.index % 100 == 7)
+        (cause,) = causes_of(report, FAILED, PLAIN, None)
+        either = "; or one of every 100 frames is lost at any load: a trial at another load shows which"
+        assert (cause.cause, cause.sentence.endswith(either)) == ("queue", True)
+        ports = {side: changed(port, peer_queue_drops=report.lost_count) for side, port in report.ports.items()}
+        (cause,) = causes_of(changed(report, ports=ports), FAILED, PLAIN, None)
+        assert cause.sentence.startswith("a queue overflowed") and "at any load" not in cause.sentence
 
     def test_a_queue_that_loses_only_some_flows(self) -> None:
         cause = named(lossy(frames(40_000), lambda frame: frame.source_port % 4 > 0 and frame.index * 37 % 100 < 37))

@@ -281,6 +281,9 @@ public:
         if (is_stateful || stream_.edges() != nullptr) {
             numbers_.emplace(is_stateful ? LossField::connection : LossField::customer_edge);
         }
+        if (stream_.marks_vary()) {
+            traffic_classes_.emplace(LossField::traffic_class);
+        }
         if (!is_stateful) {
             pairs_.emplace(LossField::host_pair);
             flows_.emplace(LossField::flow);
@@ -301,6 +304,9 @@ public:
         source_hosts_.add(values.source_host, lost);
         destination_hosts_.add(values.destination_host, lost);
         networks_.add(values.network, lost);
+        if (traffic_classes_) {
+            traffic_classes_->add(stream_.sent_mark(values).traffic_class, lost);
+        }
         const std::uint64_t hosts =
             std::uint64_t{values.source_host} << 32U | std::uint64_t{values.destination_host} << 16U | values.network;
         const std::uint64_t ports = std::uint64_t{values.source_port} << 16U | values.destination_port;
@@ -329,6 +335,9 @@ public:
         keep(destination_hosts_.table([&](std::uint16_t value) { return host_of(false, value, 0); }));
         keep(networks_.table(
             [&](std::uint16_t value) { return to_text(stream_.destination_hosts().host(0, static_cast<std::uint8_t>(value))); }));
+        if (traffic_classes_) {
+            keep(traffic_classes_->table(number));
+        }
         if (numbers_) {
             keep(numbers_->table(is_complete_, [&](std::uint64_t j) {
                 const frame::FrameValues values = stream_.values(j);
@@ -389,8 +398,9 @@ private:
     NumberField source_ports_{LossField::source_port}, destination_ports_{LossField::destination_port};
     NumberField source_hosts_{LossField::source_host}, destination_hosts_{LossField::destination_host};
     NumberField networks_{LossField::destination_network};
-    std::optional<HashedField> numbers_;        ///< connections of a stateful gateway, or customer edges
-    std::optional<HashedField> pairs_, flows_;  ///< absent where a connection stands for them
+    std::optional<NumberField> traffic_classes_;  ///< absent where all have one
+    std::optional<HashedField> numbers_;          ///< connections of a stateful gateway, or customer edges
+    std::optional<HashedField> pairs_, flows_;    ///< absent where a connection stands for them
     Residues residues_;
 };
 

@@ -22,14 +22,15 @@ enum class LossField : std::uint8_t {
     source_host,
     destination_host,
     destination_network,
+    traffic_class,
     customer_edge,
     connection,
     host_pair,
     flow,
     index_residue
 };
-inline constexpr std::array<std::string_view, 10> loss_field_names{
-    "source_port", "destination_port", "source_host", "destination_host", "destination_network", "customer_edge",
+inline constexpr std::array<std::string_view, 11> loss_field_names{
+    "source_port", "destination_port", "source_host", "destination_host", "destination_network", "traffic_class", "customer_edge",
     "connection",  "host_pair",        "flow",        "index_residue"};
 
 struct LossCount {
@@ -45,7 +46,7 @@ struct LossAges {
 
 /// Which frames of a class were lost, by what they differ by: a frame is a function of its index,
 /// so all fields of a frame that never arrived are known. Made after the trial, from at most
-/// `examined_max` lost frames and as many that arrived; it takes up to 5 MB meanwhile.
+/// `examined_max` lost frames and as many that arrived; it takes up to 6 MB meanwhile.
 struct LossTable {
     static constexpr std::uint64_t examined_max = std::uint64_t{1} << 20;
     static constexpr std::size_t heaviest_kept = 8, ranges_kept = 8, values_tracked_max = 1U << 14U;
@@ -73,8 +74,8 @@ struct LossTable {
         std::uint64_t lost_in_dead = 0;  ///< lost frames with such a value
         std::optional<std::uint64_t> firsts;  ///< lost frames that were the first with their value; present if every frame was examined
         std::vector<Value> heaviest;          ///< values with most losses, at most `heaviest_kept`
-        std::vector<Range> ranges;            ///< those with most losses, ascending; of ports, hosts and networks
-        std::vector<Count> bits;              ///< frames in whose value a bit is set, lowest first; of ports and hosts
+        std::vector<Range> ranges;            ///< those with most losses, ascending; of numbers of 16 bits at most
+        std::vector<Count> bits;              ///< frames in whose value a bit is set, lowest first; of the same fields
     };
     Count examined;
     std::vector<Field> fields;  ///< those with more than one value

@@ -192,6 +192,25 @@ TEST(LossTable, LeavesOutFramesThatWereNotOffered) {
     EXPECT_EQ(tables[0]->examined.arrived, 390U);
 }
 
+TEST(LossTable, NamesTheTrafficClassOfWhichNoFrameArrived) {
+    frame::StreamRequest request = few_ports();
+    request.marking.traffic_classes = {0, 40, 184};
+    const frame::Stream stream = test::make_stream(request);
+    Direction direction{request, 20'000};
+    const LossTable table =
+        direction.lose([&](std::uint64_t, const frame::FrameValues& values) { return stream.sent_mark(values).traffic_class == 184; });
+    const auto* const classes = field_of(table, LossField::traffic_class);
+    ASSERT_NE(classes, nullptr);
+    EXPECT_EQ(classes->values, 3U);
+    EXPECT_EQ(classes->dead, 1U);
+    EXPECT_EQ(classes->lost_in_dead, direction.lost());
+    ASSERT_EQ(classes->heaviest.size(), 1U);
+    EXPECT_EQ(classes->heaviest[0].name, "184");
+    Direction of_one_class{few_ports(), 20'000};
+    const LossTable without = of_one_class.lose([](std::uint64_t i, const frame::FrameValues&) { return i % 3 == 0; });
+    EXPECT_EQ(field_of(without, LossField::traffic_class), nullptr);
+}
+
 TEST(LossTable, NamesCustomerEdgesByTheirAddresses) {
     const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 0)}, .count = 64};
     const frame::StreamRequest request = test::edges_request(edges, frame::signature::Direction::forward);

@@ -21,6 +21,7 @@ WORDS: Mapping[LossFieldName, str] = {
     "source_host": "source address",
     "destination_host": "destination address",
     "destination_network": "destination network",
+    "traffic_class": "traffic class",
     "customer_edge": "customer edge",
 }
 """The fields that are looked at here."""

@@ -2,13 +2,15 @@
 
 Frames that are lost independently of each other have a known number of runs of losses (Wald and Wolfowitz 1940), spread
 evenly over the trial, and lie at distances of all lengths. A full queue loses otherwise: in rows where it is emptied in
-batches, at even distances where it is emptied at a rate, and from the time on when it is full. A limit that all
+batches, at even distances where it is emptied at a rate, and from the time on when it is full. At even distances
+frames are also lost by what takes every so many, and one load does not tell one from the other. A limit that all
 directions share may look like chance in each of them, but lets the same number pass in all of them together.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -77,11 +79,21 @@ def queue(losses: Losses) -> Cause | None:
     return losses.cause(
         "queue",
         f"a queue overflowed: of {rate:,} frames/s {passed:,} passed{whatever}, and from"
-        f" {losses.time_words(loss.first_index)} on frames were lost in {loss.runs:,} runs throughout the trial{over}",
+        f" {losses.time_words(loss.first_index)} on frames were lost in {loss.runs:,} runs throughout the trial{over}"
+        f"{_unless_in_turn(losses)}",
         what="frames beyond a rate",
         explained=losses.lost,
         chance=None,
     )
+
+
+def _unless_in_turn(losses: Losses) -> str:
+    """Return what else may have lost frames at even distances, unless queues have counted them."""
+    distances = _regular_distances(losses)
+    if not distances or losses.queues_counted_them:
+        return ""
+    of_frames = f"{statistics.fmean(distances):.3g} frames"
+    return f"; or one of every {of_frames} is lost at any load: a trial at another load shows which"
 
 
 def _is_like_chance(losses: Losses) -> bool:
@@ -100,7 +112,7 @@ def _is_like_chance(losses: Losses) -> bool:
     passed = between - lost
     expected = lost * (passed + 1) / between
     variance = lost * passed * (lost - 1) * (passed + 1) / (between**2 * max(1, between - 1))
-    if abs(loss.runs - expected) > DEVIATIONS_MAX * math.sqrt(variance) or _is_regular(losses):
+    if abs(loss.runs - expected) > DEVIATIONS_MAX * math.sqrt(variance) or _regular_distances(losses):
         return False
     count = len(loss.by_slice)
     first, last = (index * count // losses.frames for index in (loss.first_index, loss.last_index))
@@ -108,17 +120,18 @@ def _is_like_chance(losses: Losses) -> bool:
     return abs(_dispersion(inside, sum(inside) / max(1, len(inside)) * passed / between)) <= DEVIATIONS_MAX
 
 
-def _is_regular(losses: Losses) -> bool:
-    """Whether the first runs of losses lie at even distances, each within half of their mean.
+def _regular_distances(losses: Losses) -> Sequence[int]:
+    """Return from how many frames to how many the first runs of losses lie, each within half of their mean; else none.
 
     Distances that chance makes are exponential, if there are few losses; then each is so with a chance of 0.38.
     """
     distances = [after.index - before.index for before, after in pairwise(losses.counts.loss.first_runs)]
     if len(distances) < DISTANCES_MIN:
-        return False
-    mean = sum(distances) / len(distances)
+        return ()
+    mean = statistics.fmean(distances)
     is_sparse = mean * losses.counts.offered / losses.frames >= SPARSE
-    return is_sparse and all(abs(distance - mean) <= mean / 2 for distance in distances)
+    is_even = all(abs(distance - mean) <= mean / 2 for distance in distances)
+    return distances if is_sparse and is_even else ()
 
 
 def _is_shared_limit(lost: Iterable[Counts]) -> bool:

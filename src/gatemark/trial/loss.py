@@ -91,6 +91,7 @@ LossFieldName = Literal[
     "source_host",
     "destination_host",
     "destination_network",
+    "traffic_class",
     "customer_edge",
     "connection",
     "host_pair",
@@ -120,9 +121,9 @@ class LossField(LossCount):
     heaviest: tuple[LossOfValue, ...]
     """Up to 8 values with most losses."""
     ranges: tuple[DeadRange, ...]
-    """Up to 8 ranges of values with most losses, ascending; of ports, hosts and networks."""
+    """Up to 8 ranges of values with most losses, ascending; of ports, hosts, networks and traffic classes."""
     bits: tuple[LossCount, ...]
-    """Frames in whose value a bit is set, lowest bit first; of ports, hosts and networks."""
+    """Frames in whose value a bit is set, lowest bit first; of ports, hosts, networks and traffic classes."""
 
     def heaviest_together(self) -> Iterator[LossCount]:
         """Yield the frames with the value that lost most, with that and the next one, and so on."""
