@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.system.beds import ATTEMPTS, QUICK, lost_nothing_itself
 from tests.system.machine import missing, nothing_compared
@@ -62,15 +62,21 @@ SELECTORS = st.one_of(
         lambda ms: Selector(window_ns=(ms[0] * 10**6, ms[1] * 10**6))
     ),
 )
-FLOWS = st.builds(
-    Flow,
-    loss=st.lists(SELECTORS, max_size=2).map(tuple),
-    duplicate=st.lists(SELECTORS, max_size=1).map(tuple),
-    reorder=st.lists(
-        st.tuples(st.integers(11, 60).map(lambda every: Selector(every=every)), st.integers(1, 9)), max_size=1
-    ).map(tuple),
-    corrupt=st.lists(st.tuples(st.sampled_from(FIELDS), SELECTORS), max_size=4).map(tuple),
-)
+
+
+def flows(technology: TechnologyName) -> st.SearchStrategy[Flow]:
+    """Return faults of one direction. An edge has few ports: a mapping that it changes is another connection's."""
+    is_edge = TECHNOLOGIES[technology].is_edge
+    fields = [name for name in FIELDS if not is_edge or name != "mapping_changed"]
+    return st.builds(
+        Flow,
+        loss=st.lists(SELECTORS, max_size=2).map(tuple),
+        duplicate=st.lists(SELECTORS, max_size=1).map(tuple),
+        reorder=st.lists(
+            st.tuples(st.integers(11, 60).map(lambda every: Selector(every=every)), st.integers(1, 9)), max_size=1
+        ).map(tuple),
+        corrupt=st.lists(st.tuples(st.sampled_from(fields), SELECTORS), max_size=4).map(tuple),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,19 +206,19 @@ def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
     assert counted == planted, f"{way}: {dict(told)}"
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("technology", [row.name for row in TECHNOLOGIES.values() if row.reference_mode])
-def test_both_sides_count_the_same_frames(technology: TechnologyName, endures: bool) -> None:
+def test_both_sides_count_the_same_frames(technology: TechnologyName) -> None:
     with opened(technology) as bed:
 
         @settings(
-            max_examples=3 if endures else 2,
+            max_examples=3,
+            phases=(Phase.explicit, Phase.generate),  # to shrink a failure takes minutes
             deadline=None,
             database=None,
             derandomize=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
         )
-        @given(forward=FLOWS, reverse=FLOWS)
+        @given(forward=flows(technology), reverse=flows(technology))
         def holds(forward: Flow, reverse: Flow) -> None:
             counted = bed.trial(forward, reverse)
             if counted is None:
