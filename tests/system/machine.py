@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gatemark.dut.cpu_visitors import soft_interrupt_threads
 from gatemark.dut.kernel_counters import neighbours_held
@@ -59,6 +61,16 @@ def neighbours_free() -> int:
 def nothing_compared(said: str) -> None:
     """Tell in pytest's summary that a test asserted only what a result says of a busy machine."""
     warnings.warn(f"the machine was busy: {said}", stacklevel=2)
+
+
+def nightly_but(chosen: Container[int], why: str, values: Iterable[Any]) -> list[Any]:
+    """Return the values of a parametrized test: every run has those at the chosen places, the night all of them.
+
+    A value that is a tuple has one part for each parameter.
+    """
+    mark = pytest.mark.nightly(why)
+    every = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [pytest.param(*value, marks=() if place in chosen else mark) for place, value in enumerate(every)]
 
 
 def without_rights(command: Sequence[str]) -> list[str]:

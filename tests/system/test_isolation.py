@@ -15,11 +15,12 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.system.machine import gatemark, missing, run
+from tests.system.machine import gatemark, missing, nightly_but, run
 
 from gatemark.results.toml_text import to_toml
 
@@ -334,15 +335,14 @@ def used(host: Host) -> Iterator[Host]:
 
 
 PORTS = ("af_packet:{}", "af_xdp:{}", "vdev:net_af_packet0,iface={}")
-combined = pytest.mark.nightly("the same rule; every run has each kind of bed with each port and each interface")
-WAYS_IN: list[Any] = [
-    (kind, port, use) if (number + list(IN_USE).index(use)) % len(PORTS) == shift else
-    pytest.param(kind, port, use, marks=combined)
-    for shift, kind in enumerate(("ports", "loopback")) for number, port in enumerate(PORTS) for use in IN_USE
-]  # fmt: skip
+COMBINED = "the same rule; every run has each kind of bed with each port and each interface"
+EACH_RUN = (0, 5, 7, 10, 12, 17)
+"""Places of these combinations."""
 
 
-@pytest.mark.parametrize(("kind", "port", "use"), WAYS_IN)
+@pytest.mark.parametrize(
+    ("kind", "port", "use"), nightly_but(EACH_RUN, COMBINED, product(("ports", "loopback"), PORTS, IN_USE))
+)
 def test_no_test_bed_sends_through_an_interface_that_others_use(
     used: Host, tmp_path: Path, kind: str, port: str, use: str
 ) -> None:

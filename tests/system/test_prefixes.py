@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.beds import check_relayed_whole, faults, netns_campaign, open_bed, report_of
-from tests.system.machine import missing
+from tests.system.machine import missing, nightly_but
 from tests.system.test_addresses_and_time import variant
 from tests.system.test_conformity import CONFORMITY
 from tests.system.test_conformity_translators import judged
@@ -16,8 +16,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING
 
 FORMATS = ["2001:db8::/32", "2001:db8:100::/40", "2001:db8:122::/48", "2001:db8:122:300::/56", "2001:db8:122:344::/64"]
 """One of each length but 96, which the recipes have; they are those of RFC 6052 section 2.4."""
-between = pytest.mark.nightly("tests of the engine have every length")
-PREFIXES = [prefix if n % 2 == 0 else pytest.param(prefix, marks=between) for n, prefix in enumerate(FORMATS)]
+PREFIXES = nightly_but((0, 2, 4), "tests of the engine have every length", FORMATS)
 """Of every run: no octet of an address behind octet 8, some, and all."""
 WITH_96 = "2001:2:0:6400::/96"
 RIGHT = {"ipv4": {"address": "198.19.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "250-261"}}}

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.system.beds import ATTEMPTS, QUICK, lost_nothing_itself
-from tests.system.machine import missing, nothing_compared
+from tests.system.machine import missing, nightly_but, nothing_compared
 from tests.system.reloading import reload
 
 from gatemark import tester as assembly
@@ -235,16 +235,12 @@ HANDED_ON: list[tuple[TechnologyName, int, bool]] = [
 ]  # fmt: skip
 """Technology, octets of a frame without trailer, and whether a gateway keeps those behind the packet."""
 TRAILERS = (1, 46, 64)
-combined = pytest.mark.nightly("the same count; every run has each technology and each trailer")
+COMBINED = "the same count; every run has each technology and each trailer"
 
 
 @pytest.mark.parametrize(
     ("technology", "octets", "keeps", "trailer"),
-    [
-        (*way, trailer) if n == k else pytest.param(*way, trailer, marks=combined)
-        for n, way in enumerate(HANDED_ON)
-        for k, trailer in enumerate(TRAILERS)
-    ],
+    nightly_but((0, 4, 8), COMBINED, ((*way, trailer) for way in HANDED_ON for trailer in TRAILERS)),
 )
 def test_octets_behind_the_packet_are_counted_where_they_come_back(
     technology: TechnologyName, octets: int, keeps: bool, trailer: int

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.system.beds import ATTEMPTS, OpenBed, open_bed
-from tests.system.machine import missing, missing_for_guest, nothing_compared
+from tests.system.machine import missing, missing_for_guest, nightly_but, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured
 
@@ -32,7 +32,8 @@ pytestmark = [
 
 MAP_T = "tayga-mapt"
 in_a_guest = pytest.mark.skipif(bool(NO_GUEST), reason=f"two gateways in a kernel of their own need {NO_GUEST}")
-others = pytest.mark.nightly("the same decision of other fields, ways and tunnels; unit tests have all of them")
+OTHERS = "the same decision of other fields, ways and tunnels; unit tests have all of them"
+others = pytest.mark.nightly(OTHERS)
 again = pytest.mark.nightly("it starts one more kernel, for two gateways that other tests measure alone")
 IN_A_GUEST = {
     "linux-dslite": (in_a_guest,),
@@ -240,10 +241,9 @@ DAMAGED += [
 """What the customer's gateway does not take for a reply is lost in it: wrong checksums, addresses and ports."""
 EACH_TIME = (0, 5, 6, 12, 15, 18, 24)
 """Those of every run: each gateway in each direction, and each way to decide."""
-DAMAGED = [each if n in EACH_TIME else pytest.param(*each, marks=others) for n, each in enumerate(DAMAGED)]
 
 
-@pytest.mark.parametrize(("way", "link", "change", "reasons"), DAMAGED)
+@pytest.mark.parametrize(("way", "link", "change", "reasons"), nightly_but(EACH_TIME, OTHERS, DAMAGED))
 def test_the_gateway_that_damaged_frames_is_blamed(
     bed: OpenBed, way: str, link: str, change: str, reasons: set[str]
 ) -> None:

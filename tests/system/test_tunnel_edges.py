@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.system.beds import PATIENT
-from tests.system.machine import missing_for_guest
+from tests.system.machine import missing_for_guest, nightly_but
 from tests.system.stateful_beds import stateful_campaign
 from tests.system.test_stateful import (
     assert_counts_agree,
@@ -44,10 +44,10 @@ EDGES: dict[str, tuple[str, dict[str, Any], int, range, int]] = {
 FULL = {"rate": "2k", "timeout": "200ms", "gap": "100ms", "destination_ports": "80"}
 
 
-others = pytest.mark.nightly("one more kernel for another kind of port set, whose ports unit tests count")
+OTHER_SETS = "one more kernel for another kind of port set, whose ports unit tests count"
 
 
-@pytest.mark.parametrize("kind", [kind if not n else pytest.param(kind, marks=others) for n, kind in enumerate(EDGES)])
+@pytest.mark.parametrize("kind", nightly_but((0,), OTHER_SETS, EDGES))
 def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -> None:
     """Beside native IPv6, in both phases; the learned ports are those of the set."""
     recipe, table, count, ports, size = EDGES[kind]
@@ -93,12 +93,10 @@ PLANTED: dict[str, set[str]] = {
 
 EACH_TIME = (0, 3)
 """Of every run: one fault inside of the tunnel, and one of its header."""
-another = pytest.mark.nightly("one more kernel for another field, which tests of the engine have")
+OTHER_FIELDS = "one more kernel for another field, which tests of the engine have"
 
 
-@pytest.mark.parametrize(
-    "rule", [rule if n in EACH_TIME else pytest.param(rule, marks=another) for n, rule in enumerate(PLANTED)]
-)
+@pytest.mark.parametrize("rule", nightly_but(EACH_TIME, OTHER_FIELDS, PLANTED))
 def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None:
     table = f"table inet planted {{\nchain planted {{\ntype filter hook postrouting priority 300; {rule}\n}}\n}}\n"
     text, load = "[files]", 'setup = [\n    "nft -f {dir}/edge.nft",'

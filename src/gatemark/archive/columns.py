@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.archive.recompute import Inputs, campaign_of, differences
-from gatemark.campaign.columns import written_columns
-from gatemark.config.load import document_of_text
+from gatemark.campaign.columns import expecting_text, written_columns
 from gatemark.config.vary import ColumnDocument
 from gatemark.results.store import ResultFolder
 from gatemark.results.toml_text import to_toml
@@ -46,17 +45,13 @@ def column_faults(result: ResultFolder, document: SeriesDocument, inputs: Inputs
 
 def _from_file(column: ColumnDocument, columns: int, stated: SeriesColumn) -> dict[str, Any]:
     """Return what the file of the series says of a column; its searches began where it is stated."""
-    whole = document_of_text(to_toml(column.document), path=Path())
-    for table, expected in stated.expected.items():
-        whole[table] = {**whole.get(table, {}), "expected": expected}
-    text = to_toml(whole) if stated.expected else to_toml(column.document)
     return {
         "number": column.number,
         "title": column.title,
         "folder": folder_name(column.number, columns, column.title),
         "steps": list(column.steps),
         "settings": dict(column.settings),
-        "campaign_sha256": digest(text),
+        "campaign_sha256": digest(expecting_text(to_toml(column.document), stated.expected)),
     }
 
 

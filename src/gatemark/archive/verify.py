@@ -134,13 +134,9 @@ def _of_result(content: Unpacked, folder: ResultFolder, evidence: Sequence[str])
 
 def _of_series(content: Unpacked) -> Iterator[Finding]:
     result = content.folder
-    words, files = (
-        f"series.json and series.csv follow from {SERIES_FILE} and the columns",
-        ("series.json", "series.csv"),
-    )
-    yield _found(
-        content, result, "series", lambda: _series_faults(result, content.inputs), words, (SERIES_FILE, *files)
-    )
+    words = f"series.json and series.csv follow from {SERIES_FILE} and the columns"
+    files = (SERIES_FILE, "series.json", "series.csv")
+    yield _found(content, result, "series", lambda: _series_faults(result, content.inputs), words, files)
     yield from _report(content, result, lambda: series_page(SeriesFolder(files=result)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gatemark.campaign.file import CampaignText
+from gatemark.campaign.file import CampaignText, campaign_from_text
 from gatemark.config import model
 from gatemark.config.load import campaign_of_file, document_of_text, text_of
 from gatemark.config.problems import raise_if_any
@@ -54,12 +54,11 @@ class Column:
             for key, value in results.items()
             if isinstance(document.get(key), dict) and EXPECTED not in document[key]
         }
-        for key, value in used.items():
-            document[key][EXPECTED] = value
         if not used:
             return self, {}
-        campaign = campaign_of_file(document, CampaignFile, path=path).renamed(source=self.campaign.source)
-        return replace(self, source=replace(self.source, campaign=campaign, text=to_toml(document))), used
+        text = expecting_text(self.source.text, used)
+        campaign = campaign_from_text(text, path).renamed(source=self.campaign.source)
+        return replace(self, source=replace(self.source, campaign=campaign, text=text)), used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +70,16 @@ class SeriesFile:
     text: str
     vary: tuple[Vary, ...]
     columns: tuple[Column, ...]
+
+
+def expecting_text(text: str, results: Mapping[str, int]) -> str:
+    """Return the text of a column that expects these results, by table."""
+    if not results:
+        return text
+    document = document_of_text(text, path=Path())
+    for key, value in results.items():
+        document[key][EXPECTED] = value
+    return to_toml(document)
 
 
 def varies(file: Path | str) -> bool:
