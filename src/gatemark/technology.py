@@ -100,7 +100,7 @@ class Technology:
     hairpin_section: str | None = None
     """Where an RFC says what becomes of packets between hosts on the same side; None where none does."""
     ping_section: str | None = None
-    """Where an RFC says what becomes of echo requests of the inside."""
+    """Where an RFC says what becomes of echo requests of the inside; None where none does."""
     reference_mode: ReferenceMode | None
     """The same for the reference gateway; None for two gateways in a row, which it is not."""
 
@@ -182,7 +182,7 @@ class Technology:
     def has_duties(self) -> bool:
         """Whether RFCs say of single packets what becomes of them, so that its conformity can be tried."""
         is_relay_or_edge = self.has_rules or self.is_subscriber
-        return is_relay_or_edge or self.in_a_row is not None or self.hairpin_section is not None
+        return is_relay_or_edge or self.in_a_row is not None or self.ping_section is not None
 
     @property
     def translates_background(self) -> bool:
@@ -294,6 +294,7 @@ _ROWS = (
         words="stateful NAT46",
         families=("ipv4", "ipv6"),
         is_stateful=True,
+        ping_section="RFC 7915 section 4.2",
         reference_mode="nat46",
     ),
     Technology(

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, netns_campaign, netns_document
+from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, netns_campaign, netns_document, open_bed
 from tests.system.machine import gatemark, missing
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
+from tests.system.test_stateful import variant
 
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import load_recipe
 from gatemark.procedures.conformity.result import CaseResult
 from gatemark.results.toml_text import to_toml
 
@@ -31,7 +33,7 @@ OF_A_NAT = {name: judged for name, judged in OF_TAYGA.items() if name != "echo_f
 
 
 def campaign_of(recipe: str) -> Campaign:
-    hosts = IPV4_HOSTS if recipe == "nft-nat44" else IPV6_HOSTS
+    hosts = IPV4_HOSTS if load_recipe(recipe).technology.families[0] == "ipv4" else IPV6_HOSTS
     return netns_campaign(recipe, left=hosts, conformity=CONFORMITY, frame_loss=None)
 
 
@@ -159,6 +161,19 @@ def test_a_nat64_of_tayga_and_nftables(beds: KeptBed, tmp_path: Path) -> None:
         cases = judged(bed, tmp_path)
     assert seen_of(cases) == OF_A_NAT | {"hairpin": ("conforms", 3)}
     assert cases["hairpin"].hop_limits == (5,), "both ways through tayga, which Linux joins in one hop"
+
+
+def test_a_clat_with_one_address(beds: KeptBed, tmp_path: Path) -> None:
+    """Behind tayga the kernel answers in IPv6; a client gets that only if its source stands for an IPv4 address."""
+    right = {name: judged for name, judged in OF_A_NAT.items() if name != "hairpin"}
+    assert seen_of(judged(beds.get("tayga-clat-nat44"), tmp_path)) == right | {"expired_from_inside": ("differs", 0)}
+    beds.close()
+    mapping = "map 192.0.0.1 2001:2:0:4000::1\n"
+    recipe = variant(tmp_path, "tayga-clat-nat44", (mapping, f"{mapping}map 192.0.0.3 2001:2::1\n"))
+    with open_bed(campaign_of(str(recipe))) as bed:
+        cases = judged(bed, tmp_path)
+    assert seen_of(cases) == right
+    assert cases["expired_from_inside"].icmp.keys() == {"icmpv4 11/0"}
 
 
 def test_the_command_says_what_came_back_and_what_was_due(beds: KeptBed, tmp_path: Path) -> None:

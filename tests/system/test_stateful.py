@@ -35,7 +35,7 @@ if os.geteuid() != 0:
     MISSING.insert(0, "root")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"stateful gateways in namespaces need {', '.join(MISSING)}")
 
-RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat46")
+RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat46", "tayga-clat-nat44")
 COUNT = CONNECTIONS["count"]
 
 
@@ -139,6 +139,18 @@ def test_nothing_changes_where_ports_are_not_preserved(tmp_path: Path) -> None:
     assert_counts_agree(records, COUNT)
     behaviour = next(r.connections.behaviour for r in records if r.connections and r.connections.behaviour)
     assert behaviour["port_preserved"] < COUNT // 100
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("\nprefix 2001:2:0:6400::/96\n", "\nprefix 2001:2:0:6500::/96\n", "destination_address"),
+        ("map 192.0.0.1 2001:2:0:4000::1", "map 192.0.0.1 2001:2:0:4000::9", "source_address"),
+    ],
+)
+def test_another_prefix_or_address_of_a_clat_is_named(before: str, after: str, reason: str, tmp_path: Path) -> None:
+    recipe = variant(tmp_path, "tayga-clat-nat44", (before, after))
+    check_phase_one_faults(recipe, PATIENT | {"retries": 2}, {reason}, tmp_path / "result")
 
 
 @pytest.mark.parametrize("recipe", ["nft-nat44", "tayga-nat64"])

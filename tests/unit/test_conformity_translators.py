@@ -10,7 +10,7 @@ import pytest
 from scapy.layers.inet6 import IPv6
 from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
-from tests.unit.translators import PREFIX, Gateway, Nat, NatFault, Translator, TranslatorFault
+from tests.unit.translators import CLAT, PREFIX, Clat, Gateway, Nat, NatFault, Translator, TranslatorFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.hosts import represented
@@ -29,6 +29,7 @@ HOSTS: dict[str, dict[str, str]] = {
     "ipv6": {"left": "2001:2::2", "right": "2001:2:0:8000::2"},
 }
 EAM = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}]
+SERVER_OF_CLAT = "2001:2:0:6400::c613:2"
 EXPIRED = ("expired_from_outside", "expired_from_inside")
 TWO = {"offset": 14, "mode": "increasing", "range": "2-9"}
 
@@ -41,13 +42,14 @@ def campaign(technology: TechnologyName, *, hosts: dict[str, Any] | None = None,
         "conformity": {},
     }
     if row.is_stateful:
-        document["gateway"] = {"pool": ["198.19.0.1/32"], "control": {"clear_state": "true"}} | document["gateway"]
+        pool = f"{CLAT}/128" if technology == "nat46" else "198.19.0.1/32"
+        document["gateway"] = {"pool": [pool], "control": {"clear_state": "true"}} | document["gateway"]
     if row.translates_by_prefix:
         document["gateway"] = {"prefix": str(PREFIX)} | document["gateway"]
     if not row.is_stateful and row.is_translation:
         document["gateway"] = {"eam": EAM} | document["gateway"]
     for side, family in zip(("left", "right"), row.families, strict=True):
-        address = HOSTS[family][side]
+        address = SERVER_OF_CLAT if (technology, side) == ("nat46", "right") else HOSTS[family][side]
         played: dict[str, Any] = {"address": address, "gateway": address[:-1] + "1"}
         if side == "left":
             played["hosts"] = TWO | ({"offset": 2} if family == "ipv4" else {}) if hosts is None else hosts
@@ -178,6 +180,28 @@ class TestNat:
         assert hairpin.packet == "198.18.0.2 port 40000 to 198.19.0.1 port 20001"
 
 
+class TestClat:
+    @pytest.mark.parametrize(
+        ("faults", "changed"),
+        [
+            ((), {}),
+            (("forwards nothing",), dict.fromkeys(all_right("nat46"), "no_result")),
+            (("drops echo",), {"echo_from_inside": "does_not_conform"}),
+            (("never answers",), dict.fromkeys(EXPIRED, "differs")),
+            (("ignores hop limits",), dict.fromkeys(EXPIRED, "does_not_conform")),
+        ],
+    )
+    def test_one_with_a_single_address_is_tried_but_for_hairpins(
+        self, tmp_path: Path, faults: tuple[NatFault, ...], changed: dict[str, str]
+    ) -> None:
+        """Its public address is of the IPv6 side: the hosts behind it have no name for it."""
+        result = measured(tmp_path, campaign("nat46"), Clat(*faults))
+        assert judgements(result) == all_right("nat46") | changed
+        assert set(all_right("nat46")) == set(all_right("nat64")) - {"hairpin"}
+        (section,) = (case.section for case in result.cases if case.case == "expired_from_inside")
+        assert section == "RFC 7915 section 4.1"
+
+
 @pytest.mark.parametrize(
     ("address", "other"),
     [
@@ -195,7 +219,7 @@ def test_an_address_is_represented_by_the_longest_mapping_else_by_the_prefix(add
     assert represented(ip_address(other), PREFIX, eam) == ip_address(address)
 
 
-@pytest.mark.parametrize("technology", ["router44", "nat66", "nat46"])
+@pytest.mark.parametrize("technology", ["router44", "nat66"])
 def test_gateways_of_which_no_rfc_says_what_they_do_have_no_cases(technology: TechnologyName) -> None:
     assert not cases_of(TECHNOLOGIES[technology])
 

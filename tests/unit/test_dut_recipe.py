@@ -40,6 +40,7 @@ STATEFUL = [
     "linux-mape-ce",
     "nft-nat44",
     "nft-nat66",
+    "tayga-clat-nat44",
     "tayga-mapt-ce",
     "tayga-nat46",
     "tayga-nat64",

@@ -19,6 +19,7 @@ from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 PREFIX = IPv6Network("2001:2:0:6400::/96")
 INSIDE_IPV6, INSIDE_IPV4 = IPv6Network("2001:2::/112"), 0xC612_0000
 PUBLIC = IPv4Address("198.19.0.1")
+CLAT = IPv6Address("2001:2:0:4000::1")
 
 TranslatorFault = Literal[
     "forwards nothing",
@@ -210,3 +211,18 @@ class Nat(Gateway):
         assert isinstance(port, int)
         ports = (source_port, port)
         yield "left", sent_again(packet, known, ip_address(str(address)), hops=hops, ports=ports)
+
+
+class Clat(Nat):
+    """One with IPv4 clients and a single IPv6 address, before a PLAT, under whose prefix its servers are."""
+
+    def forwarded(self, side: str, packet: Packet) -> Iterator[tuple[str, Packet]]:
+        """Yield what becomes of a packet."""
+        if side == "right":
+            server = embedded_ipv4(IPv6Address(packet.src), PREFIX)
+            assert server is not None
+            yield from self._inward(packet, server, ports_of(packet)[0], hops=1)
+            return
+        for to, public in super().forwarded(side, packet):
+            server6 = embed_ipv4(IPv4Address(public.dst), PREFIX)
+            yield to, sent_again(public, CLAT, server6, hops=0, ports=ports_of(public))

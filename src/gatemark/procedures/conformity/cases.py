@@ -337,23 +337,25 @@ def translator_cases(technology: Technology) -> Mapping[CaseName, Case[Translato
 
 
 def nat_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
-    """Return the cases of a stateful gateway."""
-    assert technology.hairpin_section is not None
+    """Return the cases of a stateful gateway; hairpinning where an RFC says what becomes of it."""
     inside, outside = technology.packet_families
-    return {
-        "echo_from_inside": _ping(
-            "a client sends echo requests, whose identifier may change",
-            technology.ping_section,
-            lambda scene: scene.upward("echo request"),
-        ),
-        "hairpin": Case(
+    hairpin: dict[CaseName, Case[NatScene]] = {}
+    if technology.hairpin_section is not None:
+        hairpin["hairpin"] = Case(
             words="a client sends to the public address and port of another one",
             section=technology.hairpin_section,
             due="delivered",
             level="must",
             needs="no translation prefix represents the public addresses",
             sending=lambda scene: scene.hairpin(),
+        )
+    return {
+        "echo_from_inside": _ping(
+            "a client sends echo requests, whose identifier may change",
+            technology.ping_section,
+            lambda scene: scene.upward("echo request"),
         ),
+        **hairpin,
         "expired_from_outside": _expiry(
             "a server answers with a hop limit that ends in the gateway",
             outside,
