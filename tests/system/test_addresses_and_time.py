@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.journals import read_journal
+from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT, QUICK
 from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import CONNECTIONS, stateful_campaign
@@ -29,17 +29,6 @@ SHAPER = "tbf rate 300kbit burst 2k limit 1m"
 last of 450 frames at 900 frames/s waits for a sixth of a second."""
 
 
-def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> str:
-    """Write a built-in recipe with some of its text replaced."""
-    text = (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in text, f"{name} has no {old!r}"
-        text = text.replace(old, new)
-    path = tmp_path / f"{name}-variant.toml"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
 def records_of(campaign: Any, folder: Path) -> list[TrialRecord]:
     result = measure(campaign, output=folder, report=False)
     return list(read_journal(ResultFolder.open(result.folder).journal_file))
@@ -56,7 +45,7 @@ def decisive(records: list[TrialRecord]) -> list[TrialRecord]:
 
 def test_connections_behind_several_public_addresses(tmp_path: Path) -> None:
     """The kernel chooses one of four addresses by those of the hosts; all of them are learned and answered."""
-    recipe = variant(
+    recipe = changed_recipe(
         tmp_path,
         "nft-nat44",
         ('pool = ["198.19.0.1/32"]', 'pool = ["198.19.0.8/30"]'),
@@ -95,7 +84,10 @@ def test_a_frame_that_takes_longer_than_its_timeout_is_not_delivered(
     campaign = campaign_from_dict(
         {
             "repetitions": 1,
-            "testbed": {"kind": "netns", "recipe": variant(tmp_path, "linux-router4", ("[commands]", setup))},
+            "testbed": {
+                "kind": "netns",
+                "recipe": str(changed_recipe(tmp_path, "linux-router4", ("[commands]", setup))),
+            },
             "traffic": {"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": [64]}},
             "trial": {**QUICK, "drain": "500ms"},
             "validity": PATIENT,

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import QUICK, RELAYED_FRAMES, KeptBed, faults, netns_document, relayed_with
 from tests.system.machine import gatemark, missing_for_guest, nothing_compared
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
-from tests.system.test_stateful import assert_counts_agree, measured, variant
+from tests.system.test_stateful import assert_counts_agree, measured
 
 from gatemark.config.model import Campaign
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
@@ -70,7 +71,7 @@ def limited(tmp_path: Path, number: int) -> Path:
         f'oifname "{{right}}" ip saddr 100.64.0.{b4} meta l4proto udp masquerade to :{first}-{last}'
         for b4, (first, last) in enumerate(ports, 1)
     )
-    return variant(tmp_path, RECIPE, ('oifname "{right}" masquerade', each))
+    return changed_recipe(tmp_path, RECIPE, ('oifname "{right}" masquerade', each))
 
 
 @pytest.mark.nightly("its searches take a minute and a half")

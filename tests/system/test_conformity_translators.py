@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, netns_campaign, netns_document, open_bed
 from tests.system.machine import gatemark, missing
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
-from tests.system.test_stateful import variant
 
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import load_recipe
@@ -169,7 +169,7 @@ def test_a_clat_with_one_address(beds: KeptBed, tmp_path: Path) -> None:
     assert seen_of(judged(beds.get("tayga-clat-nat44"), tmp_path)) == right | {"expired_from_inside": ("differs", 0)}
     beds.close()
     mapping = "map 192.0.0.1 2001:2:0:4000::1\n"
-    recipe = variant(tmp_path, "tayga-clat-nat44", (mapping, f"{mapping}map 192.0.0.3 2001:2::1\n"))
+    recipe = changed_recipe(tmp_path, "tayga-clat-nat44", (mapping, f"{mapping}map 192.0.0.3 2001:2::1\n"))
     with open_bed(campaign_of(str(recipe))) as bed:
         cases = judged(bed, tmp_path)
     assert seen_of(cases) == right

@@ -21,6 +21,7 @@ from scapy.layers.inet import ICMP, IP, UDP, IPOption
 from scapy.layers.inet6 import ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from tests.recipes import changed_recipe
 from tests.system.beds import (
     ATTEMPTS,
     faults,
@@ -33,7 +34,7 @@ from tests.system.beds import (
 from tests.system.machine import missing_for_guest
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_netns import CROSSINGS, exchange, frame
-from tests.system.test_stateful import COUNT, assert_counts_agree, measured, variant
+from tests.system.test_stateful import COUNT, assert_counts_agree, measured
 
 from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.run import Calibration
@@ -234,7 +235,7 @@ PREFIXES = [
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("name", ["jool-siit64", "jool-siit46"])
 def test_jool_translates_to_the_bit_with_every_length_of_prefix(name: str, prefix: str, tmp_path: Path) -> None:
-    recipe = variant(tmp_path, name, ("2001:2:0:6400::/96", prefix))
+    recipe = changed_recipe(tmp_path, name, ("2001:2:0:6400::/96", prefix))
     small = {"frame_sizes": {"family": "ipv4", "octets": [128]}, "mix": "1/2"}
     large = {"frame_sizes": {"family": "ipv4", "octets": [1400]}, "dont_fragment": True}
     for traffic in (small, large):
@@ -439,7 +440,7 @@ def test_faults_before_and_behind_stateful_jool_are_named(hook: str, rule: str) 
 
 @a_guest_of_its_own
 def test_jool_takes_every_address_of_its_pool(tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "jool-nat64", ('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
+    recipe = changed_recipe(tmp_path, "jool-nat64", ('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
     campaign = stateful_campaign(recipe, repetitions=1, gateway={"settings": {"f_args": 15}})
     _, records = measured(campaign, tmp_path / "result")
     assert_counts_agree(records, COUNT)
@@ -454,7 +455,9 @@ def test_jool_as_a_target_of_iptables_translates_the_same(tmp_path: Path) -> Non
 ip6tables -t mangle -A PREROUTING -d {prefix} -j JOOL --instance default
 for addresses in {pool}; do iptables -t mangle -A PREROUTING -d "$addresses" -p udp -j JOOL --instance default; done
 """
-    recipe = variant(tmp_path, "jool-nat64", ("--netfilter --pool6 {prefix}\n", "--iptables --pool6 {prefix}" + rules))
+    recipe = changed_recipe(
+        tmp_path, "jool-nat64", ("--netfilter --pool6 {prefix}\n", "--iptables --pool6 {prefix}" + rules)
+    )
     result, records = measured(stateful_campaign(recipe, repetitions=1), tmp_path / "result")
     assert_counts_agree(records, COUNT)
     assert "iptables" in (result.folder / "gateway.json").read_text(encoding="utf-8")
@@ -463,7 +466,7 @@ for addresses in {pool}; do iptables -t mangle -A PREROUTING -d "$addresses" -p 
 @a_guest_of_its_own
 def test_removing_the_module_is_a_tear_down(tmp_path: Path) -> None:
     again = "modprobe -r jool; modprobe jool; . {dir}/start.sh"
-    recipe = variant(
+    recipe = changed_recipe(
         tmp_path,
         "jool-nat64",
         ('clear_state = ["jool pool4 flush", ". {dir}/pool4.sh"]', f'clear_state = ["{again}"]'),
@@ -491,7 +494,7 @@ def test_jool_forgets_every_connection_and_is_timed(tmp_path: Path) -> None:
 
 @a_guest_of_its_own
 def test_the_capacity_of_jool_is_that_of_its_pool(tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "jool-nat64", ("1024-65535", "1024-5023"))
+    recipe = changed_recipe(tmp_path, "jool-nat64", ("1024-65535", "1024-5023"))
     campaign = stateful_campaign(
         recipe,
         repetitions=1,

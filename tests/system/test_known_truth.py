@@ -12,13 +12,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 from tests.journals import read_journal
+from tests.recipes import recipe_text
 from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
@@ -53,7 +53,7 @@ TO_RIGHT = "meta nfproto ipv4 meta l4proto udp oifname {right}"
 
 def gateway(folder: Path, *, rules: tuple[str, ...] = (), queue: str = "", base: str = "linux-router4") -> Path:
     """Write a recipe of the kernel with rules in a chain at its forward hook, or a queueing discipline to the right."""
-    text = (resources.files("gatemark.dut") / "recipes" / f"{base}.toml").read_text(encoding="utf-8")
+    text = recipe_text(base)
     setup = list(tomllib.loads(text)["commands"].get("setup", []))
     if rules:
         setup.append("nft -f {dir}/truth.nft")

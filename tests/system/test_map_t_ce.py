@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
+from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT
 from tests.system.machine import missing, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
@@ -19,7 +20,6 @@ from tests.system.test_stateful import (
     check_capacity_of_ports,
     check_phase_one_faults,
     measured,
-    variant,
 )
 
 from gatemark.dut.netns import NetnsTestBed
@@ -99,7 +99,7 @@ def test_an_edge_that_uses_one_range_of_its_port_set_only_is_named(tmp_path: Pat
     flushed = '    "nft -f {dir}/edge.nft",\n    "nft flush chain ip edge postrouting",\n' + planted
     tayga = '    "tayga --config {dir}/tayga.conf --mktun",\n'
     campaign = stateful_campaign(
-        variant(tmp_path, RECIPE, ('    "nft -f {dir}/edge.nft",\n' + tayga, flushed + tayga)),
+        changed_recipe(tmp_path, RECIPE, ('    "nft -f {dir}/edge.nft",\n' + tayga, flushed + tayga)),
         repetitions=1, frame_loss=None,
         connections={"rate": "2k", "timeout": "100ms", "gap": "50ms"},
         connection_tracking_table_capacity={
@@ -156,7 +156,7 @@ def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None
     hook = 'type filter hook postrouting priority 300; oifname "{right}" meta l4proto udp'
     planted = f"\"planted.nft\" = '''table ip6 planted {{\nchain planted {{\n{hook} {rule}\n}}\n}}\n'''"
     text, load = '"edge.nft" = "{map_nftables}"', '"nft -f {dir}/edge.nft",\n    "tayga'
-    recipe = variant(
+    recipe = changed_recipe(
         tmp_path, RECIPE,
         (text, f"{text}\n{planted}"),
         (load, f'"nft -f {{dir}}/planted.nft",\n    {load}'),

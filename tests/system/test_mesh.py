@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT
 from tests.system.machine import missing_for_guest
 from tests.system.stateful_beds import stateful_campaign
-from tests.system.test_stateful import assert_counts_agree, check_phase_one_faults, measured, variant
+from tests.system.test_stateful import assert_counts_agree, check_phase_one_faults, measured
 
 MISSING = missing_for_guest("conntrack", "tayga")
 pytestmark = [
@@ -82,5 +83,5 @@ ASTRAY: dict[str, tuple[str, tuple[tuple[str, str], ...], set[str]]] = {
 def test_what_goes_astray_is_named_and_counted(fault: str, tmp_path: Path) -> None:
     recipe, changes, reasons = ASTRAY[fault]
     of_mesh = {key: table for key, table in tables(recipe).items() if key in ("map", "right")}
-    changed = variant(tmp_path, recipe, *changes)
+    changed = changed_recipe(tmp_path, recipe, *changes)
     check_phase_one_faults(changed, PATIENT | {"retries": 2}, reasons, tmp_path / "result", **of_mesh)

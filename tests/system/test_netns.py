@@ -22,6 +22,7 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from tests.recipes import changed_recipe, recipe_text
 from tests.system.machine import gatemark, sees_kernel_threads
 
 from gatemark.campaign.file import campaign_from_dict
@@ -60,7 +61,7 @@ def new_bed(name_or_path: str | Path, cores: CorePlan | None = None) -> NetnsTes
 
 def variant(tmp_path: Path, **commands: list[str]) -> Path:
     """Write linux-router4 with other commands."""
-    text = (Path(naming.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    text = recipe_text("linux-router4")
     path = tmp_path / "variant.toml"
     path.write_text(text + "".join(f"{name} = {json.dumps(lines)}\n" for name, lines in commands.items()))
     return path
@@ -644,10 +645,9 @@ def test_hop_limit_that_runs_out_gives_an_icmp_error(beds: dict[str, NetnsTestBe
 
 
 def test_tayga_drops_benchmarking_addresses_inside_the_well_known_prefix(tmp_path: Path) -> None:
-    text = (Path(naming.__file__).parent / "recipes" / "tayga-siit64.toml").read_text()
-    path = tmp_path / "well-known.toml"
-    text = text.replace("2001:2:0:6400::/96", "64:ff9b::/96")
-    path.write_text(text.replace("ipv4-addr 192.0.2.1", "ipv4-addr 192.0.2.1\nipv6-addr 2001:2:0:6401::1"))
+    well_known = ("2001:2:0:6400::/96", "64:ff9b::/96")
+    with_ipv6 = ("ipv4-addr 192.0.2.1", "ipv4-addr 192.0.2.1\nipv6-addr 2001:2:0:6401::1")
+    path = changed_recipe(tmp_path, "tayga-siit64", well_known, with_ipv6)
     with new_bed(path) as bed:
         received, _ = exchange(bed, [frame("left", "2001:2::2", "64:ff9b::198.19.0.2")], seconds=1.0)
         assert [packet for _, packet in received if packet.haslayer(UDP) and not packet.haslayer(IPv6)] == []
@@ -718,7 +718,7 @@ def test_control_commands_are_told_but_those_of_a_reset() -> None:
     ],
 )
 def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: str, tmp_path: Path) -> None:
-    text = (Path(naming.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    text = recipe_text("linux-router4")
     recipe = tmp_path / "slow.toml"
     line = line.replace("SLOW", f"sleep {PATIENCE_S}; touch {tmp_path}/slept")
     recipe.write_text(text.partition("[commands]")[0] + f"[commands]\n{line}\n")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import recipe_text
 from tests.system.beds import PATIENT
 from tests.system.machine import missing, nothing_compared
 
@@ -224,7 +224,7 @@ def test_a_border_relay_finds_customer_edges_by_the_identifiers_of_their_sets(
 
 def recipe(folder: Path, base: str, *, rules: str = "", start: str | None = None) -> Path:
     """Write a built-in recipe with nftables rules of its own, or with another program that is the gateway."""
-    text = (resources.files("gatemark.dut") / "recipes" / f"{base}.toml").read_text(encoding="utf-8")
+    text = recipe_text(base)
     document = tomllib.loads(text)
     files, commands = document.setdefault("files", {}), document["commands"]
     if rules:

@@ -9,12 +9,12 @@ import json
 import os
 import subprocess
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.judgement import write_campaign
+from tests.recipes import recipe_text
 from tests.system.machine import missing, missing_for_guest, nothing_compared
 
 MISSING = [
@@ -114,7 +114,7 @@ def test_a_kernel_of_its_own_may_be_what_differs(tmp_path: Path) -> None:
 def test_rules_for_new_connections_cost_connections_per_second(tmp_path: Path) -> None:
     campaign, rules = tmp_path / "nat44.toml", tmp_path / "rules.toml"
     campaign.write_text(NAT44, "utf-8")
-    built_in = (resources.files("gatemark.dut") / "recipes" / "nft-nat44.toml").read_text("utf-8")
+    built_in = recipe_text("nft-nat44")
     chain = [f"ip saddr 203.0.{number // 256}.{number % 256} drop" for number in range(RULES)]
     lines = ["chain forward {", "type filter hook forward priority 0;", "ct state new jump costly", "}"]
     rules.write_text(built_in.replace(TABLE, "\n".join([TABLE, *lines, "chain costly {", *chain, "}"])), "utf-8")

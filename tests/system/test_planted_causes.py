@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import recipe_text
 from tests.system.beds import (
     ATTEMPTS,
     LASTING_NS,
@@ -29,7 +30,6 @@ from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.dut import naming
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.session import measure
 from gatemark.trial.cause import Cause
@@ -38,7 +38,6 @@ from gatemark.trial.record import TrialRecord
 MISSING = missing("ip", "tc", "taskset", "setpriv", "nft", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"planting causes needs {', '.join(MISSING)}")
 
-RECIPES = Path(naming.__file__).parent / "recipes"
 LOADS = (8_000, 16_000, 32_000)
 PORTS: dict[str, Any] = {"source_ports": {"range": "1024-1535"}, "destination_ports": {"range": "1-400"}}
 TRAFFIC: dict[str, dict[str, Any]] = {
@@ -283,7 +282,7 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     """
     beds.close()
     recipe = tmp_path / "filter.toml"
-    recipe.write_text((RECIPES / "linux-router4.toml").read_text().replace("[commands]\n", FILTER, 1))
+    recipe.write_text(recipe_text("linux-router4").replace("[commands]\n", FILTER, 1))
     search = {"maximum": "100k", "resolution": "2k", "search_duration": "1s"}
     traffic = {
         "direction": "forward",
@@ -323,7 +322,7 @@ def test_a_gateway_that_stops_for_good_is_no_throughput(
     beds.close()
     stops = FILTER.replace('iifname "{left}" udp dport { 69, 1719 } drop', rules)
     recipe = tmp_path / "stops.toml"
-    recipe.write_text((RECIPES / "linux-router4.toml").read_text().replace("[commands]\n", stops, 1))
+    recipe.write_text(recipe_text("linux-router4").replace("[commands]\n", stops, 1))
     search = {"maximum": "10k", "minimum": "1k", "resolution": "1k", "search_duration": "300ms"}
     document = netns_document(
         recipe,

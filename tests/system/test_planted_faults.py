@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import FRAMES, KeptBed, OpenBed, faults, netns_campaign, open_bed, report_of
 from tests.system.machine import missing
 
 from gatemark import preflight
 from gatemark.config.model import Campaign
-from gatemark.dut import naming
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"planting faults needs {', '.join(MISSING)}")
 
-RECIPES = Path(naming.__file__).parent / "recipes"
 FORWARD = {
     "direction": "forward",
     "source_ports": {"mode": "fixed", "range": "40000"},
@@ -368,15 +367,6 @@ def test_every_icmp_error_is_counted_by_type_and_code(
     refused_because(report)
 
 
-def changed_recipe(tmp_path: Path, name: str, before: str, after: str) -> Path:
-    """Write a built-in recipe with one text replaced."""
-    text = (RECIPES / f"{name}.toml").read_text()
-    assert text.count(before) == 1
-    path = tmp_path / f"{name}-changed.toml"
-    path.write_text(text.replace(before, after))
-    return path
-
-
 def assert_translated_wrongly(counts: Counts, reason: str) -> None:
     """Check that every frame that a translator delivered has one fault.
 
@@ -407,7 +397,7 @@ def test_another_translation_prefix_is_named(
     name: str, before: str, after: str, direction: str, reason: str, tmp_path: Path
 ) -> None:
     """The translator is configured with another prefix than the campaign says."""
-    with open_bed(netns_campaign(changed_recipe(tmp_path, name, before, after))) as bed:
+    with open_bed(netns_campaign(changed_recipe(tmp_path, name, (before, after)))) as bed:
         report = report_of(bed)
     counts = {way: counts for way, _, counts in report.counts()}
     assert_translated_wrongly(counts.pop(direction), reason)
@@ -423,7 +413,7 @@ def test_doctor_says_what_becomes_of_another_traffic_class(tmp_path: Path, rule:
     chain = "nft add chain ip planted c '{ type filter hook postrouting priority 0; }'"
     commands = ["nft add table ip planted", chain, f"nft add rule ip planted c meta l4proto udp {rule}"]
     version = 'version = ["uname -sr"]'
-    recipe = changed_recipe(tmp_path, "linux-router4", version, f"setup = {json.dumps(commands)}\n{version}")
+    recipe = changed_recipe(tmp_path, "linux-router4", (version, f"setup = {json.dumps(commands)}\n{version}"))
     campaign = netns_campaign(recipe, throughput={})
     findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
     assert "gateway path, forward" in findings, findings
@@ -442,7 +432,7 @@ def test_doctor_says_that_the_gateway_has_a_smaller_mtu(tmp_path: Path, dont_fra
     """Small frames pass; large ones are fragmented, or refused where they must not be."""
     version = 'version = ["uname -sr"]'
     setup = 'setup = ["ip link set {right} mtu 1000"]'
-    recipe = changed_recipe(tmp_path, "linux-router4", version, f"{setup}\n{version}")
+    recipe = changed_recipe(tmp_path, "linux-router4", (version, f"{setup}\n{version}"))
     traffic = {"frame_sizes": {"family": "ipv4", "octets": [64, 1518]}, "dont_fragment": dont_fragment}
     campaign = netns_campaign(recipe, traffic={**traffic, "direction": ["forward"]})
     findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
@@ -459,7 +449,7 @@ def test_doctor_says_that_the_gateway_has_a_smaller_mtu(tmp_path: Path, dont_fra
 def test_doctor_says_so_of_a_nat_too(tmp_path: Path) -> None:
     """Its connections are not even established with large frames."""
     setup = 'setup = ["nft -f {dir}/rules.nft"'
-    recipe = changed_recipe(tmp_path, "nft-nat44", setup, f'{setup}, "ip link set {{right}} mtu 1000"')
+    recipe = changed_recipe(tmp_path, "nft-nat44", (setup, f'{setup}, "ip link set {{right}} mtu 1000"'))
     traffic = {"frame_sizes": {"family": "ipv4", "octets": [64, 1518]}, "dont_fragment": True}
     campaign = netns_campaign(recipe, traffic=traffic, connections={"count": 10, "rate": "1k"})
     findings = {finding.check: finding for finding in preflight.check_gateway_path(campaign)}
@@ -469,7 +459,7 @@ def test_doctor_says_so_of_a_nat_too(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("alone")
 def test_another_number_of_hops_is_named(tmp_path: Path) -> None:
     """The campaign expects another hop limit than the chain of hops leaves."""
-    recipe = changed_recipe(tmp_path, "tayga-siit64", "hop_limit_decrement = 3 ", "hop_limit_decrement = 1 ")
+    recipe = changed_recipe(tmp_path, "tayga-siit64", ("hop_limit_decrement = 3 ", "hop_limit_decrement = 1 "))
     with open_bed(netns_campaign(recipe)) as bed:
         report = report_of(bed)
     for _, _, counts in report.counts():
@@ -480,7 +470,7 @@ def test_another_number_of_hops_is_named(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("alone")
 def test_ipv6_fragments_are_named(tmp_path: Path) -> None:
     """The translator believes IPv6 to carry less than it does, and fragments what has no DF (RFC 7915 section 4)."""
-    recipe = changed_recipe(tmp_path, "tayga-siit64", "\nmtu = 9236\n", "\nmtu = 1500\n")
+    recipe = changed_recipe(tmp_path, "tayga-siit64", ("\nmtu = 9236\n", "\nmtu = 1500\n"))
     sizes = {"frame_sizes": {"family": "ipv4", "octets": [1400]}}
     told = {"lowest_ipv6_mtu": 1500}
     with open_bed(netns_campaign(recipe, gateway=told, traffic={"direction": "reverse", **sizes})) as bed:

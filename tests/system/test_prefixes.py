@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import check_relayed_whole, faults, netns_campaign, open_bed, report_of
 from tests.system.machine import missing, nightly_but
-from tests.system.test_addresses_and_time import variant
 from tests.system.test_conformity import CONFORMITY
 from tests.system.test_conformity_translators import judged
 
@@ -26,7 +26,7 @@ neighbour table for all namespaces."""
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_tayga_translates_every_host_with_every_length_of_prefix(prefix: str, tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "tayga-siit64", (WITH_96, prefix))
+    recipe = changed_recipe(tmp_path, "tayga-siit64", (WITH_96, prefix))
     with open_bed(netns_campaign(recipe, right=RIGHT, conformity=CONFORMITY, frame_loss=None)) as bed:
         report = report_of(bed, frames_per_second=5000)
         cases = judged(bed, tmp_path)
@@ -52,7 +52,7 @@ def test_a_clat_has_a_prefix_for_its_customer_and_one_for_all_others() -> None:
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_a_nat64_with_every_length_of_prefix(prefix: str, tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "tayga-nat64", (WITH_96, prefix))
+    recipe = changed_recipe(tmp_path, "tayga-nat64", (WITH_96, prefix))
     with open_bed(
         netns_campaign(recipe, conformity={**CONFORMITY, "cases": ["echo_from_inside"]}, frame_loss=None)
     ) as bed:

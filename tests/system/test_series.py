@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
+from tests.recipes import recipe_text
 from tests.system.machine import command_line, gatemark, missing
 
 from gatemark.dut import naming
@@ -159,7 +160,7 @@ def test_a_gateway_that_collapses_is_a_column_and_larger_ones_are_skipped(tmp_pa
     """The gateway counts as dead while it holds more than 150 connections."""
     file, output = tmp_path / "connections.toml", tmp_path / "out"
     file.write_text(CONNECTIONS)
-    recipe = (Path(naming.__file__).parent / "recipes" / "nft-nat44.toml").read_text()
+    recipe = recipe_text("nft-nat44")
     health = next(line for line in recipe.splitlines() if line.startswith("health"))
     (tmp_path / "fragile.toml").write_text(recipe.replace(health, 'health = ["test $(conntrack -C) -le 150"]'))
     ended = gatemark("run", file, "--output", output, "--json")

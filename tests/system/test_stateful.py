@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 import os
 import shutil
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from tests.journals import read_journal
 from tests.judge import judged
+from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT, QUICK, faults, valid_of
 from tests.system.machine import nothing_compared
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
@@ -43,17 +43,6 @@ def measured(campaign: Campaign, folder: Path) -> tuple[CampaignResult, list[Tri
     """Measure a campaign; return its result and its trials."""
     result = measure(campaign, output=folder)
     return result, list(read_journal(ResultFolder.open(result.folder).journal_file))
-
-
-def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
-    """Write a built-in recipe with some of its text replaced."""
-    text = (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in text, f"{name} has no {old!r}"
-        text = text.replace(old, new)
-    path = tmp_path / f"{name}-variant.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def check_phase_one_faults(
@@ -134,7 +123,7 @@ def test_tester_and_gateway_count_the_same_connections(recipe: str, inside: str,
 
 
 def test_nothing_changes_where_ports_are_not_preserved(tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "nft-nat44", ("masquerade", "masquerade random"))
+    recipe = changed_recipe(tmp_path, "nft-nat44", ("masquerade", "masquerade random"))
     _, records = measured(stateful_campaign(recipe, repetitions=1), tmp_path / "result")
     assert_counts_agree(records, COUNT)
     behaviour = next(r.connections.behaviour for r in records if r.connections and r.connections.behaviour)
@@ -149,7 +138,7 @@ def test_nothing_changes_where_ports_are_not_preserved(tmp_path: Path) -> None:
     ],
 )
 def test_another_prefix_or_address_of_a_clat_is_named(before: str, after: str, reason: str, tmp_path: Path) -> None:
-    recipe = variant(tmp_path, "tayga-clat-nat44", (before, after))
+    recipe = changed_recipe(tmp_path, "tayga-clat-nat44", (before, after))
     check_phase_one_faults(recipe, PATIENT | {"retries": 2}, {reason}, tmp_path / "result")
 
 
@@ -248,7 +237,7 @@ def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "u
     objects, rules = BEYOND[fate]
     chain = f"{objects}\nchain planted {{\n type filter hook forward priority 0;\n {rules}\n }}\n chain postrouting {{"
     campaign = stateful_campaign(
-        variant(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
+        changed_recipe(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
         repetitions=1,
         frame_loss=None,
         connections={"rate": 200, "timeout": "100ms", "gap": "50ms"},
@@ -286,7 +275,7 @@ def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None
 
 def test_connections_that_a_tear_down_leaves_are_named_and_not_in_the_rate(tmp_path: Path) -> None:
     """The command deletes the connections of one of four hosts."""
-    recipe = variant(
+    recipe = changed_recipe(
         tmp_path,
         "nft-nat44",
         ('tear_down = "conntrack -F"', 'tear_down = "conntrack -D -p udp -s 198.18.0.2 2>/dev/null || :"'),
@@ -331,7 +320,7 @@ def test_a_gateway_that_loses_connections_is_named_and_never_measured(fault: str
     changes = [("chain postrouting {", chain)]
     if fault == "forwards untranslated":
         changes.append(('oifname "{right}" masquerade', 'oifname "{right}" accept'))
-    recipe = variant(tmp_path, "nft-nat44", *changes)
+    recipe = changed_recipe(tmp_path, "nft-nat44", *changes)
     campaign = stateful_campaign(recipe, repetitions=1, connections=CONNECTIONS | {"retries": 1})
     with pytest.raises(TestBedError) as raised:
         measured(campaign, tmp_path / "result")
@@ -346,7 +335,7 @@ def test_a_gateway_that_loses_connections_has_no_establishment_rate(tmp_path: Pa
     rule = PLANTED["drops every second new connection"][0]
     chain = f"chain planted {{\n type filter hook forward priority 0;\n {rule}\n }}\n chain postrouting {{"
     campaign = stateful_campaign(
-        variant(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
+        changed_recipe(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
         repetitions=1,
         frame_loss=None,
         connection_establishment_rate={"maximum": "20k", "minimum": "5k", "resolution": "5k"},
@@ -362,7 +351,7 @@ def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path, monkeypatch: 
     defaults = StatefulTrials.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "empty_wait_s", 0.5)  # in place of 10 s
-    recipe = variant(tmp_path, "nft-nat44", ('clear_state = ["conntrack -F"]', 'clear_state = ["true"]'))
+    recipe = changed_recipe(tmp_path, "nft-nat44", ('clear_state = ["conntrack -F"]', 'clear_state = ["true"]'))
     with pytest.raises(TestBedError, match="still holds 2000 connections"):
         measured(stateful_campaign(recipe, repetitions=2), tmp_path / "result")
 

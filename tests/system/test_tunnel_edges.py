@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT
 from tests.system.machine import missing_for_guest, nightly_but
 from tests.system.stateful_beds import stateful_campaign
@@ -14,7 +15,6 @@ from tests.system.test_stateful import (
     check_capacity_of_ports,
     check_phase_one_faults,
     measured,
-    variant,
 )
 
 MISSING = missing_for_guest("conntrack")
@@ -100,7 +100,7 @@ OTHER_FIELDS = "one more kernel for another field, which tests of the engine hav
 def test_a_planted_fault_is_named_and_counted(rule: str, tmp_path: Path) -> None:
     table = f"table inet planted {{\nchain planted {{\ntype filter hook postrouting priority 300; {rule}\n}}\n}}\n"
     text, load = "[files]", 'setup = [\n    "nft -f {dir}/edge.nft",'
-    recipe = variant(
+    recipe = changed_recipe(
         tmp_path, MAP_E,
         (text, f"{text}\n\"planted.nft\" = '''{table}'''"),
         (load, f'{load}\n    "nft -f {{dir}}/planted.nft",'),

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.recipes import recipe_text
 from tests.system.beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, netns_document, open_bed
 from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.dut import naming
 from gatemark.preflight import check_gateway_path
 from gatemark.trial.record import TrialRecord
 
@@ -21,7 +21,6 @@ MISSING = missing("ip", "ethtool", "taskset", "setpriv", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 FORWARD = {"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": [64]}}
-ROUTER = Path(naming.__file__).parent / "recipes" / "linux-router4.toml"
 CHATTER = """
 import select, socket, sys
 port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -95,7 +94,7 @@ setup = [
 @pytest.mark.parametrize("bridged", [True, False])
 def test_doctor_says_that_both_ports_are_in_one_broadcast_domain(tmp_path: Path, bridged: bool) -> None:
     recipe = tmp_path / "bridged.toml"
-    recipe.write_text(ROUTER.read_text().replace("[commands]\n", BRIDGED if bridged else "[commands]\n", 1))
+    recipe.write_text(recipe_text("linux-router4").replace("[commands]\n", BRIDGED if bridged else "[commands]\n", 1))
     document = netns_document(recipe, traffic=FORWARD, frame_loss={"rates": ["10k"]})
     findings = check_gateway_path(campaign_from_dict(document))
     domain = [finding for finding in findings if finding.check == "broadcast domain"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from typing import Any
 
 import pytest
+from tests.recipes import recipe_text
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -17,7 +17,7 @@ from gatemark.errors import ConfigError
 from gatemark.linux_aftr import aftr_files
 
 NAME = "linux-aftr"
-TEXT = (resources.files("gatemark.dut") / "recipes" / f"{NAME}.toml").read_text(encoding="utf-8")
+TEXT = recipe_text(NAME)
 AFTR = IPv6Address("2001:2:0:ff::1")
 
 

@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-from importlib import resources
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.recipes import changed_recipe
 
 from gatemark.config.complete import complete
 from gatemark.config.model import CampaignFile
@@ -270,16 +270,16 @@ def test_a_recipe_names_only_what_such_a_table_can_have(tmp_path: Path, table: s
 
 
 def test_keys_of_the_recipe_stand_in_its_commands(tmp_path: Path) -> None:
-    text = (resources.files("gatemark.dut") / "recipes" / "jool-nat64.toml").read_text(encoding="utf-8")
-    path = tmp_path / "pool.toml"
-    path.write_text(text.replace('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
+    path = changed_recipe(tmp_path, "jool-nat64", ('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
     assert load_recipe(path).fact_variables == {
         "prefix": "2001:2:0:6400::/96",
         "pool": "198.19.0.1/32 198.19.255.0/30",
         "pool_ports": "1024-65535",
     }
     assert load_recipe("linux-router4").fact_variables == {}
-    path.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("pool_ports", "prefix"))))
+    path.write_text(
+        "\n".join(line for line in path.read_text().splitlines() if not line.startswith(("pool_ports", "prefix")))
+    )
     with pytest.raises(ConfigError) as caught:
         load_recipe(path)
     told = [problem.what for problem in caught.value.problems]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import recipe_text
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.cli.main import main
@@ -34,7 +34,7 @@ def campaign(**tables: Any) -> Campaign:
 
 def recipe(**keys: Any) -> Recipe:
     """The built-in recipe with other keys; None leaves one out."""
-    text = (resources.files("gatemark.dut") / "recipes" / f"{NAME}.toml").read_text(encoding="utf-8")
+    text = recipe_text(NAME)
     changed = tomllib.loads(text) | keys
     return recipe_from_dict({key: value for key, value in changed.items() if value is not None})
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recipes import recipe_text
 from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
-from gatemark import dut
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
@@ -125,7 +125,7 @@ def test_a_changed_recipe_is_not_resumed(write_campaign: WriteCampaign, tmp_path
     """Not even if only a command is another, which no fact of the campaign shows."""
     (tmp_path / "recipes").mkdir()
     recipe = tmp_path / "recipes" / "mine.toml"
-    text = (Path(dut.recipe.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    text = recipe_text("linux-router4")
     recipe.write_text(text)
     file = write_campaign(recipe="recipes/mine.toml")
     with pytest.raises(Interrupted):
