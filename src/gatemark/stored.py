@@ -89,7 +89,7 @@ def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> R
 
 def samples_of(folder: ResultFolder, trial_number: int) -> tuple[Mapping[str, str], ...]:
     """Read the samples of the gateway's host in a trial: each line by column. A line that is torn is left out."""
-    text = (folder.path / samples_name(trial_number)).read_text(encoding="utf-8", errors="replace")
+    text = folder.read_text(samples_name(trial_number), errors="replace")
     try:
         return tuple(line for line in csv.DictReader(text.splitlines()) if _is_sample(line))
     except csv.Error:

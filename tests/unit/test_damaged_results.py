@@ -18,8 +18,11 @@ from tests.simulated.equipment import simulated_equipment
 
 from gatemark.archive.write import write_archive
 from gatemark.cli.main import main
+from gatemark.errors import ResultError
 from gatemark.results.part import Figure, Part, PerRepetition, Ratio
+from gatemark.results.store import ResultFolder, samples_name
 from gatemark.session import measure
+from gatemark.stored import samples_of
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
 
@@ -161,6 +164,19 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "link to a device": lambda path: path.symlink_to("/dev/zero"),
     "loose link": lambda path: path.symlink_to("/nowhere"),
 }
+
+
+def test_samples_are_not_read_through_a_link(tmp_path: Path) -> None:
+    folder = ResultFolder.create(tmp_path / "theirs")
+    mine, samples = tmp_path / "mine", folder.path / samples_name(1)
+    mine.write_text("number,phase,at_s\n1,trial,0.5\n\xe9,trial,1\n", "latin-1")
+    samples.parent.mkdir()
+    shutil.copy(mine, samples)
+    assert samples_of(folder, 1) == ({"number": "1", "phase": "trial", "at_s": "0.5"},)
+    samples.unlink()
+    samples.symlink_to(mine)
+    with pytest.raises(ResultError, match="is a link"):
+        samples_of(folder, 1)
 
 
 @pytest.mark.parametrize("put", KINDS.values(), ids=KINDS)

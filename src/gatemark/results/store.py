@@ -194,11 +194,11 @@ class ResultFolder:
         """Replace one JSON file."""
         return self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
-    def read_text(self, name: str) -> str:
-        """Text of one file of the folder; its absence is a ResultError."""
+    def read_text(self, name: str, *, errors: Literal["strict", "replace"] = "strict") -> str:
+        """Text of one file of the folder, with what is no UTF-8 as `errors` says; its absence is a ResultError."""
         try:
             with open_to_read(self.path / name) as file:
-                return file.read().decode("utf-8")
+                return file.read().decode("utf-8", errors)
         except (OSError, UnicodeDecodeError) as error:
             raise ResultError(
                 what=f"cannot read {name}: {error}",
