@@ -589,6 +589,30 @@ def test_the_ports_of_a_customer_edge_are_its_size(
     assert (words in said) if words else said == ""
 
 
+@pytest.mark.parametrize(
+    ("held", "destinations", "mapping", "words"),
+    [
+        ((55_849, 56_310), 1, "endpoint_independent", "far below the 64,512 connections that the public addresses and"),
+        ((55_849, 56_310), 2, "endpoint_independent", "far below the 64,512 connections that the public addresses and"),
+        ((55_849, 56_310), 2, "endpoint_dependent", "far below the 129,024 connections that the public addresses and"),
+        ((64_512, 64_512), 1, "endpoint_independent", ""),
+        ((64_512, 58_100), 1, "endpoint_independent", ""),
+    ],
+)
+def test_the_ports_of_the_pool_are_a_size(
+    held: tuple[int, int], destinations: int, mapping: Literal["endpoint_independent"] | None, words: str
+) -> None:
+    """Jool, for example, gives up looking for a port long before all of them are in use."""
+    result = capacity_run(held, "refused", limited_by="gateway")
+    assert result.connections is not None
+    responders = {"destination_hosts": destinations, "destination_ports": PortRange(minimum=1, maximum=1)}
+    pool = {"pool": ("198.19.0.1/32",), "pool_ports": PortRange(minimum=1024, maximum=65_535)}
+    gateway = document([result]).gateway.model_copy(update={**pool, "mapping": mapping, "table": None})
+    connections = result.connections.model_copy(update=responders)
+    said = size_words(gateway, result.model_copy(update={"connections": connections}))
+    assert (words in said) if words else said == ""
+
+
 def test_no_counter_is_missed_where_the_table_held_all() -> None:
     result = capacity_run((18_062, 17_950), "unusable", limited_by="gateway")
     table = GatewayTable(size=200_000, hash_size=None, udp_timeout_ns=None)

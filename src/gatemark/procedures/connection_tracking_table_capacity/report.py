@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_network
 from typing import NamedTuple
 
 from gatemark.map_domains.port_set import PortSet
@@ -162,18 +163,23 @@ class _Stated(NamedTuple):
 def _stated(gateway: Gateway, run: CapacityResult) -> _Stated | None:
     """Return the number of connections that the gateway is to hold; None if nobody told.
 
-    A customer edge has its ports once for each endpoint of the Responder, if its mapping depends on that.
+    It has its public ports once for each endpoint of the Responder, if its mapping depends on that. A pool says it
+    where no size of a table does.
     """
     stated = []
     if gateway.table is not None and gateway.table.size is not None:
         words = "the gateway's table is stated to hold (gateway.table.size)"
         stated.append(_Stated(gateway.table.size, words, "another size is in force"))
-    if gateway.edge is not None and run.connections is not None:
+    if run.connections is not None:
         shares = gateway.mapping != "endpoint_independent"
         responders = run.connections.destination_hosts * run.connections.destination_ports.ports if shares else 1
-        stated.append(
-            _Stated(gateway.edge.ports * responders, "the ports of the customer edge allow", "it has other ports")
-        )
+        if gateway.edge is not None:
+            words = "the ports of the customer edge allow"
+            stated.append(_Stated(gateway.edge.ports * responders, words, "it has other ports"))
+        elif not stated and gateway.pool and gateway.pool_ports is not None:
+            addresses = sum(ip_network(prefix).num_addresses for prefix in gateway.pool)
+            words = "the public addresses and ports of the gateway allow"
+            stated.append(_Stated(addresses * gateway.pool_ports.ports * responders, words, "it has others"))
     return min(stated, default=None)
 
 
