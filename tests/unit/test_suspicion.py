@@ -414,11 +414,19 @@ class TestACampaign:
         patience = Patience(seen(validity={"retries": 0, "suspect_retries": 2}), duration_ns=10**9)
         assert patience.ends and not patience.ends_if_suspect
 
-    @pytest.mark.parametrize("key", [{"held_up_max": "2ms"}, {"suspect_retries": 1}])
-    def test_its_keys_are_refused_where_the_host_is_not_read(self, key: Any) -> None:
-        (name,) = key
-        with pytest.raises(ConfigError, match=f"validity.{name}"):
-            campaign_from_dict({"testbed": {"kind": "loopback"}, "validity": key})
+    def test_what_may_hold_it_up_is_refused_where_the_host_is_not_read(self) -> None:
+        with pytest.raises(ConfigError, match=r"validity\.held_up_max"):
+            campaign_from_dict({"testbed": {"kind": "loopback"}, "validity": {"held_up_max": "2ms"}})
+
+    def test_a_late_burst_makes_a_trial_suspect_on_any_bed(self) -> None:
+        """So it can be said everywhere how often it is made again."""
+        document = {
+            "testbed": {"kind": "loopback"},
+            "gateway": {"technology": "router44"},
+            "frame_loss": {"rates": [1]},
+        }
+        loopback = campaign_from_dict({**document, "validity": {"suspect_retries": 1}})
+        assert loopback.validity.suspect_retries == 1
 
     def test_a_trial_that_is_made_again_is_watched_and_slices_excuse_it_no_more(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1, held_up_in_slices=True)

@@ -372,10 +372,9 @@ def _repetitions_text(campaign: Campaign) -> str:
 
 
 def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
-    retries = campaign.validity.retries + (campaign.validity.suspect_retries if campaign.bed.sees_host else 0)
+    retries = campaign.validity.retries + campaign.validity.suspect_retries
     again = f"up to {retries} times as long again"
-    kinds = "invalid or suspect" if campaign.bed.sees_host else "invalid"
-    text = f"{_amount_text(needed)}, not counting repetitions of {kinds} trials ({again})"
+    text = f"{_amount_text(needed)}, not counting repetitions of invalid or suspect trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % assume a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:

@@ -724,7 +724,7 @@ class ValidityModel(Table):
     """How long others may have the gateway's CPUs before a failure that this can explain is suspect: in all of a trial,
     or at a time where it is made again and its host watched.
     Default: the time in which the gateway's smallest queue fills at the load of the trial."""
-    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000), SEEN] = defaults.SUSPECT_RETRIES
+    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000)] = defaults.SUSPECT_RETRIES
     """How often a trial is repeated whose failure is suspect, before nothing is concluded at its load."""
 
 

@@ -22,8 +22,8 @@ FEW_CONNECTIONS = 10
 
 
 class ConformityTable(ProcedureTable):
-    """What a gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 5969, RFC 6333, RFC
-    7596, RFC 7597, RFC 7599, RFC 7757)."""
+    """What a gateway does with packets that it must drop or deliver, or may treat as it likes (RFC 4787, RFC 5508, RFC
+    5969, RFC 6146, RFC 6333, RFC 7596, RFC 7597, RFC 7599, RFC 7757, RFC 7915)."""
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
@@ -35,13 +35,14 @@ class ConformityTable(ProcedureTable):
     """Which cases are tried. A MAP-T border relay has the first eight, a MAP-T customer edge `echo_from_inside` and
     those from `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
     `echo_from_inside` and both `expired` ones, a stateless one `echo_from_outside` as well; a NAT46 has those of a
-    NAT44 but `hairpin`. A MAP-E border relay has the first eight and those from `expired_from_outside` to `error_from_tunnel`, a 6rd border relay the same without
-    ports, fragments of packets and `nobodys_tunnel`. An AFTR has those of a NAT44, `foreign_source_address`,
-    `foreign_tunnel_destination`, `same_inner_endpoint`, all three of fragments and `error_from_outside`. A MAP-E
-    customer edge or lwB4 has both `expired` ones, `port_of_the_set`, `unused_port`, `echo_from_inside`, `hairpin`,
-    `foreign_source_address`, all of tunnels, fragments, errors, foreign and inner destinations, `foreign_identifier`
-    and both of larger packets. A B4 has `echo_from_outside` and those of a lwB4 that need no NAT and no port set. Two
-    gateways in a row have both `expired` ones, and of the cases of that with the connections those that need no tunnel.
+    NAT44 but `hairpin`. A MAP-E border relay has the first eight and those from `expired_from_outside` to
+    `error_from_tunnel`, a 6rd border relay the same without ports, fragments of packets and `nobodys_tunnel`. An AFTR
+    has those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
+    fragments and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones, `port_of_the_set`,
+    `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels, fragments, errors, foreign
+    and inner destinations, `foreign_identifier` and both of larger packets. A B4 has `echo_from_outside` and those of a
+    lwB4 that need no NAT and no port set. Two gateways in a row have both `expired` ones, and of the cases of that with
+    the connections those that need no tunnel.
     Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control beside it."""
