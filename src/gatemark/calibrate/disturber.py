@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-from types import TracebackType
 from typing import Self
 
 BUSY_S, IDLE_S = 0.03, 0.07
@@ -54,7 +53,5 @@ class Disturber:
         """Nothing is taken away yet."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

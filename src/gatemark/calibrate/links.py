@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
@@ -134,11 +133,6 @@ class ReferenceTestBed(PortsTestBed):
         if self._host is not None:
             self._host.close()
         super().close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def check(self) -> None:
         """Raise TestBedError if the reference gateway or a link is gone."""

@@ -14,7 +14,6 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import google_crc32c
@@ -49,9 +48,7 @@ class KeptTrials:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, exception_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def append(self, record: TrialRecord) -> None:

@@ -16,7 +16,6 @@ import os
 import socket
 import struct
 from collections.abc import Collection, Sequence
-from types import TracebackType
 from typing import Self
 
 from gatemark.dut import naming
@@ -67,9 +66,7 @@ class IngressDrop:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -13,7 +13,6 @@ import platform
 import shlex
 import threading
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.config.recipe import Recipe
@@ -187,9 +186,7 @@ class NetnsTestBed:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the test bed."""
         self.close()
 

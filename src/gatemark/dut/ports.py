@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.dut.base import Abilities, GatewayDescription, KernelCounts, Sampler
@@ -209,7 +208,5 @@ class PortsTestBed:
                 if self._other is not None:
                     self._other.close()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from gatemark.errors import RESUME, EngineError, Interrupted, Problem
@@ -101,9 +100,7 @@ class EngineClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(EngineError):
             self.close()
 
