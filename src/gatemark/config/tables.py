@@ -679,19 +679,6 @@ class TrafficModel(Table):
         return any(mix.has_background for mix in self.mix)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectionTraffic:
-    """Traffic of one direction, everything decided."""
-
-    source_ports: PortsModel
-    destination_ports: PortsModel
-    destination_networks: int
-    hop_limit: int
-    traffic_class: tuple[int, ...]
-    dont_fragment: bool
-    udp_checksum: UdpChecksum
-
-
 class TrialModel(Table):
     """The phases of a trial (RFC 2544 section 23)."""
 

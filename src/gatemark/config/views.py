@@ -11,8 +11,6 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.tables import (
     ENDS,
-    DirectionTraffic,
-    DirectionTrafficModel,
     GatewayAction,
     GatewayControlModel,
     GatewayModel,
@@ -105,21 +103,11 @@ class Directions:
         both = "bidirectional" in self.traffic.direction
         return tuple(way for way in ONE_WAYS if both or way in self.traffic.direction or way in needed)
 
-    def traffic_of(self, way: OneWay) -> DirectionTraffic:
-        """Return the traffic of one direction with its own settings applied."""
-        common = self.traffic
-        overrides = (common.forward if way == "forward" else common.reverse) or DirectionTrafficModel()
-        return DirectionTraffic(
-            source_ports=overrides.source_ports or common.source_ports,
-            destination_ports=overrides.destination_ports or common.destination_ports,
-            destination_networks=common.destination_networks
-            if overrides.destination_networks is None
-            else overrides.destination_networks,
-            hop_limit=common.hop_limit if overrides.hop_limit is None else overrides.hop_limit,
-            traffic_class=common.traffic_class if overrides.traffic_class is None else overrides.traffic_class,
-            dont_fragment=common.dont_fragment if overrides.dont_fragment is None else overrides.dont_fragment,
-            udp_checksum=overrides.udp_checksum or common.udp_checksum,
-        )
+    def traffic_of(self, way: OneWay) -> TrafficModel:
+        """Return the traffic with the settings of one direction applied."""
+        of_way = self.traffic.forward if way == "forward" else self.traffic.reverse
+        stated = {name: value for name, value in of_way if value is not None} if of_way is not None else {}
+        return self.traffic.model_copy(update=stated)
 
     @property
     def traffic_classes(self) -> tuple[int, ...]:

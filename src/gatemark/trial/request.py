@@ -13,7 +13,7 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import ENDS, B4Model, DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
+from gatemark.config.tables import ENDS, B4Model, Ipv4Model, Ipv6Model, OneWay, PortsModel
 from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import SIDES, Family, SideName
 from gatemark.trial.cell import Cell
@@ -307,7 +307,7 @@ def _frames(
     campaign: Campaign, octets: int, way: OneWay, families: tuple[Family, Family], decrement: int
 ) -> StreamFrames:
     """Return what is sent and what the gateway must make of it, without hosts and ports."""
-    traffic: DirectionTraffic = campaign.directions.traffic_of(way)
+    traffic = campaign.directions.traffic_of(way)
     return {
         "frame_octets": octets,
         "trailer_octets": campaign.traffic.trailer_octets,
