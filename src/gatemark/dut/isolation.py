@@ -12,11 +12,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gatemark.dut.ingress import IngressDrop, reason
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, OTHER_PORT, parse_port
 from gatemark.dut.uplinks import Uplinks, read_uplinks
 from gatemark.errors import ConfigError, Problem
+from gatemark.technology import SIDES
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign
 
 SYSCTL_FOLDER = Path("/proc/sys/net")
 STOP_FORWARDING = (
@@ -60,6 +65,49 @@ def guard_ports(ports: Mapping[str, str]) -> IngressDrop:
     if problems:
         raise ConfigError(problems=problems)
     return isolate(ports)
+
+
+class NamedPorts:
+    """What test beds have in common whose ports the campaign names: two of this machine, in the caller's namespace."""
+
+    unnamed = ""
+    """The port of a side that names none."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._ingress = IngressDrop(())
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Ports as the campaign names them."""
+        return {side: self._campaign.side(side).port or self.unnamed for side in SIDES}
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of the caller."""
+        return None
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Cores as the campaign names them."""
+        return list(self._campaign.testbed.cores)
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """The gateway, if there is one, works elsewhere."""
+        return []
+
+    def close(self) -> None:
+        """Let frames into this machine's kernel again."""
+        self._ingress.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _guard(self) -> None:
+        """Guard the ports; raise ConfigError with all that is wrong: the campaign names ports that cannot be used."""
+        source = self._campaign.source
+        self._ingress = guard_ports({f"{source}: {side}.port": text for side, text in self.ports.items()})
 
 
 def wire_problems(interfaces: Sequence[str], where: str, uplinks: Uplinks) -> list[Problem]:

@@ -13,8 +13,7 @@ from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.host_capture import HostLinks
 from gatemark.dut.host_description import read_host_description
-from gatemark.dut.ingress import IngressDrop
-from gatemark.dut.isolation import guard_ports
+from gatemark.dut.isolation import NamedPorts
 from gatemark.dut.other_gateway import BothSamplers, HostCounters, OtherGateway, of_both
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, parse_port
 from gatemark.dut.shell import shell_at
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
 
-class PortsTestBed:
+class PortsTestBed(NamedPorts):
     """Two ports of this machine. The gateway is the user's; the campaign file describes it and how it is controlled."""
 
     def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
+        super().__init__(campaign)
         self._commands = campaign.control.model
-        self._ingress = IngressDrop(())
         self._described: GatewayHostFacts | None = None
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
         asked, model = campaign.control.telemetry, campaign.gateway.other_host
@@ -58,26 +56,6 @@ class PortsTestBed:
             middle=self._captures,
             describe_host=partial(read_host_description, self._run) if there else None,
         )
-
-    @property
-    def ports(self) -> dict[str, str]:
-        """Ports as the campaign names them."""
-        return {"left": self._campaign.left.port or "", "right": self._campaign.right.port or ""}
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace of the caller."""
-        return None
-
-    @property
-    def tester_cores(self) -> list[int]:
-        """Cores as the campaign names them."""
-        return list(self._campaign.testbed.cores)
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """The gateway works elsewhere."""
-        return []
 
     def describe(self) -> GatewayDescription:
         """Repeat what the campaign file says about the gateway, and what its own commands say."""
@@ -175,8 +153,7 @@ class PortsTestBed:
 
         Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
         """
-        ports = {f"{self._campaign.source}: {side}.port": text for side, text in self.ports.items()}
-        self._ingress = guard_ports(ports)
+        self._guard()
         try:
             if self._commands.boot == "never":
                 self.control.set_up()
@@ -198,7 +175,7 @@ class PortsTestBed:
     def close(self) -> None:
         """Let frames into this machine's kernel again, and end the connection to the gateway's host."""
         try:
-            self._ingress.close()
+            super().close()
         finally:
             try:
                 if self._sampler is not None:
@@ -207,6 +184,3 @@ class PortsTestBed:
             finally:
                 if self._other is not None:
                     self._other.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
