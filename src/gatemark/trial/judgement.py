@@ -145,20 +145,15 @@ def verdict_of_collapse(how: str) -> Verdict:
 
 def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judgement:
     """Judge one attempt at test phase 1; its own validity and verdict are not looked at."""
-    validity = validity_of(
-        attempt.report,
-        lateness_max_ns=rules.lateness_max_ns,
-        testbed_drops=attempt.testbed_drops,
-        testbed_faults=attempt.testbed_faults,
-    )
+    validity = validity_of_trial(attempt, rules)
     if not validity.valid:
         return validity, None
     counted = None if order.step.alpha is not None else attempt.counted
     return validity, verdict_of_phase_one(order, attempt.report, counted)
 
 
-def validity_of_trial(trial: Evidence, rules: Rules, form: TrialForm = PLAIN) -> Validity:
-    """Judge the report of a trial; `form` is that of the phase that it is about."""
+def validity_of_trial(trial: Evidence | PhaseOne, rules: Rules, form: TrialForm = PLAIN) -> Validity:
+    """Judge the report of a trial or an attempt; `form` is that of the phase that it is about."""
     return validity_of(
         trial.report,
         lateness_max_ns=rules.lateness_max_ns,
