@@ -65,7 +65,7 @@ With the gateway's work on its own CPUs it works on none of the trial's."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """One trial of the engine."""
+    """One trial of the engine; its record has all of this by the same names."""
 
     report: TrialReport
     validity: Validity

@@ -126,19 +126,8 @@ def _published_cause(shared: Shared) -> LossCause:
 
 def _published_damages(trial: TrialRecord) -> Iterator[FrameDamage]:
     for damage in trial.damages:
-        yield FrameDamage(
-            trial=trial.order.trial_number,
-            direction=damage.direction,
-            traffic_class=damage.traffic_class,
-            reason=damage.reason,
-            faulty=damage.faulty,
-            again=damage.again,
-            customer=damage.customer,
-            provider=damage.provider,
-            both=damage.both,
-            undecided=damage.undecided,
-            sentence=damage.sentence,
-        )
+        told = {name: getattr(damage, name) for name in FrameDamage.model_fields if name != "trial"}
+        yield FrameDamage(trial=trial.order.trial_number, **told)
 
 
 class _HostTally:

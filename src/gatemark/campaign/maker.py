@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -83,21 +84,13 @@ class TrialMaker:
             trial = self._boot_after(order, why, rules)
         record = TrialRecord(
             order=order,
-            validity=trial.observed.validity,
             verdict=trial.verdict,
-            report=trial.observed.report,
-            testbed_drops=trial.observed.testbed_drops,
-            testbed_faults=trial.observed.testbed_faults,
-            gateway_drops=trial.observed.gateway_drops,
-            host=trial.observed.host,
-            telemetry=trial.observed.telemetry,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
             connections=trial.connections,
-            reset=trial.observed.reset,
             boot=trial.boot,
-            exchange=trial.observed.exchange,
             collapse=trial.collapse,
+            **{field.name: getattr(trial.observed, field.name) for field in fields(trial.observed)},
         )
         suspicion, causes = why_it_failed(record, rules, asks_for_pattern=asks_for_pattern)
         record = record.model_copy(update={"suspicion": suspicion, "causes": causes})
