@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import TypeVar
 
 from gatemark.dut.naming import NETNS_FOLDER
@@ -73,16 +74,31 @@ def read_whole(file: int, octets_max: int | None = None) -> str:
 
 
 def inside(namespace: str, act: Callable[[], T]) -> T:
-    """Return what a callable returns in a network namespace; only a thread enters it, which ends here.
+    """Return what a callable returns in a network namespace.
 
     Raises TestBedError if it cannot be entered, or for an OSError of the callable.
     """
+    try:
+        return inside_of(NETNS_FOLDER / namespace, act)
+    except OSError as error:
+        raise TestBedError(
+            what=f"cannot be entered ({error.strerror})",
+            where=f"namespace {namespace}",
+            fix="network namespaces need root: run as root, for example with sudo",
+        ) from error
+
+
+def inside_of(file: Path, act: Callable[[], T]) -> T:
+    """Return what a callable returns in the namespace of a file; only a thread enters it, which ends here.
+
+    Raises OSError if it cannot be entered, and what the callable raises.
+    """
     returned: list[T] = []
-    problems: list[OSError] = []
+    errors: list[Exception] = []
 
     def enter_and_act() -> None:
         try:
-            entry = os.open(NETNS_FOLDER / namespace, os.O_RDONLY | os.O_CLOEXEC)
+            entry = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 libc = ctypes.CDLL(None, use_errno=True)
                 if libc.setns(entry, CLONE_NEWNET) != 0:
@@ -91,16 +107,12 @@ def inside(namespace: str, act: Callable[[], T]) -> T:
                 returned.append(act())
             finally:
                 os.close(entry)
-        except OSError as error:
-            problems.append(error)
+        except Exception as error:
+            errors.append(error)
 
     thread = threading.Thread(target=enter_and_act)
     thread.start()
     thread.join()
-    if problems:
-        raise TestBedError(
-            what=f"cannot be entered ({problems[0].strerror})",
-            where=f"namespace {namespace}",
-            fix="network namespaces need root: run as root, for example with sudo",
-        ) from problems[0]
+    if errors:
+        raise errors[0]
     return returned[0]

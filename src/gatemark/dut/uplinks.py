@@ -9,10 +9,7 @@ What it does not tell counts as a way out: the guard fails closed.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import socket
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -20,6 +17,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address
 from pathlib import Path
 from typing import Any
 
+from gatemark.dut.interface_counters import inside_of
 from gatemark.errors import TestBedError
 
 WIDEST_PRIVATE_PREFIX = {4: 8, 6: 7}
@@ -28,7 +26,6 @@ OWN_NAMESPACE = Path("/proc/thread-self/ns/net")
 NAMESPACE_PLACES = (("/run/netns", "*"), ("/proc", "[0-9]*/ns/net"))
 """Where network namespaces are found."""
 
-_CLONE_NEWNET = 0x40000000
 _UNICAST = 1  # RTN_UNICAST
 _NO_NUMBER = 0xFFFFFFFF  # NETNSA_NSID_NOT_ASSIGNED
 
@@ -177,28 +174,11 @@ def read_uplinks() -> Uplinks:
     def read(key: NamespaceKey) -> Namespace | None:
         if key == here_key:
             return here
-        return _read_inside(files[key], files) if key in files else None
+        with contextlib.suppress(OSError, TestBedError):  # it may not be entered
+            return inside_of(files[key], lambda: _read_here(files)) if key in files else None
+        return None
 
     return Uplinks(here_key, read)
-
-
-def _read_inside(file: Path, files: dict[NamespaceKey, Path]) -> Namespace | None:
-    """Read another namespace, by a thread of its own; None if it may not be entered."""
-    results: list[Namespace] = []
-
-    def enter_and_read() -> None:
-        with contextlib.suppress(OSError, TestBedError):
-            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET) == 0:
-                    results.append(_read_here(files))
-            finally:
-                os.close(descriptor)
-
-    thread = threading.Thread(target=enter_and_read)
-    thread.start()
-    thread.join()
-    return results[0] if results else None
 
 
 def _read_here(files: dict[NamespaceKey, Path]) -> Namespace:
