@@ -25,7 +25,7 @@ from gatemark.config.tables import (
 )
 from gatemark.config.views import ONE_WAYS, Directions, Roles
 from gatemark.errors import Problem
-from gatemark.technology import SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
+from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
@@ -172,8 +172,7 @@ def check_side(name: SideName) -> Check:
                 "is random, but with address_mode nexthop the gateway sees the router's MAC address only",
                 'leave the key out, or set address_mode = "onlink"',
             )
-        families: tuple[Family, ...] = ("ipv4", "ipv6")
-        for family in families:
+        for family in FAMILY_WORDS:
             model = side.family(family)
             if model is not None:
                 yield from _check_hosts(campaign, f"{name}.{family}", family, model.hosts)

@@ -33,8 +33,6 @@ from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
 from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
 
-_FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
-
 
 def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
     """Fill in what the recipe knows, and check all of it.
@@ -153,7 +151,7 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
 def _routers(campaign: Campaign, name: SideName) -> Iterator[Problem]:
     """All hosts behind a router need one, but for those that are behind a relay."""
     side = campaign.side(name)
-    for family in _FAMILIES if side.address_mode == "nexthop" else ():
+    for family in FAMILY_WORDS if side.address_mode == "nexthop" else ():
         model = side.family(family)
         if model is not None and model.router is None and not campaign.roles.is_behind_relay(name, family):
             what = "is missing"
@@ -183,7 +181,7 @@ def _behind_relay(campaign: Campaign, name: SideName) -> Iterator[Problem]:
 
 def _overlaps(campaign: Campaign) -> Iterator[Problem]:
     """No address belongs to two of: the left hosts, the right hosts, the gateway, the routers."""
-    for family in _FAMILIES:
+    for family in FAMILY_WORDS:
         models = {name: model for name in SIDES if (model := campaign.side(name).family(family)) is not None}
         for name, model in models.items():
             for role in ("gateway", "router"):
@@ -244,7 +242,7 @@ def _reserved(campaign: Campaign, recipe: Recipe | None) -> Iterator[Problem]:
     """No host, gateway or router has a reserved address: of every network, or of a link that the recipe makes."""
     for name in SIDES:
         side = campaign.side(name)
-        for family in _FAMILIES:
+        for family in FAMILY_WORDS:
             model, hosts = side.family(family), host_set(campaign, name, family)
             if model is None or hosts is None or hosts.network_octet_taken:  # a problem of its own
                 continue

@@ -15,7 +15,7 @@ from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import ENDS, B4Model, Ipv4Model, Ipv6Model, OneWay, PortsModel
 from gatemark.map_domains.domain import MapDomain
-from gatemark.technology import SIDES, Family, SideName
+from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.messages import (
@@ -43,8 +43,6 @@ from gatemark.trial.messages import (
     Tunnel,
     Waits,
 )
-
-_FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
 SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 """Link-layer addresses of frames that are only shown."""
@@ -100,7 +98,7 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Hosts | Edges]:
     """
     side = campaign.side(name)
     sets: list[Hosts | Edges] = []
-    for family in _FAMILIES:
+    for family in FAMILY_WORDS:
         model = side.family(family)
         if model is None or campaign.roles.is_behind_relay(name, family):
             continue
