@@ -22,7 +22,7 @@ from gatemark.config.hosts import (
 from gatemark.config.map_check import complete_map
 from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.config.problems import problem, raise_if_any
+from gatemark.config.problems import in_file, problem, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
@@ -394,8 +394,7 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
         )
         return
     for octets in sizes.octets:
-        for size_problem in size_problems(campaign, octets):
-            yield problem(campaign, size_problem.where, size_problem.what, size_problem.fix)
+        yield from (in_file(campaign, of_size) for of_size in size_problems(campaign, octets))
 
 
 def _headers(campaign: Campaign) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from gatemark.config.hosts import HostSet, first_non_global
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import MAP_EDGES
-from gatemark.config.problems import problem
+from gatemark.config.problems import in_file, problem
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
 from gatemark.errors import Problem
@@ -33,8 +33,7 @@ def check_map(campaign: CampaignFile) -> Iterator[Problem]:
         what = "are beside map.domains, but a gateway has MAP rules or a binding table, never both"
         yield problem(campaign, "map.softwires", what, "leave one of them out")
         return
-    for rule_problem in domain_problems(table.whole_rules, edges=table.edges):
-        yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
+    yield from (in_file(campaign, of_rule) for of_rule in domain_problems(table.whole_rules, edges=table.edges))
 
 
 def complete_map(campaign: Campaign) -> Iterator[Problem]:

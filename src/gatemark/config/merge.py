@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from gatemark.config.b4_gateway import unmade_aftr
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.model import CampaignFile
-from gatemark.config.problems import problem, raise_if_any
+from gatemark.config.problems import in_file, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.tables import KeyByKey, OfRecipe, SetByRecipe, SideModel, Table
 from gatemark.config.types import write_text
@@ -35,7 +35,7 @@ def merge_recipe(file: C, recipe: Recipe) -> C:
         "right": (file.right or SideModel(), recipe.side("right")),
     }
     contradictions = (
-        problem(file, told.key, told.what, told.fix)
+        in_file(file, told)
         for at, (ours, theirs) in pairs.items()
         for told in _contradictions(at, ours, theirs, recipe)
     )
@@ -60,15 +60,8 @@ def _merged(ours: T, theirs: Table) -> T:
     return ours.model_copy(update=update)
 
 
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
-    key: str
-    what: str
-    fix: str
-
-
-def _contradictions(at: str, ours: Table, theirs: Table, recipe: Recipe) -> Iterator[_Contradiction]:
-    """Yield what a file says of its gateway that its recipe does not make."""
+def _contradictions(at: str, ours: Table, theirs: Table, recipe: Recipe) -> Iterator[Problem]:
+    """Yield what a file says of its gateway that its recipe does not make; where: the key."""
     for name, field in type(ours).model_fields.items():
         mine, other, key = getattr(ours, name), getattr(theirs, name), f"{at}.{field.alias or name}"
         if mine in _EMPTY or mine == other:
@@ -78,10 +71,10 @@ def _contradictions(at: str, ours: Table, theirs: Table, recipe: Recipe) -> Iter
                 yield from _contradictions(key, mine, other, recipe)
             elif isinstance(rule, SetByRecipe) and rule.action not in recipe.actions:
                 what = f"is set, but recipe {recipe.name} has no command {rule.action}"
-                yield _Contradiction(key, what, f"{_COPY} add {rule.action} under [commands]")
+                yield Problem(what=what, where=key, fix=f"{_COPY} add {rule.action} under [commands]")
             elif isinstance(rule, OfRecipe) and not rule.allows(mine, other):
                 what = f"is {write_text(mine)}, but recipe {recipe.name} {rule.words} {write_text(other)}"
-                yield _Contradiction(key, what, f"{_COPY} change it there")
+                yield Problem(what=what, where=key, fix=f"{_COPY} change it there")
 
 
 def _unmade_gateway(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:
@@ -95,7 +88,7 @@ def _unmade_gateway(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:
         if unmade.where == at:
             yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
         else:
-            yield problem(file, unmade.where, unmade.what, unmade.fix)
+            yield in_file(file, unmade)
 
 
 def _unmade_aftr(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:

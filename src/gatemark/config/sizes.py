@@ -10,6 +10,7 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.tables import ENDS, Direction
 from gatemark.config.types import Mix
+from gatemark.errors import Problem
 from gatemark.technology import SIDES, Family, FrameKind, SideName, Technology
 
 
@@ -45,15 +46,6 @@ class FrameSizes:
     def largest(self) -> int:
         """Return the size of the largest frame."""
         return max(self.known)
-
-
-@dataclass(frozen=True, slots=True)
-class SizeProblem:
-    """Why a frame size cannot be measured."""
-
-    where: str
-    what: str
-    fix: str
 
 
 _KIND_WORDS: Mapping[FrameKind, str] = {
@@ -122,8 +114,8 @@ def mtu_of(campaign: Campaign, side: SideName) -> int:
     return campaign.side(side).mtu or defaults.MTU
 
 
-def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
-    """Yield why frames of this size cannot reach the other side whole, by MTU or by fragmentation."""
+def size_problems(campaign: Campaign, octets: int) -> Iterator[Problem]:
+    """Yield why frames of this size cannot reach the other side whole, by MTU or by fragmentation; where: the key."""
     problem = _room_problem(campaign, octets)
     if problem is not None:
         yield problem
@@ -136,7 +128,7 @@ def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
             yield from _fragmentation_problems(campaign, sizes)
 
 
-def _room_problem(campaign: Campaign, octets: int) -> SizeProblem | None:
+def _room_problem(campaign: Campaign, octets: int) -> Problem | None:
     """Say what frames of this size have no room for beside the smallest packet."""
     is_ipv4, trailer = size_family(campaign) == "ipv4", campaign.traffic.trailer_octets
     headers = () if is_ipv4 else campaign.traffic.extension_headers
@@ -146,7 +138,7 @@ def _room_problem(campaign: Campaign, octets: int) -> SizeProblem | None:
         return None
     behind = f"{trailer} octet{'s' if trailer > 1 else ''} behind the packet"
     parts = {f"{extensions} octets of extension headers": extensions, behind: trailer}
-    return SizeProblem(
+    return Problem(
         where="traffic.frame_sizes.octets",
         what=f"{octets} octets leave no room for {' and '.join(part for part, count in parts.items() if count)}",
         fix=f"write {smallest} or more" + (" (RFC 5180 section 5.3)" if extensions else ""),
@@ -183,7 +175,7 @@ def _links(campaign: Campaign, direction: Direction) -> Iterator[tuple[FrameKind
                 yield None, -trailer
 
 
-def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[SizeProblem]:
+def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[Problem]:
     for side in SIDES:
         kinds: set[FrameKind] = {"ipv6"} if mix.has_background else set()
         if mix.has_foreground:
@@ -193,7 +185,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
             data = sizes.of(kind) - defaults.LINK_OVERHEAD
             if data > mtu:
                 holds = f"{data} octets with what is behind it" if campaign.traffic.trailer_octets else f"{data}"
-                yield SizeProblem(
+                yield Problem(
                     where="traffic.frame_sizes.octets",
                     what=f"{_KIND_WORDS[kind]} of {sizes.of(kind)} octets holds a packet of {holds},"
                     f" more than the MTU of {mtu} on the {side} side",
@@ -204,7 +196,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
         octets = middle_octets(campaign.technology, sizes) - campaign.traffic.trailer_octets
         data, mtu = octets - defaults.LINK_OVERHEAD, campaign.gateway.middle_mtu or defaults.MTU
         if data > mtu:
-            yield SizeProblem(
+            yield Problem(
                 where="traffic.frame_sizes.octets",
                 what=f"a frame of {octets} octets between both gateways holds a packet of {data}, more than the MTU of"
                 f" {mtu} there",
@@ -213,7 +205,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[S
             )
 
 
-def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[SizeProblem]:
+def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[Problem]:
     """RFC 7915 section 4: without DF a translator fragments what becomes longer than its lowest-ipv6-mtu."""
     from_ipv4 = (way for way in campaign.directions.in_use if campaign.roles.family(ENDS[way][0]) == "ipv4")
     if all(campaign.directions.traffic_of(way).dont_fragment for way in from_ipv4):
@@ -221,7 +213,7 @@ def _fragmentation_problems(campaign: Campaign, sizes: FrameSizes) -> Iterator[S
     lowest = campaign.gateway.lowest_ipv6_mtu or defaults.LOWEST_IPV6_MTU
     total = sizes.of("ipv4") - defaults.LINK_OVERHEAD - campaign.traffic.trailer_octets
     if total + defaults.TRANSLATION_OVERHEAD > lowest:
-        yield SizeProblem(
+        yield Problem(
             where="traffic.frame_sizes.octets",
             what=f"an IPv4 frame of {sizes.ipv4} octets holds a packet of {total} without DF; a translator fragments it"
             f" because the IPv6 packet of {total + defaults.TRANSLATION_OVERHEAD} exceeds {lowest}"
