@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import GatewayControlModel, HostModel
+from gatemark.config.tables import GatewayAction, GatewayControlModel, HostModel
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
-TABLE_COMMANDS = (("set_table_size", "size"), ("set_hash_size", "size"), ("set_udp_timeout", "seconds"))
+TABLE_VARIABLES: Mapping[GatewayAction, str] = {
+    "set_table_size": "size",
+    "set_hash_size": "size",
+    "set_udp_timeout": "seconds",
+}
+"""What stands for the value in the commands that set up the connection tracking table."""
 
 
 def control_problems(campaign: Campaign) -> Iterator[Problem]:
@@ -79,7 +84,7 @@ def _other_host(campaign: Campaign) -> Iterator[Problem]:
 
 def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
     """A command that sets a value says where it goes."""
-    for action, variable in TABLE_COMMANDS:
+    for action, variable in TABLE_VARIABLES.items():
         commands = getattr(control, action)
         if commands and not any(f"{{{variable}}}" in command for command in commands):
             yield problem(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gatemark.config import defaults
+from gatemark.config.control import TABLE_VARIABLES
 from gatemark.config.recipe import RecipeCommands
 from gatemark.config.tables import (
     GatewayAction,
@@ -22,7 +23,6 @@ from gatemark.config.tables import (
     SettingModel,
 )
 from gatemark.dut.base import await_success
-from gatemark.dut.recipe import TABLE_VARIABLES
 from gatemark.dut.shell import Shell, attempt
 from gatemark.errors import ImpossibleTimeError, Problem, TestBedError
 from gatemark.facts import SettingFact

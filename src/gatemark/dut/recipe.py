@@ -19,6 +19,7 @@ from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
 from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
+from gatemark.config.control import TABLE_VARIABLES
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
@@ -33,7 +34,7 @@ from gatemark.config.recipe import (
     RecipeCommands,
 )
 from gatemark.config.row import RowFile, RowRecipe, row_recipe
-from gatemark.config.tables import B4Model, GatewayAction, SideModel, TunnelModel
+from gatemark.config.tables import B4Model, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.files import read_named
@@ -41,13 +42,6 @@ from gatemark.harmless import toml_of
 from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.relay import PRIVATE
 from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES
-
-TABLE_VARIABLES: dict[GatewayAction, str] = {
-    "set_table_size": "size",
-    "set_hash_size": "size",
-    "set_udp_timeout": "seconds",
-}
-"""What stands for the value in the commands that set up the connection tracking table."""
 
 _GATEWAY_KEYS = (
     *("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "zero_udp_checksum"),
