@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from gatemark.campaign.file import CampaignText, campaign_from_text
 from gatemark.config import model
 from gatemark.config.load import campaign_of_file, document_of_text, text_of
 from gatemark.config.problems import raise_if_any
-from gatemark.config.vary import VARY, ColumnDocument, Vary, columns_of, read_vary
+from gatemark.config.vary import VARY, ColumnDocument, ColumnPlace, Vary, columns_of, read_vary
 from gatemark.errors import ConfigError, Problem
 from gatemark.procedures.registry import CampaignFile
 from gatemark.results.toml_text import to_toml
@@ -24,20 +24,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(ColumnPlace):
     """One campaign of a series."""
 
-    number: int
-    """From 1, in the order in which columns are measured."""
-    title: str
-    settings: Mapping[str, Any]
-    """What the varied keys are set to, as the file has it, by path."""
-    steps: tuple[int, ...]
-    """Which value of each `[[vary]]` it has, from 0."""
-    without: tuple[str, ...]
-    """Keys of the file that it does not have, by path."""
-    previous: int | None
-    """Number of the column near whose results its searches begin; None: they begin as its file says."""
     source: CampaignText
 
     @property
@@ -126,12 +115,7 @@ def written_columns(text: str, file: Path) -> tuple[dict[str, Any], tuple[Vary, 
 def _column(column: ColumnDocument, file: Path) -> Column:
     campaign = campaign_of_file(column.document, CampaignFile, path=file)
     return Column(
-        number=column.number,
-        title=column.title,
-        settings=column.settings,
-        steps=column.steps,
-        without=column.without,
-        previous=column.previous,
+        **{part.name: getattr(column, part.name) for part in fields(ColumnPlace)},
         source=CampaignText(
             campaign=campaign.renamed(source=_named(file, column)), text=to_toml(column.document), file=file.resolve()
         ),

@@ -71,20 +71,26 @@ class Vary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnDocument:
-    """The document of one column."""
+class ColumnPlace:
+    """One column of a series, and how it differs from the others."""
 
     number: int
     """From 1, in the order in which columns are measured."""
     title: str
     settings: Mapping[str, Any]
-    """What the varied keys are set to, by path."""
+    """What the varied keys are set to, as the file has it, by path."""
     steps: tuple[int, ...]
     """Which value of each `[[vary]]` it has, from 0."""
     without: tuple[str, ...]
     """Keys of the file that it does not have, by path."""
     previous: int | None
     """Number of the column near whose results its searches begin; None: they begin as its file says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDocument(ColumnPlace):
+    """The document of one column."""
+
     document: Mapping[str, Any]
     """The file without `[[vary]]` and these keys, and with the others set."""
 
