@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -78,6 +79,18 @@ def typed(annotation: Any) -> Reader:
             return adapter.validate_python(text)
         except ValidationError as error:
             raise error.errors()[0]["ctx"]["error"] from None
+
+    return reader
+
+
+def address(family: type[IPv4Address] | type[IPv6Address], what: str, fix: str) -> Reader:
+    """Read an IP address; of any other text it is told that it is not `what`, with this remedy."""
+
+    def reader(text: str) -> IPv4Address | IPv6Address:
+        try:
+            return family(text)
+        except ValueError:
+            raise BadValueError(f"{text!r} is not {what}", fix) from None
 
     return reader
 

@@ -11,8 +11,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from gatemark.config import defaults
-from gatemark.config.key_value_file import Entries, Imported, Reader, integer, read_entries, typed
-from gatemark.config.types import BadValueError, Ipv4, Ipv6, MacAddress
+from gatemark.config.key_value_file import Entries, Imported, Reader, address, integer, read_entries, typed
+from gatemark.config.types import Ipv4, Ipv6, MacAddress
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import ConfigError
 from gatemark.map_domains.domain import MapDomain
@@ -47,19 +47,10 @@ def read_maptperf(text: str, *, where: str, technology: str) -> Imported:
     return Imported(document=_document(entries.values, rule, technology), notes=_notes(entries, rule))
 
 
-def _prefix(address: type[IPv4Address] | type[IPv6Address]) -> Reader:
-    def reader(text: str) -> IPv4Address | IPv6Address:
-        try:
-            return address(text)
-        except ValueError:
-            example = "192.0.2.0" if address is IPv4Address else "2001:db8:ce::"
-            raise BadValueError(f"{text!r} is not a prefix", f"write its first address, such as {example}") from None
-
-    return reader
-
-
 _PORT, _CPU, _FLAG = integer(1, 65535), integer(0, 65535), integer(0, 1)
 _VARIATION = integer(1, 3)
+_IPV4_PREFIX = address(IPv4Address, "a prefix", "write its first address, such as 192.0.2.0")
+_IPV6_PREFIX = address(IPv6Address, "a prefix", "write its first address, such as 2001:db8:ce::")
 _IPV4_LENGTH, _IPV6_LENGTH = integer(0, 32), integer(0, 128)
 
 KEYS: Mapping[str, Reader] = {
@@ -73,12 +64,12 @@ KEYS: Mapping[str, Reader] = {
     **{f"{port}-{end}": _PORT for port in ("FW-dport", "RV-sport", "bg-sport", "bg-dport") for end in ("min", "max")},
     **{f"{way}-var-{port}": _VARIATION for way in ("FW", "RV") for port in ("sport", "dport")},
     "NUM-OF-CEs": integer(1, 1 << 40),
-    "BMR-IPv6-Prefix": _prefix(IPv6Address),
+    "BMR-IPv6-Prefix": _IPV6_PREFIX,
     "BMR-IPv6-prefix-length": _IPV6_LENGTH,
-    "BMR-IPv4-Prefix": _prefix(IPv4Address),
+    "BMR-IPv4-Prefix": _IPV4_PREFIX,
     "BMR-IPv4-prefix-length": _IPV4_LENGTH,
     "BMR-EA-length": integer(0, 48),
-    "DMR-IPv6-Prefix": _prefix(IPv6Address),
+    "DMR-IPv6-Prefix": _IPV6_PREFIX,
     "DMR-IPv6-prefix-length": _IPV6_LENGTH,
     **{f"CPU-{way}-{work}": _CPU for way in ("FW", "RV") for work in ("Send", "Receive")},
     "Mem-Channels": integer(1, 64),

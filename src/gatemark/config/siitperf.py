@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Any
 
-from gatemark.config.key_value_file import Entries, Imported, Reader, integer, read_entries, typed
-from gatemark.config.types import BadValueError, MacAddress
+from gatemark.config.key_value_file import Entries, Imported, Reader, address, integer, read_entries, typed
+from gatemark.config.types import MacAddress
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import ConfigError
 from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES, SideName, Technology
@@ -26,24 +26,15 @@ MODES = ("fixed", "increasing", "decreasing", "pseudorandom")
 """What 0 to 3 mean for everything that varies."""
 
 
-def _address(family: type[IPv4Address] | type[IPv6Address]) -> Reader:
-    def reader(text: str) -> Any:
-        try:
-            return family(text)
-        except ValueError:
-            example = "198.18.0.2" if family is IPv4Address else "2001:2::2"
-            raise BadValueError(f"{text!r} is not an address", f"write one, such as {example}") from None
-
-    return reader
-
-
 _FLAG, _MODE, _PORT, _NETS = integer(0, 1), integer(0, 3), integer(0, 65535), integer(1, 256)
 _HALF = integer(0, 65535)
+_IPV4 = address(IPv4Address, "an address", "write one, such as 198.18.0.2")
+_IPV6 = address(IPv6Address, "an address", "write one, such as 2001:2::2")
 
 KEYS: Mapping[str, Reader] = {
     **{f"IP-{side}-Vers": integer(4, 6) for side in "LR"},
-    **{f"IPv4-{side}-{kind}": _address(IPv4Address) for side in "LR" for kind in ("Real", "Virt")},
-    **{f"IPv6-{side}-{kind}": _address(IPv6Address) for side in "LR" for kind in ("Real", "Virt")},
+    **{f"IPv4-{side}-{kind}": _IPV4 for side in "LR" for kind in ("Real", "Virt")},
+    **{f"IPv6-{side}-{kind}": _IPV6 for side in "LR" for kind in ("Real", "Virt")},
     **{f"MAC-{side}-{who}": typed(MacAddress) for side in "LR" for who in ("Tester", "DUT")},
     "Forward": _FLAG,
     "Reverse": _FLAG,
