@@ -183,7 +183,7 @@ class EngineTrials:
         can = self.testbed.can
         if can.telemetry is not None:
             can.telemetry.start(_planned_s(body))
-        own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        own_before, gateway_before = can.own_drops(), can.gateway_drops()
         host_before = self._read_host()
         self.host_boots.check(host_before, f"before frames of trial {trial_number} were sent")
         self.idle_middle.begin(host_before)
@@ -208,11 +208,11 @@ class EngineTrials:
             self.host_boots.forget()
         if demands.needs_link and link_is_down(report):
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
-        drops = _increase(own_before, self._own_drops())
+        drops = _increase(own_before, can.own_drops())
         full = _full_tables(host_after, host, report)
         strayed = _strayed(host_before, host_after, report)
         moved = self._moved(needs_answer=demands.needs_link) if _lost_touch(report, form) else ()
-        faults = (*moved, *overlaps, *self._own_faults(), *self._not_sampled(telemetry), *full, *strayed)
+        faults = (*moved, *overlaps, *can.own_faults(), *self._not_sampled(telemetry), *full, *strayed)
         return Observed(
             report=report,
             validity=validity_of(
@@ -224,7 +224,7 @@ class EngineTrials:
             ),
             testbed_drops=drops,
             testbed_faults=faults,
-            gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            gateway_drops=_increase(gateway_before, can.gateway_drops()),
             host=host,
             telemetry=telemetry,
             reset=reset,
@@ -238,22 +238,23 @@ class EngineTrials:
     def exchange(self, exchange: Exchange, trial_number: int, demands: Demands) -> Observed:
         """Send packets as they are; raise as `make` does."""
         self.idle_middle.forget()
-        own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        can = self.testbed.can
+        own_before, gateway_before = can.own_drops(), can.gateway_drops()
         self.host_boots.check(self._read_host(), f"before packets of trial {trial_number} were sent")
         began_ns = time.monotonic_ns()
         facts = self._exchanged(exchange, trial_number)
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
         self.host_boots.check(self._read_host(), f"in trial {trial_number}")
-        drops = _increase(own_before, self._own_drops())
+        drops = _increase(own_before, can.own_drops())
         moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
-        faults = (*moved, *overlaps, *self._own_faults())
+        faults = (*moved, *overlaps, *can.own_faults())
         return Observed(
             report=TrialReport.none(trial_number),
             validity=judge_exchange(exchange, facts, testbed_drops=drops, testbed_faults=faults),
             testbed_drops=drops,
             testbed_faults=faults,
-            gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            gateway_drops=_increase(gateway_before, can.gateway_drops()),
             exchange=facts,
         )
 
@@ -381,18 +382,6 @@ class EngineTrials:
         if news.silences and needs_answer:
             raise TestBedError(problems=news.problems)
         return news.sentences
-
-    def _own_drops(self) -> Mapping[str, int]:
-        own_drops = self.testbed.can.own_drops
-        return {} if own_drops is None else own_drops()
-
-    def _gateway_drops(self) -> Mapping[str, int]:
-        gateway_drops = self.testbed.can.gateway_drops
-        return {} if gateway_drops is None else gateway_drops()
-
-    def _own_faults(self) -> tuple[str, ...]:
-        own_faults = self.testbed.can.own_faults
-        return () if own_faults is None else own_faults()
 
 
 def _lost_touch(report: TrialReport, form: TrialForm) -> bool:

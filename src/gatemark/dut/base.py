@@ -294,7 +294,7 @@ class MiddleLink(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What can be asked of a test bed besides its ports; None where it is not able to."""
+    """What can be asked of a test bed besides its ports; None, or a count of nothing, where it is not able to."""
 
     control: Control | None = None
     booter: Booter | None = None
@@ -302,11 +302,11 @@ class Abilities:
     telemetry: Sampler | None = None
     middle: MiddleLink | None = None
     """Of two gateways in a row."""
-    own_drops: Callable[[], Mapping[str, int]] | None = None
+    own_drops: Callable[[], Mapping[str, int]] = dict
     """Counts frames that were dropped because a receive queue of the Tester was full, by counter, since it was made."""
-    gateway_drops: Callable[[], Mapping[str, int]] | None = None
+    gateway_drops: Callable[[], Mapping[str, int]] = dict
     """Counts frames that were dropped in queues that the gateway drains: its loss, for information."""
-    own_faults: Callable[[], tuple[str, ...]] | None = None
+    own_faults: Callable[[], tuple[str, ...]] = tuple
     """Says what else of the test bed spoiled the trial that just ended, in sentences."""
     describe_host: Callable[[], GatewayHostFacts] | None = None
     """Asks the gateway's host to describe itself as it is now."""
