@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from gatemark.dut.gateway_kernel import CommandPlace
 from gatemark.dut.naming import NETNS_FOLDER
 from gatemark.errors import TestBedError
 
@@ -21,7 +22,7 @@ HOLD = ("sh", "-c", "echo ready; exec sleep infinity")
 """The first process: it keeps the enclosure open."""
 
 
-class Enclosure:
+class Enclosure(CommandPlace):
     """Namespaces of the processes of one gateway, from `open` to `close`. Needs root."""
 
     def __init__(self, namespace: str, folder: Path, first: Sequence[str] = HOLD) -> None:
@@ -71,10 +72,6 @@ class Enclosure:
         spaces = f"/proc/{self._holder.pid}/ns"
         kinds = [f"--net={NETNS_FOLDER / self._namespace}", f"--mount={spaces}/mnt", f"--pid={spaces}/pid_for_children"]
         return ["nsenter", *kinds, "--", "env", f"--chdir={self._folder}", *command]
-
-    def shell(self, script: str) -> list[str]:
-        """Return a shell script as it runs inside; it ends at the first command that fails."""
-        return self.command("sh", "-euc", script)
 
     def await_line(self, line: str, seconds_max: float) -> bool:
         """Whether the first process prints `line` as its next one in time."""

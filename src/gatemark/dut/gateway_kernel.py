@@ -121,7 +121,7 @@ class CommandPlace(Protocol):
 
     def shell(self, script: str) -> list[str]:
         """Return a shell script as it runs inside; it ends at the first command that fails."""
-        ...
+        return self.command("sh", "-euc", script)
 
 
 class GatewayKernel(Protocol):

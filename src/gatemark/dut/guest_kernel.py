@@ -61,7 +61,7 @@ GUEST_CPUS = (0,)
 """One: the driver of its interfaces is not made for several."""
 
 
-class Guest:
+class Guest(CommandPlace):
     """Where commands run in the guest. Each is a client of the relay in the enclosure."""
 
     def __init__(self, enclosure: Enclosure, folder: Path) -> None:
@@ -78,12 +78,8 @@ class Guest:
             raise TestBedError(what="the gateway's kernel is closed", where="gateway's kernel", fix="start again")
         return [str(self._folder / "guest" / "run"), *command]
 
-    def shell(self, script: str) -> list[str]:
-        """Return a shell script as it runs inside; it ends at the first command that fails."""
-        return self.command("sh", "-euc", script)
 
-
-class GuestNamespace:
+class GuestNamespace(CommandPlace):
     """Where the commands of a second gateway run: in a network namespace of the guest, and a folder of its own."""
 
     def __init__(self, guest: Guest, stage: Stage) -> None:
@@ -97,10 +93,6 @@ class GuestNamespace:
     def command(self, *command: str) -> list[str]:
         """Return `command` as it runs inside, in its gateway's folder."""
         return self._guest.command(*self._inside, *command)
-
-    def shell(self, script: str) -> list[str]:
-        """Return a shell script as it runs inside; it ends at the first command that fails."""
-        return self.command("sh", "-euc", script)
 
 
 class GuestKernel:
