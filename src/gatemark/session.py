@@ -366,7 +366,7 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
 
 def _bring_back(tester: Tester, error: TestBedError) -> None:
     can = tester.testbed.can
-    if not tester.campaign.control.boots_after_collapse:
+    if not tester.campaign.control.model.boot_after_collapse:
         if can.control is not None:
             can.control.restart()
     elif can.booter is not None and not isinstance(error, HostBootError):  # or another boot would fail as well

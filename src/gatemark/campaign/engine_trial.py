@@ -337,7 +337,7 @@ class EngineTrials:
         A host that no command reaches is booted only if its power can be cycled. It says nothing about the gateway.
         """
         control = self.campaign.gateway.control
-        if control is None or not self.campaign.control.boots_after_collapse:
+        if control is None or not self.campaign.control.model.boot_after_collapse:
             return None
         if isinstance(error, HostBootedError):
             return error.what

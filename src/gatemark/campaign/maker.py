@@ -103,7 +103,7 @@ class TrialMaker:
         The test bed has booted it before the first one. Where each trial begins with a boot and with an empty table,
         emptying the table is the boot.
         """
-        occasion, repetition = self.campaign.control.boots_before, (order.run.number, order.repetition)
+        occasion, repetition = self.campaign.control.model.boot, (order.run.number, order.repetition)
         is_first, is_new = self._booted_for is None, self._booted_for != repetition
         self._booted_for = repetition
         is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not empties_table)

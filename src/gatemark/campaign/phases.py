@@ -103,7 +103,7 @@ class StatefulTrials:
         control = self.trials.testbed.can.control
         if control is None:
             return None
-        if self.trials.campaign.control.boots_before == "trial":
+        if self.trials.campaign.control.model.boot == "trial":
             self.trials.boot(trial_number)
         else:
             self.trials.on_event(TableClearing(trial_number=trial_number))
@@ -331,7 +331,7 @@ def revive(trials: EngineTrials, trial_number: int, error: TestBedError) -> Boot
 
     Raises the error where nothing controls the gateway.
     """
-    if trials.campaign.control.boots_after_collapse:
+    if trials.campaign.control.model.boot_after_collapse:
         return trials.boot_after(trial_number, f"{COLLAPSED}: {error.what}")
     if not trials.restart():
         raise error

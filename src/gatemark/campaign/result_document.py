@@ -250,7 +250,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         cores=campaign.control.core_count,
         cores_set_by="pinning" if pinned else stated.cores_set_by,
         settings=described.settings,
-        boots_before=campaign.control.boots_before,
+        boots_before=campaign.control.model.boot,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),
     )

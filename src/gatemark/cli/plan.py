@@ -379,8 +379,8 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         text += "\nloads in % assume a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:
         text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
-    if campaign.control.boots_before != "never":
-        text += f"\nnot counting the boots of the gateway's host {BOOT_WORDS[campaign.control.boots_before]}"
+    if campaign.control.model.boot != "never":
+        text += f"\nnot counting the boots of the gateway's host {BOOT_WORDS[campaign.control.model.boot]}"
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
         text += f"\nsearches without a maximum double their load; the estimate assumes up to {rate} per second"

@@ -60,7 +60,7 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
 
 def _control(campaign: Campaign) -> Iterator[Problem]:
     """Before each trial the table is emptied (RFC 9693 section 4.4)."""
-    if campaign.bed.has_gateway and campaign.control.boots_before != "trial":
+    if campaign.bed.has_gateway and campaign.control.model.boot != "trial":
         reason = "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"
         yield from action_problems(campaign, "clear_state", reason)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import get_args
 
-from gatemark.bed_kinds import BedKind, BootOccasion
+from gatemark.bed_kinds import BedKind
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.tables import (
@@ -255,16 +255,6 @@ class Control:
     def setting_names(self) -> frozenset[str]:
         """Return the settings of the user's own for which recipe or `gateway.control` has commands."""
         return self.recipe_settings | frozenset(self.model.settings)
-
-    @property
-    def boots_before(self) -> BootOccasion:
-        """Return before what the gateway's host is booted."""
-        return self.model.boot
-
-    @property
-    def boots_after_collapse(self) -> bool:
-        """Return whether the gateway's host is booted when the gateway stopped working."""
-        return self.model.boot_after_collapse
 
     @property
     def boot_wait_s(self) -> float:
