@@ -241,11 +241,6 @@ def unmapped_host(hosts: HostSet, prefix: IPv6Network | None, eam: Sequence[EamE
     return None
 
 
-def hosts_under_prefix(hosts: HostSet, eam: Sequence[EamEntry]) -> int | None:
-    """Return a host that no explicit mapping covers, so that RFC 6052 represents it, if there is one."""
-    return unmapped_host(hosts, None, eam)
-
-
 def _unmapped(
     hosts: HostSet,
     prefix: IPv6Network | None,
@@ -284,7 +279,7 @@ def _one_mapping(
 
 def first_non_global(hosts: HostSet, eam: Sequence[EamEntry], prefix: IPv6Network) -> IPv4Address | None:
     """Return a non-global IPv4 address that `prefix` would have to represent, if any (RFC 6052 section 3.1)."""
-    uncovered = hosts_under_prefix(hosts, eam)
+    uncovered = unmapped_host(hosts, None, eam)  # without the prefix: RFC 6052 represents it
     if uncovered is None:
         return None
     for end in (uncovered, hosts.lowest, hosts.highest):
