@@ -38,7 +38,7 @@ from gatemark.pairs.searched import search_from
 from gatemark.pairs.setup import setup_differences, setup_problems
 from gatemark.procedures.cells import upload_cells
 from gatemark.procedures.earlier import Earlier
-from gatemark.procedures.phase_one import phase_one_rate, slowest_rate
+from gatemark.procedures.phase_one import rate_before, slowest_rate
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
 from gatemark.results.this_machine import gatemark_version, machine_facts, names
@@ -108,17 +108,10 @@ def _rate_problems(campaign: Campaign, cell: Cell, figure: Figure) -> Sequence[P
         if figure.establishes:
             _lowest_rate(campaign, cell)
         else:
-            _phase_one_rate(campaign, cell, 0)
+            rate_before(campaign, cell, Earlier(), phase_two_ns=0)
     except ConfigError as error:
         return error.problems
     return ()
-
-
-def _phase_one_rate(campaign: Campaign, cell: Cell, duration_ns: int) -> int | None:
-    """Return the connections/s at which a trial begins; None where no connections are needed."""
-    if cell.connections is None:
-        return None
-    return phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
 
 
 def _lowest_rate(campaign: Campaign, cell: Cell) -> int:
@@ -325,7 +318,7 @@ class _SideBed:
         campaign, cell = self._maker.campaign, self._run.cell
         rate, form = None, PLAIN
         if not step.establishes:
-            rate = _phase_one_rate(campaign, cell, step.duration_ns)
+            rate = rate_before(campaign, cell, Earlier(), phase_two_ns=step.duration_ns)
             form = TrialForm(flow_start=flow_start_of(campaign, cell))
         return TrialOrder(
             run=self._run,
