@@ -125,11 +125,7 @@ def left_out(pairs: Sequence[Pair], side: Side) -> int:
 
 def chance_of_left_out(pairs: Sequence[Pair]) -> Fraction:
     """Return the chance that sides which are left out equally often differ as much as they do (McNemar, exact)."""
-    alone = {
-        side: sum(
-            pair.trials[side].outcome in LEFT_OUT and pair.trials[other].outcome not in LEFT_OUT for pair in pairs
-        )
-        for side, other in zip(SIDES, reversed(SIDES), strict=True)
-    }
-    fewer, both = min(alone.values()), sum(alone.values())
+    halves = [pair for pair in pairs if sum(trial.outcome in LEFT_OUT for trial in pair.trials.values()) == 1]
+    both = len(halves)
+    fewer = min(left_out(halves, side) for side in SIDES)
     return min(Fraction(1), Fraction(2 * sum(math.comb(both, number) for number in range(fewer + 1)), 2**both))

@@ -21,6 +21,7 @@ from gatemark.units import NANOSECONDS_PER_SECOND
 
 Side = Literal["A", "B"]
 SIDES: tuple[Side, Side] = ("A", "B")
+OTHER: Mapping[Side, Side] = {"A": "B", "B": "A"}
 
 Outcome = Literal["measured", "bound", "lossy", "invalid", "suspect"]
 """What a trial says. ``bound``: the gateway forwarded nearly all that was offered, so its rate may be higher than

@@ -7,9 +7,8 @@ replays the journal.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -32,7 +31,7 @@ from gatemark.pairs.figure import CONNECTIONS_PER_SECOND, Figure
 from gatemark.pairs.idle import IdleCost
 from gatemark.pairs.load import FIRST_LOAD, LOWEST_LOAD, LoadChoice
 from gatemark.pairs.options import PairOptions
-from gatemark.pairs.pair import SIDES, Pair, Side, SideTrial, side_trial
+from gatemark.pairs.pair import OTHER, SIDES, Pair, Side, SideTrial, side_trial
 from gatemark.pairs.report import render_pairs
 from gatemark.pairs.searched import search_from
 from gatemark.pairs.setup import setup_differences, setup_problems
@@ -418,8 +417,7 @@ class _Session:
         number = len(self.pairs) + 1
         first: Side = SIDES[int(np.random.default_rng([self.wanted.seed, number]).integers(2))]
         at_s = self.measured_s
-        second: Side = "B" if first == "A" else "A"
-        turns = (first, second)
+        turns = (first, OTHER[first])
         trials = self._searches(turns, number, choice) if choice.searches else self._trials_at(turns, number, choice)
         return Pair(number=number, load=choice.load, is_search=choice.is_search, first=first, trials=trials, at_s=at_s)
 
@@ -441,7 +439,7 @@ class _Session:
         order = self._sides[side].order(pair, self._trials, step, attempt)
         record = next(self._journal.records, None)
         if record is None:
-            with self._others_idle(side):
+            with self._sides[OTHER[side]].idle.measured():
                 record = self._sides[side].make(order)
             self._journal.append(record)
         elif (unlike := difference(record.order, order)) is not None:
@@ -452,9 +450,3 @@ class _Session:
             )
         self.measured_s += record.seconds
         return record
-
-    @contextlib.contextmanager
-    def _others_idle(self, side: Side) -> Iterator[None]:
-        other: Side = "B" if side == "A" else "A"
-        with self._sides[other].idle.measured():
-            yield
