@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
+from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import LimitedBy, Part, Ratio
+from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Kind, SearchResult
 from gatemark.stats.summary import Summary
@@ -56,6 +58,11 @@ class RateResult(RunResult):
     def is_searched_alpha(self) -> bool:
         """Whether the rate of that check was searched for, so that it may be another one in each run."""
         return False
+
+    @property
+    def is_tolerant(self) -> bool:
+        """Whether losses are tolerated: then it is not the rate that an RFC defines."""
+        return self.goal.loss_tolerance > 0
 
     @property
     def lower_bounds(self) -> tuple[int, ...]:
@@ -115,6 +122,21 @@ class RateResult(RunResult):
         """Lowest load at which the Tester was the limit, or the ceiling of the self-test if the rate is near it. Null
         if it never was."""
         return lowest_limit([*(search.tester_limited_at for search in self.repetitions), self.self_test_ceiling])
+
+    def rate_quantity(self, kind: QuantityKind, where: Mapping[str, Coordinate]) -> Quantity:
+        """Return the rate as the headline; `where` has coordinates in addition to the loss that is tolerated."""
+        tolerance = {"loss_tolerance": str(self.goal.loss_tolerance)} if self.is_tolerant else {}
+        return self.quantity(
+            kind,
+            values=self.published_bounds,
+            summary=self.rate,
+            where={**tolerance, **where},
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+            resolution=self.resolution,
+            tester_limited_at=self.tester_limited_at,
+            is_headline=True,
+        )
 
 
 def lowest_pass(bounds: Sequence[int | None]) -> int | None:

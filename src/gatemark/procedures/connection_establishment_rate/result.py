@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import Part, Ratio
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.search import RateResult
@@ -63,32 +62,9 @@ class EstablishmentResult(RateResult):
     def is_searched_alpha(self) -> bool:
         return bool(self.alphas_tried)
 
-    @property
-    def is_tolerant(self) -> bool:
-        """Whether lost connections are tolerated: then it is no maximum connection establishment rate."""
-        return self.goal.loss_tolerance > 0
-
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the rate."""
-        if not self.repetitions:
-            return
-        rate = VALIDATED_RATE if self.is_validated else RATE
-        yield self.quantity(
-            TOLERANT[rate] if self.is_tolerant else rate,
-            values=self.published_bounds,
-            summary=self.rate,
-            where=self._where(),
-            lower_bound=self.lower_bound,
-            upper_bound=self.upper_bound,
-            resolution=self.resolution,
-            tester_limited_at=self.tester_limited_at,
-            is_headline=True,
-        )
-
-    def _where(self) -> dict[str, Coordinate]:
-        where: dict[str, Coordinate] = {}
-        if self.is_tolerant:
-            where["loss_tolerance"] = str(self.goal.loss_tolerance)
-        if self.alpha is not None:
-            where["alpha"] = str(self.alpha)
-        return where
+        if self.repetitions:
+            rate = VALIDATED_RATE if self.is_validated else RATE
+            where = {} if self.alpha is None else {"alpha": str(self.alpha)}
+            yield self.rate_quantity(TOLERANT[rate] if self.is_tolerant else rate, where)

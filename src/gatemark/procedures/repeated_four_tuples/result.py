@@ -67,17 +67,7 @@ class RepeatedFourTuplesResult(RateResult):
         if not self.repetitions:
             return
         where = {"drawn_frames": self.drawn_frames}
-        yield self.quantity(
-            RATE,
-            values=self.published_bounds,
-            summary=self.rate,
-            where=where,
-            lower_bound=self.lower_bound,
-            upper_bound=self.upper_bound,
-            resolution=self.resolution,
-            tester_limited_at=self.tester_limited_at,
-            is_headline=True,
-        )
+        yield self.rate_quantity(RATE, where)
         expected, ratio = self.expected_established, self.final_new_ratio
         yield self.quantity(EXPECTED, median=expected, where=where)
         yield self.quantity(LAST_NEW, median=None if ratio is None else 100 * ratio, where=where)

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from pydantic import computed_field
 
-from gatemark.results.coordinates import Coordinate
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
@@ -44,32 +43,9 @@ class ThroughputResult(RateResult):
             return None
         return rate.model_copy(update={"median": 2 * rate.median, "p1": 2 * rate.p1, "p99": 2 * rate.p99})
 
-    @property
-    def is_tolerant(self) -> bool:
-        """Whether lost frames are tolerated: then it is not an RFC 2544 throughput."""
-        return self.goal.loss_tolerance > 0
-
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the rate."""
-        if not self.repetitions:
-            return
-        yield self.quantity(
-            TOLERANT if self.is_tolerant else THROUGHPUT,
-            values=self.published_bounds,
-            summary=self.rate,
-            where=self._goal_coordinates(),
-            lower_bound=self.lower_bound,
-            upper_bound=self.upper_bound,
-            resolution=self.resolution,
-            tester_limited_at=self.tester_limited_at,
-            is_headline=True,
-        )
-
-    def _goal_coordinates(self) -> dict[str, Coordinate]:
-        """Return what makes a frame count as delivered, if it differs from RFC 2544."""
-        where: dict[str, Coordinate] = {}
-        if self.is_tolerant:
-            where["loss_tolerance"] = str(self.goal.loss_tolerance)
-        if self.goal.frame_timeout_ns is not None:
-            where["frame_timeout_ns"] = self.goal.frame_timeout_ns
-        return where
+        """Return the rate, with what makes a frame count as delivered if it differs from RFC 2544."""
+        if self.repetitions:
+            timeout_ns = self.goal.frame_timeout_ns
+            where = {} if timeout_ns is None else {"frame_timeout_ns": timeout_ns}
+            yield self.rate_quantity(TOLERANT if self.is_tolerant else THROUGHPUT, where)
