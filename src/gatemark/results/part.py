@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema, model_validator
 
-from gatemark.stats.summary import Number, Summary
+from gatemark.stats.summary import Number, Summary, number
 
 LimitedBy = Literal["gateway", "tester", "host", "maximum"]
 """What limited a result. ``tester`` in any repetition: only a lower bound of the gateway is known. ``host``: the same,
@@ -85,11 +85,14 @@ class Figure(Part):
     """Summary of the values. Null if any repetition lacks a value: the figure is then not measurable."""
 
     @classmethod
-    def of(cls, values: Sequence[int | None]) -> Self:
-        """Return the figure as it is published, with these values."""
-        known = [value for value in values if value is not None]
-        complete = bool(known) and len(known) == len(values)
-        return cls(values=tuple(values), summary=Summary.of(known) if complete else None)
+    def of(cls, values: Sequence[Fraction | int | float | None]) -> Self:
+        """Return the figure as it is published, with these values: they are exact, and rounded once."""
+        exact = [None if value is None else Fraction(value) for value in values]
+        known = [value for value in exact if value is not None]
+        return cls(
+            values=tuple(None if value is None else number(value) for value in exact),
+            summary=Summary.of(known) if known and len(known) == len(exact) else None,
+        )
 
     @property
     def missing(self) -> int:

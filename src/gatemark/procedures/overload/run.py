@@ -29,7 +29,6 @@ from gatemark.results.document import Deviation
 from gatemark.results.part import Figure
 from gatemark.search.goal import Measure
 from gatemark.stats.percentiles import DELAY_PERCENTILES
-from gatemark.stats.summary import Summary, number
 from gatemark.trial.cell import Cell
 from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
 from gatemark.trial.echo_request import echo_request
@@ -39,8 +38,6 @@ from gatemark.trial.record import TrialRecord
 from gatemark.trial.request import frames_of
 from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
-
-Value = Fraction | int | float | None
 
 SHOWN_PER_SECOND = 1000
 """Requests per second of frames that are only shown."""
@@ -123,26 +120,16 @@ def point_of(load: Load, column: Sequence[Measured]) -> OverloadPoint:
         collapses=tuple(record.collapse for record in records if record.collapse is not None),
         counts=EchoCounts(**{name: tuple(facts.total(name) for facts in every) for name in COUNTS}),
         faults=dict(sorted(sum((_faults(record) for record, _ in answered), Counter[str]()).items())),
-        loss_percent=figure([_loss_percent(facts) for facts in every]),
-        requests_per_second=figure([_per_second(facts, "requests") for facts in every]),
-        replies_per_second=figure([_per_second(facts, "replies") for facts in every]),
+        loss_percent=Figure.of([_loss_percent(facts) for facts in every]),
+        requests_per_second=Figure.of([_per_second(facts, "requests") for facts in every]),
+        replies_per_second=Figure.of([_per_second(facts, "replies") for facts in every]),
         rtt_ns=_round_trips([facts.all for facts in every]),
         first_rtt_ns=_round_trips([facts.first for facts in every]),
         clients_apart=tuple(_client(every, number) for number in range(load.clients if every else 0)),
-        outstanding=figure([_outstanding(facts) for facts in every]),
-        tester_share_percent=figure([_tester_share(facts) for facts in every]),
-        tester_busy_percent=figure([_tester_busy(facts) for facts in every]),
+        outstanding=Figure.of([_outstanding(facts) for facts in every]),
+        tester_share_percent=Figure.of([_tester_share(facts) for facts in every]),
+        tester_busy_percent=Figure.of([_tester_busy(facts) for facts in every]),
         host=tuple(_host([record.telemetry for record, _ in answered])),
-    )
-
-
-def figure(values: Sequence[Value]) -> Figure:
-    """Return a figure of exact values, rounded once."""
-    known = [Fraction(value) for value in values if value is not None]
-    complete = bool(known) and len(known) == len(values)
-    return Figure(
-        values=tuple(None if value is None else number(Fraction(value)) for value in values),
-        summary=Summary.of(known) if complete else None,
     )
 
 
@@ -224,9 +211,9 @@ def _host(sampled: Sequence[TelemetryFacts | None]) -> Iterator[HostFigure]:
             series=name,
             name=words_of(name),
             unit=unit_of(name),
-            values=figure([None if level is None else _value(name, level) for level in levels]),
-            deviation=figure([None if level is None else level.sd for level in levels]),
-            above_baseline=figure([_more(name, *pair) for pair in zip(baselines, levels, strict=True)])
+            values=Figure.of([None if level is None else _value(name, level) for level in levels]),
+            deviation=Figure.of([None if level is None else level.sd for level in levels]),
+            above_baseline=Figure.of([_more(name, *pair) for pair in zip(baselines, levels, strict=True)])
             if is_memory
             else None,
         )
