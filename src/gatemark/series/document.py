@@ -6,6 +6,7 @@ described in `docs/reference/result-keys.md`; the JSON Schema is `docs/reference
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -310,6 +311,10 @@ class ColumnFigure(Part):
     column differs in the number of flows alone and has one."""
 
 
+OF_QUANTITY = tuple(field.name for field in fields(Quantity) if field.name in ColumnFigure.model_fields)
+"""What a figure has of a row of the tidy table under the same name."""
+
+
 class Metric(Part):
     """One quantity over the columns."""
 
@@ -341,21 +346,9 @@ class Metric(Part):
             unit=self.unit,
             better=self.better,
             coordinates={**self.where, **figure.where},
-            values=figure.values,
-            repetitions=figure.repetitions,
-            median=figure.median,
-            p1=figure.p1,
-            p99=figure.p99,
-            dispersion_percent=figure.dispersion_percent,
-            average=figure.average,
-            lower_bound=figure.lower_bound,
-            upper_bound=figure.upper_bound,
-            resolution=figure.resolution,
-            limited_by=figure.limited_by,
-            tester_limited_at=figure.tester_limited_at,
-            refused=figure.refused,
             is_certain=figure.certain,
             is_headline=self.headline,
+            **{name: getattr(figure, name) for name in OF_QUANTITY},
         )
 
 

@@ -17,6 +17,7 @@ from gatemark.results.part import LimitedBy
 from gatemark.results.quantity import Quantity, Row, true_range
 from gatemark.series.document import (
     ENDED,
+    OF_QUANTITY,
     ColumnFigure,
     Degradation,
     Metric,
@@ -294,25 +295,13 @@ def _figure(
     return ColumnFigure(
         column=member.column.number,
         where={**member.where, **own_load},
-        values=quantity.values,
-        repetitions=quantity.repetitions,
-        median=quantity.median,
-        p1=quantity.p1,
-        p99=quantity.p99,
-        dispersion_percent=quantity.dispersion_percent,
-        average=quantity.average,
-        lower_bound=quantity.lower_bound,
-        upper_bound=quantity.upper_bound,
-        resolution=quantity.resolution,
-        limited_by=quantity.limited_by,
-        tester_limited_at=quantity.tester_limited_at,
-        refused=quantity.refused,
         certain=quantity.is_certain,
         sum_of_directions=_sum(quantity),
         ratio_to_previous=None if ratio is None else float(ratio),
         scale_up=None if scale_up is None else float(scale_up),
         share_of_plain_forwarding=None if share is None else float(share),
         degradation=degradation,
+        **{name: getattr(quantity, name) for name in OF_QUANTITY},
     )
 
 
