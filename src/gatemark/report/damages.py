@@ -31,11 +31,9 @@ COLUMNS: tuple[Column[tuple[RunResult, FrameDamage]], ...] = (
 )
 
 
-def damages_section(document: ResultDocument) -> Section | None:
-    """Return the damage of each run; None if there is none."""
-    rows = [(run, damage) for run in document.runs for damage in run.damages]
-    if not rows:
-        return None
+def damages_section(document: ResultDocument) -> Section:
+    """Return the damage of each run; no table if there is none."""
+    rows = ((run, damage) for run in document.runs for damage in run.damages)
     return Section(title="Which gateway damaged frames?", lead=(LEAD,), tables=(table_of("", COLUMNS, rows),))
 
 

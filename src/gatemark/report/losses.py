@@ -37,11 +37,9 @@ COLUMNS: tuple[Column[tuple[RunResult, LossCause]], ...] = (
 )
 
 
-def losses_section(document: ResultDocument) -> Section | None:
-    """Return the causes of each run; None if there is none."""
-    rows = [(run, cause) for run in document.runs for cause in run.losses]
-    if not rows:
-        return None
+def losses_section(document: ResultDocument) -> Section:
+    """Return the causes of each run; no table if there is none."""
+    rows = ((run, cause) for run in document.runs for cause in run.losses)
     return Section(title="Why were frames lost?", lead=(LEAD,), tables=(table_of("", COLUMNS, rows),))
 
 

@@ -182,12 +182,11 @@ def _lateness(part: ReportPart) -> Iterator[Plot]:
 
 def _losses(part: ReportPart) -> Iterator[Chapter]:
     """Why frames were lost and where they were damaged, where anything can be said."""
-    damages = damages_section(part.document)
-    if damages is not None:
+    damages, losses = damages_section(part.document), losses_section(part.document)
+    if damages.tables:
         yield Chapter(section=damages)
-    section = losses_section(part.document)
-    if section is not None:
-        yield Chapter(section=section, plots=tuple(loss_plots(part)))
+    if losses.tables:
+        yield Chapter(section=losses, plots=tuple(loss_plots(part)))
 
 
 def _series(part: ReportPart) -> Iterator[Chapter]:
