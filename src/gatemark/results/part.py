@@ -116,6 +116,19 @@ class PerRepetition(Part):
         return self
 
 
+class PerClass(PerRepetition):
+    """A part about the frames of one direction and class."""
+
+    direction: OneWay
+    """Direction of the frames."""
+    class_: TrafficClass
+    """Class of the frames."""
+
+    def at(self, load: int | None) -> dict[str, str | int | None]:
+        """Return the coordinates of its figures at a load, frames/s."""
+        return {"direction": self.direction, "class": self.class_, "load_frames_per_second": load}
+
+
 def _lengths(value: object) -> Iterator[int]:
     if isinstance(value, Figure):
         yield len(value.values)

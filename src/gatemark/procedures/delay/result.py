@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from gatemark.results.coordinates import share_of
-from gatemark.results.part import Figure, LimitedBy, OneWay, Part, PerRepetition, Ratio, TrafficClass
+from gatemark.results.part import Figure, LimitedBy, Part, PerClass, PerRepetition, Ratio
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.percentiles import DELAY_FIGURES, percent_words
@@ -73,13 +73,9 @@ class PacketPairs(PerRepetition):
     """First valid repetition: pairs of ns and number, ascending; a bucket is about an eighth of an octave wide."""
 
 
-class DelaySeries(PerRepetition):
+class DelaySeries(PerClass):
     """Delays of one direction and class at one load; a tuple has one number for each valid repetition."""
 
-    direction: OneWay
-    """Direction of the frames."""
-    class_: TrafficClass
-    """Class of the frames."""
     offered: tuple[int, ...]
     """Frames offered."""
     undelivered: tuple[int, ...]
@@ -152,12 +148,11 @@ class DelayResult(RunResult):
         """Return the figures of every load, direction and class; the headline is the first of the first load."""
         first = next((number for number, point in enumerate(self.points) if point.series), 0)
         for number, point in enumerate(self.points):
-            load = {"load_frames_per_second": point.frames_per_second}
             share = None if point.share is None else share_of(point.share, "the throughput")
             if not point.series:
                 yield self.quantity(
                     NOT_OFFERED,
-                    where=load,
+                    where={"load_frames_per_second": point.frames_per_second},
                     load_share=share,
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
@@ -169,7 +164,7 @@ class DelayResult(RunResult):
                         kind,
                         values=figure.values,
                         summary=figure.summary,
-                        where={"direction": series.direction, "class": series.class_, **load},
+                        where=series.at(point.frames_per_second),
                         load_share=share,
                         limited_by="gateway",
                         is_headline=number == first and place == 0,

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, computed_field
 
-from gatemark.results.part import OneWay, Part, PerRepetition, TrafficClass
+from gatemark.results.part import Part, PerClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
@@ -16,13 +16,9 @@ from gatemark.stats.summary import Summary
 LOSS_RATE = QuantityKind("frame loss rate", "%", "lower", "RFC 2544 section 26.3, RFC 8219 section 7.4")
 
 
-class ClassLoss(PerRepetition):
+class ClassLoss(PerClass):
     """Loss of one class of frames in one direction at one load; one count for each valid repetition."""
 
-    direction: OneWay
-    """Direction of the frames."""
-    class_: TrafficClass
-    """Class of the frames."""
     offered: tuple[int, ...]
     """Frames offered."""
     undelivered: tuple[int, ...]
@@ -96,12 +92,11 @@ class FrameLossResult(RunResult):
         """Return the loss of each direction and class at each load; the highest one offered is the headline."""
         highest = next((number for number, point in enumerate(self.points) if point.losses), 0)
         for number, point in enumerate(self.points):
-            load = {"load_frames_per_second": point.frames_per_second}
             share = point.load_share
             if not point.losses:
                 yield self.quantity(
                     LOSS_RATE,
-                    where=load,
+                    where={"load_frames_per_second": point.frames_per_second},
                     load_share=share,
                     limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
@@ -112,7 +107,7 @@ class FrameLossResult(RunResult):
                     LOSS_RATE,
                     values=[float(100 * ratio) for ratio in loss.loss_ratios],
                     summary=loss.loss_percent,
-                    where={"direction": loss.direction, "class": loss.class_, **load},
+                    where=loss.at(point.frames_per_second),
                     load_share=share,
                     limited_by="gateway",
                     is_headline=number == highest,

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import computed_field
 
 from gatemark.results.coordinates import share_of
-from gatemark.results.part import Figure, OneWay, PerRepetition, TrafficClass
+from gatemark.results.part import Figure, PerClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
@@ -23,13 +23,9 @@ BEGAN_ERROR_NS = 10_000_000
 the first frame is due some milliseconds after that time begins."""
 
 
-class ResetSeries(PerRepetition):
+class ResetSeries(PerClass):
     """Effect of a reset on one direction and class; a tuple has one value for each valid repetition."""
 
-    direction: OneWay
-    """Direction of the frames."""
-    class_: TrafficClass
-    """Class of the frames."""
     sending_ns: int
     """Sending time of each trial; with `offered` it gives the rate of this class."""
     offered: tuple[int, ...]
@@ -114,11 +110,7 @@ class ResetResult(RunResult):
         """Return the time of each direction and class, by frames lost and by the longest gap."""
         share = share_of(Fraction(1), "the throughput") if self.throughput_measured else None
         for series in self.series:
-            where = {
-                "direction": series.direction,
-                "class": series.class_,
-                "load_frames_per_second": self.frames_per_second,
-            }
+            where = series.at(self.frames_per_second)
             yield self.quantity(
                 BY_LOSS,
                 values=series.reset_by_loss_ns.values,

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, computed_field
 
-from gatemark.results.part import OneWay, PerRepetition, TrafficClass
+from gatemark.results.part import PerClass
 from gatemark.results.quantity import Quantity, QuantityKind
 from gatemark.results.run import Outcome, RunResult
 from gatemark.stats.summary import Number, number
@@ -16,13 +16,9 @@ from gatemark.stats.summary import Number, number
 RECOVERY_TIME = QuantityKind("system recovery time", "ns", "lower", "RFC 2544 section 26.5, RFC 8219 section 7.6")
 
 
-class RecoverySeries(PerRepetition):
+class RecoverySeries(PerClass):
     """Recovery of one direction and class; a tuple has one value for each valid repetition."""
 
-    direction: OneWay
-    """Direction of the frames."""
-    class_: TrafficClass
-    """Class of the frames."""
     offered: tuple[int, ...]
     """Frames offered."""
     lost: tuple[int, ...]
@@ -82,11 +78,7 @@ class SystemRecoveryResult(RunResult):
             yield self.quantity(
                 RECOVERY_TIME,
                 values=series.recovery_ns,
-                where={
-                    "direction": series.direction,
-                    "class": series.class_,
-                    "load_frames_per_second": self.overload,
-                },
+                where=series.at(self.overload),
                 load_share=self.load_share,
                 average=series.average_ns,
                 is_headline=True,
