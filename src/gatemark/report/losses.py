@@ -9,7 +9,7 @@ from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.plot_style import GRID, RUST, Drawing, add_legend
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
-from gatemark.report.words import format_count
+from gatemark.report.words import format_count, format_range
 from gatemark.results.document import ResultDocument
 from gatemark.results.loss import LossCause
 from gatemark.results.run import RunResult
@@ -31,7 +31,7 @@ COLUMNS: tuple[Column[tuple[RunResult, LossCause]], ...] = (
     Column("run", lambda row: str(row[0].number), names=True),
     Column("frames", lambda row: f"{row[1].direction} {row[1].traffic_class}", names=True, numeric=False),
     Column("failed\ntrials", lambda row: str(row[1].trials)),
-    Column("load", lambda row: _loads(row[1])),
+    Column("load", lambda row: format_range(row[1].load_minimum, row[1].load_maximum, "to")),
     Column("explained / lost", lambda row: f"{format_count(row[1].explained)} / {format_count(row[1].lost)}"),
     Column("in the trial that lost most", lambda row: row[1].sentence, numeric=False),
 )
@@ -88,8 +88,3 @@ def _by_field(field: LossField) -> Drawing:
 
 def _words(field: LossField) -> str:
     return "number modulo " + str(field.modulus) if field.modulus else field.field.replace("_", " ")
-
-
-def _loads(cause: LossCause) -> str:
-    lowest, highest = format_count(cause.load_minimum), format_count(cause.load_maximum)
-    return lowest if lowest == highest else f"{lowest} to {highest}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.report.table import Column, Section, table_of
-from gatemark.report.words import DASH, direction_label, format_count
+from gatemark.report.words import DASH, direction_label, format_count, format_range
 from gatemark.results.connections import Behaviour, PhaseOne
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
@@ -230,8 +230,7 @@ def _frames(count: int) -> str:
 def _phase_one_sentence(run: RunResult, first: PhaseOne) -> str:
     reasons = "; ".join(f"{reason.reason} ({reason.trials})" for reason in first.reasons)
     way = f", {direction_label(run)}"
-    lowest, highest = first.connections_per_second_minimum, first.connections_per_second_maximum
-    rates = format_count(lowest) if lowest == highest else f"{format_count(lowest)} to {format_count(highest)}"
+    rates = format_range(first.connections_per_second_minimum, first.connections_per_second_maximum, "to")
     return (
         f"Run {run.number}, {run.procedure_words}{way}, {format_count(run.connection_count)} connections:"
         f" {format_count(first.failed)} of {format_count(first.attempts)} attempts at test phase 1 failed, all made at"

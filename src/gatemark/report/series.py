@@ -21,7 +21,7 @@ from gatemark.report.lines import (
     figure_lines,
 )
 from gatemark.report.table import Block, Column, Section, Table, turned
-from gatemark.report.words import DASH, capital, direction_label, format_count, format_mix, name_sizes
+from gatemark.report.words import DASH, capital, direction_label, format_count, format_mix, format_range, name_sizes
 from gatemark.results.connections import Connections, GatewayTable
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
@@ -139,8 +139,7 @@ def _phase_one_rate(entry: RunEntry) -> str:
     first = None if entry.run.connections is None else entry.run.connections.phase_one
     if first is None:
         return DASH
-    lowest, highest = first.connections_per_second_minimum, first.connections_per_second_maximum
-    return format_count(lowest) if lowest == highest else f"{format_count(lowest)} {DASH} {format_count(highest)}"
+    return format_range(first.connections_per_second_minimum, first.connections_per_second_maximum)
 
 
 PHASE_ONE: Column[RunEntry] = Column("Phase 1, connections/s", _phase_one_rate)

@@ -53,6 +53,12 @@ def format_count(value: int | float | None) -> str:
     return f"{int(value):,}"
 
 
+def format_range(lowest: int, highest: int, to: str = DASH) -> str:
+    """Two counts with `to` between them; one where they are equal."""
+    low, high = format_count(lowest), format_count(highest)
+    return low if low == high else f"{low} {to} {high}"
+
+
 def format_bits(bits_per_second: int) -> str:
     """A line rate: 10 Gbit/s."""
     for unit, name in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):

@@ -19,7 +19,7 @@ from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
-from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
+from gatemark.report.words import DASH, direction_label, format_count, format_in, format_range, run_name
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 
@@ -63,10 +63,7 @@ def _took(run: ResetResult) -> str:
 
 
 def _range(values: Sequence[int]) -> str:
-    if not values:
-        return DASH
-    lowest, highest = min(values), max(values)
-    return format_count(lowest) if lowest == highest else f"{format_count(lowest)} {DASH} {format_count(highest)}"
+    return format_range(min(values), max(values)) if values else DASH
 
 
 COLUMNS: tuple[Column[Line[ResetResult, ResetSeries]], ...] = (
