@@ -11,9 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.trial_facts import blank, measured
 
-from gatemark.procedures.connection_establishment_rate.run import ALPHAS, choose_alpha, search_rate
+from gatemark.procedures.connection_establishment_rate.run import ALPHAS, choose_alpha
 from gatemark.procedures.connection_tracking_table_capacity.run import CapacityGoal, search_capacity
-from gatemark.procedures.measured import Measured
+from gatemark.procedures.measured import Measured, search_rate
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult, sending_ns
 from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne

@@ -13,7 +13,6 @@ from tests.trial_facts import blank, measured
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
-from gatemark.procedures.connection_establishment_rate.run import search_rate
 from gatemark.procedures.connection_tear_down_rate import run as tear_down
 from gatemark.procedures.connection_tear_down_rate.run import measure_pair
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityStep, Overflow
@@ -26,7 +25,7 @@ from gatemark.procedures.connection_tracking_table_capacity.run import (
     search_capacity,
 )
 from gatemark.procedures.earlier import Earlier
-from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.measured import Measured, MeasureStep, search_rate
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
 from gatemark.trial.cause import Cause, CauseName

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gatemark.search.goal import Measure, Observation
+from gatemark.search import binary
+from gatemark.search.goal import Goal, Measure, Observation, SearchResult
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 
@@ -31,3 +32,12 @@ class Measured:
 
 MeasureStep = Callable[[Measure], Measured]
 """Makes the trials of one step. Exceptions such as GatemarkError pass through procedures."""
+
+
+def search_rate(goal: Goal, measure_step: MeasureStep) -> SearchResult:
+    """Search once by halving. The only effects are those of `measure_step`, which must judge as `goal` does.
+
+    Where `goal` says how many connections each trial establishes, the length of a trial follows from its rate, and
+    nothing remains to be confirmed: the result is a rate that was measured.
+    """
+    return binary.search(goal, lambda step: measure_step(step).observation)

@@ -16,12 +16,11 @@ from gatemark.procedures.base_load import NO_LINE_RATE
 from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficResult
 from gatemark.procedures.bursty_traffic.table import BURST_FRAMES, BurstyTrafficTable
 from gatemark.procedures.loads import resolution_of
-from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.measured import search_rate
 from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.results.document import Deviation
 from gatemark.results.search import limited_by
-from gatemark.search import binary
 from gatemark.search.goal import Goal, SearchResult, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.form import Bursts, TrialForm
@@ -43,7 +42,7 @@ def measure(trials: RunTrials) -> BurstyTrafficResult:
     for repetition in trials.repetitions():
         for frames, results in searches.items():
             steps = trials.steps(repetition, connections_per_second=rate, form=burst_form(frames, line))
-            results.append(search_once(goals[frames], steps))
+            results.append(search_rate(goals[frames], steps))
     return BurstyTrafficResult(
         **trials.facts(),
         **known,
@@ -53,11 +52,6 @@ def measure(trials: RunTrials) -> BurstyTrafficResult:
             BurstSize(frames=frames, line_rate=line, repetitions=tuple(results)) for frames, results in searches.items()
         ),
     )
-
-
-def search_once(goal: Goal, measure_step: MeasureStep) -> SearchResult:
-    """Search once. The only effects are those of `measure_step`, which must judge without tolerance."""
-    return binary.search(goal, lambda step: measure_step(step).observation)
 
 
 def burst_form(frames: int, line_rate: int) -> TrialForm:

@@ -21,12 +21,11 @@ from gatemark.procedures.cells import upload_cells
 from gatemark.procedures.connection_establishment_rate.result import VALIDATED, AlphaTried, EstablishmentResult
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.loads import expected_words, interval, maximum_of
-from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.measured import MeasureStep, search_rate
 from gatemark.procedures.phase_one import foreground_of, slowest_rate
 from gatemark.procedures.procedure import RunTrials
 from gatemark.results.document import Deviation
 from gatemark.results.search import SearchGoal, limited_by
-from gatemark.search import binary
 from gatemark.search.goal import Goal, SearchResult
 from gatemark.trial.cell import Cell, Run
 from gatemark.units import format_ratio
@@ -118,15 +117,6 @@ def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None,
         connections=connections,
         alpha=alpha if validated else None,
     )
-
-
-def search_rate(goal: Goal, measure_step: MeasureStep) -> SearchResult:
-    """Search once; rates are connections per second. The only effects are those of `measure_step`.
-
-    `goal` says how many connections each trial establishes, so the length of a trial follows from its rate, and every
-    trial has its full length: nothing remains to be confirmed. The result is a rate that was measured.
-    """
-    return binary.search(goal, lambda step: measure_step(step).observation)
 
 
 def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: MeasureStep) -> ChosenAlpha:
