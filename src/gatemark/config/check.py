@@ -15,7 +15,7 @@ from gatemark.config import defaults
 from gatemark.config.map_check import check_map
 from gatemark.config.model import CampaignFile
 from gatemark.config.only import STATEFUL, refusals
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.tables import (
     GatewayControlModel,
     HostsModel,
@@ -109,9 +109,8 @@ def _has_no_loopback(technology: Technology) -> bool:
 
 def check_connections(campaign: CampaignFile) -> Iterator[Problem]:
     """Numbers of connections."""
-    connections = campaign.connections
-    if connections is not None and len(set(connections.count)) < len(connections.count):
-        yield problem(campaign, "connections.count", "lists a number twice", "list each number once")
+    if campaign.connections is not None:
+        yield from listed_twice(campaign, "connections.count", campaign.connections.count, "number")
 
 
 def check_ports(campaign: CampaignFile) -> Iterator[Problem]:
@@ -222,11 +221,9 @@ def check_traffic(campaign: CampaignFile) -> Iterator[Problem]:
     """Sizes within their family's limits, nothing twice."""
     traffic = campaign.traffic
     for key, values in (("direction", traffic.direction), ("mix", traffic.mix)):
-        if len(set(values)) < len(values):
-            yield problem(campaign, f"traffic.{key}", "lists a value twice", "list each value once")
-    sizes = traffic.frame_sizes
-    if sizes is not None and len(set(sizes.octets)) < len(sizes.octets):
-        yield problem(campaign, "traffic.frame_sizes.octets", "lists a size twice", "list each size once")
+        yield from listed_twice(campaign, f"traffic.{key}", values, "value")
+    if traffic.frame_sizes is not None:
+        yield from listed_twice(campaign, "traffic.frame_sizes.octets", traffic.frame_sizes.octets, "size")
     tables = [("traffic", traffic), ("traffic.forward", traffic.forward), ("traffic.reverse", traffic.reverse)]
     for key, table in tables:
         for name in ("source_ports", "destination_ports"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from gatemark.config.model import CampaignFile
@@ -19,6 +19,12 @@ def raise_if_any(problems: Iterable[Problem]) -> None:
 def problem(campaign: CampaignFile, key: str, what: str, fix: str) -> Problem:
     """Build a problem at a key of the campaign's file."""
     return Problem(what=what, where=f"{campaign.source}: {key}", fix=fix)
+
+
+def listed_twice(campaign: CampaignFile, key: str, values: Collection[object], what: str) -> Iterator[Problem]:
+    """Check that no value of a list is there twice; `what` is the word for one of them."""
+    if len(set(values)) < len(values):
+        yield problem(campaign, key, f"lists a {what} twice", f"list each {what} once")
 
 
 def in_file(campaign: CampaignFile, of_key: Problem) -> Problem:

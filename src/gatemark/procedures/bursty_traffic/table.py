@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.model import CampaignFile, ProcedureTable
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.types import FrameRate, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.procedures.checks import search_duration_problems, with_search_duration
@@ -48,8 +48,7 @@ class BurstyTrafficTable(ProcedureTable):
 
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that no burst is listed twice, the resolution is below the line rate and search trials are short."""
-        if len(set(self.frames)) < len(self.frames):
-            yield problem(campaign, "bursty_traffic.frames", "lists a number twice", "list each number once")
+        yield from listed_twice(campaign, "bursty_traffic.frames", self.frames, "number")
         if isinstance(self.resolution, LineShare) and self.resolution >= Fraction(1):
             yield problem(
                 campaign,

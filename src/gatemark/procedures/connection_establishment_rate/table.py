@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool
 from gatemark.config.check import interval_problems
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
 from gatemark.config.only import STATEFUL
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.types import AsList, FrameRate, LossRatio, SharesOrSearch
 from gatemark.errors import Problem
@@ -87,10 +87,8 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
         )
-        if len(set(self.validated)) < len(self.validated):
-            yield problem(campaign, f"{self.key}.validated", "lists a value twice", "list each value once")
-        if len(set(self.shares)) < len(self.shares):
-            yield problem(campaign, f"{self.key}.alpha", "lists a share twice", "list each share once")
+        yield from listed_twice(campaign, f"{self.key}.validated", self.validated, "value")
+        yield from listed_twice(campaign, f"{self.key}.alpha", self.shares, "share")
         if not self.validates and self.alpha != (Fraction(1),):
             yield problem(
                 campaign,

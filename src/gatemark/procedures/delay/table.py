@@ -11,7 +11,7 @@ from pydantic import Field, StrictInt
 from gatemark.config import defaults
 from gatemark.config.load_types import LoadOfThroughput
 from gatemark.config.model import CampaignFile, ProcedureTable
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.types import AsList, DelayMetric, Duration, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns, format_ratio, frames_before, frames_in
@@ -65,9 +65,8 @@ class DelayTable(ProcedureTable):
 
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that loads can be known, tags fit and nothing is without effect."""
-        for key, values in (("metrics", self.metrics), ("load", self.load)):
-            if len(set(values)) < len(values):
-                yield problem(campaign, f"delay.{key}", "lists a value twice", "list each value once")
+        yield from listed_twice(campaign, "delay.metrics", self.metrics, "value")
+        yield from listed_twice(campaign, "delay.load", self.load, "value")
         shares = [load for load in self.load if isinstance(load, Fraction)]
         if shares and len(shares) < len(self.load):
             yield problem(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from gatemark.config.model import CampaignFile, ProcedureTable
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.types import FrameRate, Step
 from gatemark.errors import Problem
 
@@ -45,5 +45,4 @@ class FrameLossTable(ProcedureTable):
                 yield problem(
                     campaign, f"frame_loss.{key}", "has no effect beside frame_loss.rates", "leave one of them out"
                 )
-        if len(set(self.rates)) < len(self.rates):
-            yield problem(campaign, "frame_loss.rates", "lists a rate twice", "list each rate once")
+        yield from listed_twice(campaign, "frame_loss.rates", self.rates, "rate")

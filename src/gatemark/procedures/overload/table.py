@@ -12,7 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
-from gatemark.config.problems import problem
+from gatemark.config.problems import listed_twice, problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import distinct
 from gatemark.config.tables import Table
@@ -190,9 +190,8 @@ class OverloadTable(ProcedureTable):
 
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that no key is without effect and nothing is listed twice."""
-        for key, values in (("clients", self.clients), ("rates", self.rates)):
-            if len(set(values)) < len(values):
-                yield problem(campaign, f"{self.key}.{key}", "lists a number twice", "list each number once")
+        yield from listed_twice(campaign, f"{self.key}.clients", self.clients, "number")
+        yield from listed_twice(campaign, f"{self.key}.rates", self.rates, "number")
         if self.is_closed_loop and self.rates:
             what = "has no effect in a closed loop, in which the gateway sets the pace"
             yield problem(campaign, f"{self.key}.rates", what, 'leave it out, or write mode = "constant_rate"')
