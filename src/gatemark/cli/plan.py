@@ -350,11 +350,7 @@ def runs_table(runs: Plan) -> Table:
         TableColumn("direction", lambda run: run.cell.direction, numeric=False),
         TableColumn("octets", lambda run: run.cell.frame_sizes.label()),
         TableColumn("foreground", lambda run: str(run.cell.mix)),
-        TableColumn(
-            "connections",
-            lambda run: "" if run.cell.connections is None else f"{run.cell.connections:,}",
-            optional=True,
-        ),
+        TableColumn("connections", _connections, optional=True),
         TableColumn("alpha", lambda run: "" if run.cell.alpha is None else format_ratio(run.cell.alpha), optional=True),
     )
     return table_of("", columns, runs.runs)
