@@ -47,7 +47,7 @@ ARROWS: dict[str, set[str]] = {
     "kernels": {"errors", "files"},
     "findings": {"errors"},
     "dut": {"bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "technology"},
-    "refdut": {"errors", "programs", "technology"},
+    "refdut": {"errors", "programs", "results.toml_text", "technology"},
     "campaign": {
         "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.client", "errors", "files",
         "harmless", "map_domains", "procedures", "results", "search", "technology", "trial", "units",

@@ -1,17 +1,17 @@
 """The configuration of the reference gateway as frozen dataclasses, and its TOML text. Pure.
 
-Every attribute that has a unit names it; the key in the file does not, because its value does. What the keys mean is in
-`docs/reference/refdut.md`.
+Every attribute that has a unit names it; the key in the file does not, because its value does. The attributes of a
+table stand in the order of its keys. What the keys mean is in `docs/reference/refdut.md`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from gatemark.results.toml_text import to_toml
 from gatemark.technology import ReferenceMode
 
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
@@ -23,11 +23,11 @@ class Port:
 
     port: str
     """Short name, as the engine's ports have it."""
+    mtu: int | None = None
+    vlan: int | None = None
     ipv4: str | None = None
     ipv6: str | None = None
     """The gateway's own address of each family."""
-    mtu: int | None = None
-    vlan: int | None = None
     mac: str | None = None
     peer_mac: str | None = None
     """Where frames are sent to; None: the neighbour that asks for the gateway's address."""
@@ -42,19 +42,14 @@ class MapRule:
     """Prefixes of the rule."""
     ea_bits: int | None = None
     """None: 6rd, which has all bits behind the IPv4 prefix."""
-    dmr: str | None = None
-    """MAP-T: prefix for all that is outside the domain (RFC 7599 section 5.1)."""
     psid_offset: int | None = None
     psid_bits: int | None = None
     psid: int | None = None
     """Of a rule without EA bits."""
+    dmr: str | None = None
+    """MAP-T: prefix for all that is outside the domain (RFC 7599 section 5.1)."""
     fmr: bool | None = None
     """A customer edge sends to other customers of it directly."""
-
-    def to_document(self) -> dict[str, Any]:
-        """Return it as its table in the file."""
-        names = ("ipv6", "ipv4", "ea_bits", "psid_offset", "psid_bits", "psid", "dmr", "fmr")
-        return _without_none({name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,24 +209,20 @@ class Configuration:
         settings = self.translation
         translation = _without_none(
             {
-                "prefix": settings.prefix,
+                **asdict(settings),
                 "eam": [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in settings.eam] or None,
                 "pool": list(settings.pool) or None,
                 "pool_ports": None
                 if settings.pool_ports is None
                 else f"{settings.pool_ports[0]}-{settings.pool_ports[1]}",
-                "mapping": settings.mapping,
-                "domains": [rule.to_document() for rule in settings.domains] or None,
-                "end_user_prefix": settings.end_user_prefix,
-                "hop_limit_decrement": settings.hop_limit_decrement,
-                "dont_fragment_rule": settings.dont_fragment_rule,
+                "domains": [_without_none(asdict(rule)) for rule in settings.domains] or None,
             }
         )
         tables = {
-            "left": _side(self.left),
-            "right": _side(self.right),
+            "left": _without_none(asdict(self.left)),
+            "right": _without_none(asdict(self.right)),
             "translation": translation,
-            "tunnel": {} if self.tunnel is None else _tunnel(self.tunnel),
+            "tunnel": {} if self.tunnel is None else _without_none(asdict(self.tunnel)),
             "table": {} if self.table is None else _table(self.table),
             "forward": self.forward.to_document(),
             "reverse": self.reverse.to_document(),
@@ -241,35 +232,12 @@ class Configuration:
 
     def to_toml(self) -> str:
         """Return the text of the file."""
-        document = self.to_document()
-        lines = [f"{key} = {_toml(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
-        for key, table in document.items():
-            if isinstance(table, Mapping):
-                lines += ["", f"[{key}]", *(f"{inner} = {_toml(value)}" for inner, value in table.items())]
-        return "\n".join(lines) + "\n"
-
-
-def _side(port: Port) -> dict[str, Any]:
-    return _without_none(
-        {name: getattr(port, name) for name in ("port", "mtu", "vlan", "ipv4", "ipv6", "mac", "peer_mac")}
-    )
-
-
-def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
-    return _without_none(
-        {name: getattr(tunnel, name) for name in ("relay", "subscriber", "hop_limit", "traffic_class", "dont_fragment")}
-    )
+        return to_toml(self.to_document())
 
 
 def _table(table: Table) -> dict[str, Any]:
-    return _without_none(
-        {
-            **{
-                name: getattr(table, name) for name in ("size", "overflow", "establishment_rate", "establishment_burst")
-            },
-            "udp_timeout": None if table.udp_timeout_ns is None else _duration(table.udp_timeout_ns),
-        }
-    )
+    timeout = None if table.udp_timeout_ns is None else _duration(table.udp_timeout_ns)
+    return _without_none({**asdict(table), "udp_timeout_ns": None, "udp_timeout": timeout})
 
 
 def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,11 +250,3 @@ def _duration(nanoseconds: int) -> str:
         if Fraction(nanoseconds, size).denominator == 1:
             return f"{nanoseconds // size} {unit}"
     return f"{nanoseconds} ns"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are written alike in both
