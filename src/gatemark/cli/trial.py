@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from gatemark.cli.common import cell_text, narrowed, one_campaign, sorted_counts
 from gatemark.cli.output import AsJson, print_json
@@ -29,6 +30,7 @@ from gatemark.units import (
 )
 
 FormatName = Literal["words", "siitperf"]
+V = TypeVar("V")
 
 
 def trial(
@@ -222,35 +224,27 @@ def _with_connections(file: CampaignFile, count: int) -> CampaignFile:
 
 
 def _count(text: str, where: str) -> int:
-    try:
-        value = parse_rate(text)
-    except ValueError as error:
-        what, _, fix = str(error).partition("; ")
-        raise ConfigError(what=what, where=where, fix=fix) from None
-    if value == 0:
-        raise ConfigError(what="is 0", where=where, fix="write 1 or more, for example 10k")
-    return value
+    return _above_zero(parse_rate, text, where, "is 0", "write 1 or more, for example 10k")
 
 
 def _duration_ns(text: str) -> int:
+    return _above_zero(parse_duration, text, "--duration", "is 0", "write a time above 0, for example 5s")
+
+
+def _above_zero(parse: Callable[[str], V], text: str, where: str, what: str, fix: str) -> V:
+    """Return the value of an option. Raises ConfigError if it is none, or with `what` and `fix` if it is 0."""
     try:
-        value = parse_duration(text)
+        value = parse(text)
     except ValueError as error:
-        what, _, fix = str(error).partition("; ")
-        raise ConfigError(what=what, where="--duration", fix=fix) from None
+        said, _, remedy = str(error).partition("; ")
+        raise ConfigError(what=said, where=where, fix=remedy) from None
     if value == 0:
-        raise ConfigError(what="is 0", where="--duration", fix="write a time above 0, for example 5s")
+        raise ConfigError(what=what, where=where, fix=fix)
     return value
 
 
 def _frames_per_second(campaign: Campaign, cell: Cell, text: str) -> int:
-    try:
-        rate = parse_rate_or_share(text)
-    except ValueError as error:
-        what, _, fix = str(error).partition("; ")
-        raise ConfigError(what=what, where="--rate", fix=fix) from None
-    if rate == 0:
-        raise ConfigError(what="a load of 0 frames/s never ends", where="--rate", fix="write 1 or more")
+    rate = _above_zero(parse_rate_or_share, text, "--rate", "a load of 0 frames/s never ends", "write 1 or more")
     if not isinstance(rate, LineShare):
         return rate
     maximum = line_maximum(campaign, cell, campaign.line.rate)
