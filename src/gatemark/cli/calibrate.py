@@ -8,15 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from rich.console import Console
-
 from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.links import PORT_KINDS, PortKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
 from gatemark.calibrate.table import FIGURES, FigureRow, rows_of, self_error_lines, summary_of
-from gatemark.campaign.events import Event
 from gatemark.cli.output import AsJson, print_json
 from gatemark.consoles import stderr_console
 from gatemark.errors import ConfigError, Interrupted
@@ -81,12 +78,13 @@ def calibrate(
         if resume is None
         else StoredCalibration.open(resume)
     )
-    with _stopping(stored), _progress() as tell:
+    console = stderr_console()
+    with _stopping(stored):
         calibration = Calibration(
             ports=stored.where.ports,
             output=stored.folder,
-            on_event=_ignore,
-            tell=tell,
+            on_event=lambda _: None,  # a check is reported as a whole
+            tell=lambda line: console.print(line, soft_wrap=True),
             keep=stored.write,
             self_error=stored.self_error,
         )
@@ -122,25 +120,6 @@ def _stopping(stored: StoredCalibration) -> Iterator[None]:
             where=str(stored.folder),
             fix=f"resume with: gatemark calibrate --resume {stored.folder}",
         ) from error
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[_Tell]:
-    """Print each message on a line of standard error."""
-    out = stderr_console()
-    yield _Tell(out)
-
-
-class _Tell:
-    def __init__(self, out: Console) -> None:
-        self._out = out
-
-    def __call__(self, line: str) -> None:
-        self._out.print(line, soft_wrap=True)
-
-
-def _ignore(_: Event) -> None:
-    """Watch nothing: a check is reported as a whole."""
 
 
 def _print_list(checks: list[Check], *, as_json: bool) -> None:
