@@ -154,62 +154,49 @@ def subject_of(campaign: Campaign | None) -> Subject:
             conditions=conditions,
             ports=bed.ports,
             open_testbed=lambda _: bed,
-            lateness_max_ns=LATENESS_MAX_NS if campaign is None else campaign.validity.lateness_max_ns,
-            connections=_connections(campaign),
-            **_frames(campaign),
+            **_asked(campaign),
         )
-    kind, named_cores = port_kind_of(campaign), tuple(campaign.testbed.cores)
-    queues = (campaign.left.queues, campaign.right.queues)
-    named = {
-        name: (side and side.port) or campaign.bed.default_port or ""
-        for name, side in (("left", campaign.left), ("right", campaign.right))
-    }
-    counts, lateness_max_ns = _connections(campaign), campaign.validity.lateness_max_ns
-    if kind == "ring":
-        ports = {"left": "ring", "right": "ring"}
-        return Subject(
-            port_kind=self_test_kind(campaign),
-            conditions=conditions,
-            cores=named_cores,
-            queues=queues,
-            ports=ports,
-            lateness_max_ns=lateness_max_ns,
-            connections=counts,
-            **_frames(campaign),
-        )
+    kind = port_kind_of(campaign)
     if kind in UNJOINABLE:
         raise ConfigError(
             what=f"two ports of kind {kind} of one process cannot be joined to each other",
             where=campaign.source,
             fix="test the Tester alone with a campaign of kind netns, with ring ports, or with network cards",
         )
+    named = {
+        name: (side and side.port) or campaign.bed.default_port or ""
+        for name, side in (("left", campaign.left), ("right", campaign.right))
+    }
+    is_ring = kind == "ring"
     return Subject(
         port_kind=self_test_kind(campaign),
         conditions=conditions,
-        cores=named_cores,
-        queues=queues,
-        ports=named,
-        cable=True,
-        line_bits_per_second=campaign.line.rate,
-        lateness_max_ns=lateness_max_ns,
-        connections=counts,
-        **_frames(campaign),
+        cores=tuple(campaign.testbed.cores),
+        queues=(campaign.left.queues, campaign.right.queues),
+        ports={"left": "ring", "right": "ring"} if is_ring else named,
+        cable=not is_ring,
+        line_bits_per_second=None if is_ring else campaign.line.rate,
+        **_asked(campaign),
     )
 
 
-class _Frames(TypedDict):
-    """What the frames of a campaign need beside its kind of port."""
+class _Asked(TypedDict, total=False):
+    """What a campaign asks of the Tester beside its kind of port; without a campaign all of it is as usual."""
 
+    lateness_max_ns: int
+    connections: tuple[int, ...]
     udp_checksum: UdpChecksum
     host_macs: HostMacs
     domains: int
     echo: EchoAsked | None
 
 
-def _frames(campaign: Campaign | None) -> _Frames:
+def _asked(campaign: Campaign | None) -> _Asked:
     if campaign is None:
-        return {"udp_checksum": "computed", "host_macs": "fixed", "domains": 1, "echo": None}
+        return {}
     return {
+        "lateness_max_ns": campaign.validity.lateness_max_ns,
+        "connections": (campaign.connections and campaign.connections.count) or (CONNECTIONS,),
         "udp_checksum": "zero" if campaign.directions.lack_checksums else "computed",
         "host_macs": "random" if campaign.has_random_macs else "fixed",
         "domains": max(campaign.edges.domain_count, 1),
@@ -220,11 +207,6 @@ def _frames(campaign: Campaign | None) -> _Frames:
 def echo_asked(campaign: Campaign) -> EchoAsked | None:
     """Return the echo requests of the Tester to itself that a campaign is reported with; None for most campaigns."""
     return next((asked for table in campaign.tables if (asked := table.asked_echo(campaign)) is not None), None)
-
-
-def _connections(campaign: Campaign | None) -> tuple[int, ...]:
-    named = campaign.connections.count if campaign is not None and campaign.connections is not None else ()
-    return named or (CONNECTIONS,)
 
 
 class SelfTester:
