@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate, takewhile
 from statistics import NormalDist
 
 import numpy as np
@@ -43,7 +44,7 @@ def ratio_interval(
         raise ValueError("a ratio needs values above 0")
     lows = np.divide.outer(second, first + resolutions[0])
     highs = np.divide.outer(second + resolutions[1], first)
-    return _between(lows, highs, confidence)
+    return interval_without(pairs_left_out(len(first), len(second), confidence), lows, highs)
 
 
 def difference_interval(
@@ -57,11 +58,11 @@ def difference_interval(
     first, second = np.asarray(reference, dtype=float), np.asarray(other, dtype=float)
     lows = np.subtract.outer(second, first + resolutions[0])
     highs = np.subtract.outer(second + resolutions[1], first)
-    return _between(lows, highs, confidence)
+    return interval_without(pairs_left_out(len(first), len(second), confidence), lows, highs)
 
 
-def _between(lows: np.ndarray, highs: np.ndarray, confidence: Fraction) -> Interval | None:
-    left_out = pairs_left_out(lows.shape[1], lows.shape[0], confidence)
+def interval_without(left_out: int | None, lows: np.ndarray, highs: np.ndarray) -> Interval | None:
+    """Return where values from a low to a high lie, without so many smallest and largest; None without a number."""
     if left_out is None:
         return None
     last = highs.size - 1 - left_out
@@ -83,12 +84,14 @@ def pairs_left_out(first: int, second: int, confidence: Fraction) -> int | None:
         middle, deviation = first * second / 2, (first * second * (first + second + 1) / 12) ** 0.5
         at = int(middle + deviation * NormalDist().inv_cdf(float(tail)) - 0.5)
         return at if at >= 0 else None
-    counts = _counts_of_u(first, second)
-    allowed, total, k = tail * sum(counts), 0, -1
-    while total + counts[k + 1] <= allowed:
-        k += 1
-        total += counts[k]
-    return k if k >= 0 else None
+    return critical_value(_counts_of_u(first, second), tail)
+
+
+def critical_value(counts: Sequence[int], tail: Fraction) -> int | None:
+    """Return the largest k for which 0 to k have a share of `tail` of all counts at most; None if 0 has more."""
+    allowed = tail * sum(counts)
+    below = sum(1 for _ in takewhile(lambda total: total <= allowed, accumulate(counts)))
+    return below - 1 if below else None
 
 
 def repetitions_needed(confidence: Fraction) -> int:

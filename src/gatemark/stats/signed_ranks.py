@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from gatemark.stats.ranks import Interval
+from gatemark.stats.ranks import Interval, critical_value, interval_without
 
 EXACT_MAX = 60
 """Pairs up to which the distribution of the signed ranks is counted; above, the normal one is as good."""
@@ -27,14 +27,7 @@ def centre_interval(lows: Sequence[float], highs: Sequence[float], error: Fracti
     A difference is known to lie in [low, high]; the ends are equal where it was measured, and infinite where it is only
     a bound. The interval allows for all of it, so its ends may be infinite as well. None if there are too few pairs.
     """
-    left_out = means_left_out(len(lows), error)
-    if left_out is None:
-        return None
-    low_means, high_means = _means(lows), _means(highs)
-    last = high_means.size - 1 - left_out
-    return Interval(
-        low=float(np.partition(low_means, left_out)[left_out]), high=float(np.partition(high_means, last)[last])
-    )
+    return interval_without(means_left_out(len(lows), error), _means(lows), _means(highs))
 
 
 def centre(differences: Sequence[float]) -> float:
@@ -64,12 +57,7 @@ def means_left_out(pairs: int, error: Fraction) -> int | None:
         middle, deviation = pairs * (pairs + 1) / 4, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
         at = math.floor(middle + deviation * NormalDist().inv_cdf(float(error / 2)) - 0.5)
         return at if at >= 0 else None
-    allowed, total, k = error / 2 * 2**pairs, 0, -1
-    counts = _counts_of_w(pairs)
-    while total + counts[k + 1] <= allowed:
-        k += 1
-        total += counts[k]
-    return k if k >= 0 else None
+    return critical_value(_counts_of_w(pairs), error / 2)
 
 
 def _counts_of_w(pairs: int) -> list[int]:
