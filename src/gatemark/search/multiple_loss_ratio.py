@@ -45,14 +45,15 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
     while isinstance(end := upper_end(goal, measurer.history), Measure):
         measurer.observe(end)
     goal = goal.ending_at(end)
-    if goal.maximum - goal.minimum <= goal.gap:  # the package never ends with an interval narrower than its width
-        return _without_the_package(goal, measurer)
-    reference = _reference(goal, measurer)
-    _let_the_package_search(goal, measurer, reference)
-    bounds = bounds_of(measurer.history, pass_duration_ns=goal.durations_ns[1])
-    if bounds.upper is not None and bounds.upper > reference:
-        _let_the_package_search(goal, measurer, bounds.upper)
-    while isinstance(step := narrow(goal, measurer.history), Measure):
+    choose = next_step
+    if goal.maximum - goal.minimum > goal.gap:  # the package never ends with an interval narrower than its width
+        choose = narrow
+        reference = _reference(goal, measurer)
+        _let_the_package_search(goal, measurer, reference)
+        bounds = bounds_of(measurer.history, pass_duration_ns=goal.durations_ns[1])
+        if bounds.upper is not None and bounds.upper > reference:
+            _let_the_package_search(goal, measurer, bounds.upper)
+    while isinstance(step := choose(goal, measurer.history), Measure):
         measurer.observe(step)
     return step
 
@@ -137,12 +138,6 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         if trial.outcome is Outcome.FAILED and lost / offered <= tolerance:  # failed for duplicates, say
             lost = min(offered, int(self._goal.loss_tolerance * offered) + 1)
         return offered, lost, offered
-
-
-def _without_the_package(goal: Goal, measurer: _Measurer) -> SearchResult:
-    while isinstance(step := next_step(goal, measurer.history), Measure):
-        measurer.observe(step)
-    return step
 
 
 def _ignore(_: str) -> None:
