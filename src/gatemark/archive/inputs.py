@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from gatemark.config.vary import OPTIONS, VARY
 from gatemark.dut.recipe import built_in_recipes, recipe_text
 from gatemark.errors import ConfigError, ResultError
 from gatemark.results.store import ResultFolder, file_name
+from gatemark.series.store import digest
 
 KEYS: Mapping[str, InputKind] = {"testbed.recipe": "recipe", f"gateway.control.{COMMANDS}": "commands"}
 """Keys of the campaign file that name files."""
@@ -108,14 +108,14 @@ def _input(kind: InputKind, name: str, text: str, taken: set[str]) -> InputText:
         number += 1
         file = f"{base}-{number}.toml"
     taken.add(file)
-    return InputText(facts=Input(kind=kind, name=name, file=file, sha256=sha256(text)), text=text)
+    return InputText(facts=Input(kind=kind, name=name, file=file, sha256=digest(text)), text=text)
 
 
 def kept_inputs(folder: ResultFolder, inputs: tuple[Input, ...]) -> tuple[InputText, ...]:
     """Return the files of a folder that was unpacked. Raises ResultError if one is missing, or another."""
     kept = tuple(InputText(facts=facts, text=folder.read_text(f"{INPUTS}/{facts.file}")) for facts in inputs)
     for given in kept:
-        if sha256(given.text) != given.facts.sha256:
+        if digest(given.text) != given.facts.sha256:
             raise ResultError(
                 what=f"{INPUTS}/{given.facts.file} is not the file that {DESCRIPTION} tells of",
                 where=str(folder.path),
@@ -130,11 +130,6 @@ def is_here(given: InputText) -> bool:
     if is_path(name) or (kind == "recipe" and name not in built_in_recipes()):
         return False
     try:
-        return sha256(_text(kind, name)) == given.facts.sha256
+        return digest(_text(kind, name)) == given.facts.sha256
     except ResultError:
         return False
-
-
-def sha256(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from gatemark.archive.inputs import as_packed, sha256
+from gatemark.archive.inputs import as_packed
 from gatemark.archive.layout import InputKind
 from gatemark.archive.read import Unpacked
 from gatemark.campaign.events import Event, RunFinished, TrialStarted
@@ -24,7 +24,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
 from gatemark.results.store import ResultFolder
-from gatemark.series.store import SeriesFolder, is_series
+from gatemark.series.store import SeriesFolder, digest, is_series
 from gatemark.session import document_of, resolved
 from gatemark.stored import provenance_of, trial_rows
 
@@ -66,7 +66,7 @@ def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
     """Say where the campaign, and the files that it names, are not what was measured: a sentence each."""
     provenance = provenance_of(folder)
     text = folder.read_text("campaign.toml")
-    if provenance is not None and provenance.campaign_sha256 != sha256(text):
+    if provenance is not None and provenance.campaign_sha256 != digest(text):
         yield "campaign.toml is not the one that was measured"
     campaign = campaign_of(folder, inputs)
     recipe = _recipe(folder, inputs)

@@ -29,6 +29,7 @@ from gatemark.campaign.journal import KeptTrials, records_of
 from gatemark.config.load import document_of_text
 from gatemark.errors import GatemarkError
 from gatemark.facts import CHECKSUMS
+from gatemark.files import sha256_of
 from gatemark.harmless import json_of
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import to_csv
@@ -167,7 +168,7 @@ def _named_inputs(content: Unpacked, folder: ResultFolder) -> Iterator[str]:
         if key[1].startswith(f"{FOLDER}/") and is_safe(key[1]):
             places += [folder.path / key[1], content.path / key[1]]
         for path in places:
-            if path.is_file() and _digest(path) == digests.get(key):
+            if path.is_file() and sha256_of(path) == digests.get(key):
                 yield path.relative_to(content.path).as_posix()
 
 
@@ -200,10 +201,6 @@ def _rest(content: Unpacked, findings: Sequence[Finding]) -> Finding:
         return Finding(what="all", where="", outcome="holds", words="every file was verified or made again")
     shown = ", ".join(rest[:SHOWN_MAX]) + (f" and {len(rest) - SHOWN_MAX} more" if len(rest) > SHOWN_MAX else "")
     return Finding(what="all", where="", outcome="unknown", words=f"not verified: {shown}")
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) -> Iterator[Finding]:
@@ -257,7 +254,7 @@ def _faults_of_files(folder: ResultFolder, wanted: Mapping[str, str]) -> Iterato
     for name, digest in sorted(wanted.items()):
         if not folder.has(name):
             yield f"{name} is missing"
-        elif _digest(folder.path / name) != digest:
+        elif sha256_of(folder.path / name) != digest:
             yield f"{name} is not the one that was written"
 
 
