@@ -6,10 +6,11 @@ connection that two programs have told from those with the same address and port
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
-from gatemark.calibrate.checks_stateful import equal_capacity
+from gatemark.calibrate.checks_stateful import capacity_check
 from gatemark.calibrate.model import Check, Comparison, Evidence, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 
@@ -91,26 +92,11 @@ def _named(counts: dict[str, Any]) -> list[str]:
 
 
 def _capacity(b4s: int, size: int) -> Check:
-    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        return equal_capacity(evidence, size, overflow="refused")
-
-    return Check(
+    return replace(
+        capacity_check("refuse", "refused", size),
         procedure="aftr",
         name=f"aftr-capacity-{b4s}",
         truth=f"table of {size} connections, {_words(b4s)}",
         technology="aftr",
         subscribers=b4s,
-        table=Table(size=size, udp_timeout_ns=TIMEOUT_NS),
-        tables={
-            "connection_tracking_table_capacity": {
-                "start": 1000,
-                "maximum": 8000,
-                "maximum_rate": 10_000,
-                "rate_resolution": 2_000,
-                "resolution": 1,
-            },
-        },
-        compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
     )

@@ -7,12 +7,13 @@ from the RFCs by themselves (RFC 7597 sections 5 and 6, RFC 7599 section 5.1).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, get_args
 
 from gatemark.calibrate.base import EDGE, LWB4, MAP
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
-from gatemark.calibrate.checks_stateful import equal_capacity
+from gatemark.calibrate.checks_stateful import capacity_check
 from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, TechnologyName
@@ -86,10 +87,8 @@ def _softwire_ports() -> Check:
 def _capacity_of_ports(
     ports: int, name: str, words: str, table: dict[str, Any], technology: TechnologyName, mapping: MappingKind
 ) -> Check:
-    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        return equal_capacity(evidence, ports, overflow="refused")
-
-    return Check(
+    return replace(
+        capacity_check("refuse", "refused", ports),
         procedure="map",
         name=name,
         truth=f"a customer edge with {ports} ports, {words}",
@@ -105,9 +104,6 @@ def _capacity_of_ports(
                 "rate_resolution": 2_000,
             },
         },
-        compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
     )
 
 

@@ -33,7 +33,7 @@ def stateful_checks(*, quick: bool) -> list[Check]:
     ways_back = ((4_000, Fraction(1)), (4_000, Fraction(1, 2)))[: 1 if quick else 2]
     checks += [_validated_by_way_back(capacity, alpha) for capacity, alpha in ways_back]
     checks.append(_repeated(count=3000, frames=6000))
-    return checks + [_capacity(*case) for case in OVERFLOWS]
+    return checks + [capacity_check(*case) for case in OVERFLOWS]
 
 
 def _establishment(rate: int, count: int, *, validated: bool) -> Check:
@@ -153,29 +153,26 @@ def _of_search(evidence: Evidence, procedure: str, true: Fraction, resolution: i
     )
 
 
-def equal_capacity(evidence: Evidence, size: int, *, overflow: str) -> tuple[Comparison, ...]:
-    """Compare the capacity that was found, and what became of connections beyond it, with those of the gateway."""
-    run = evidence.result(CapacityResult)
-    repetition = run.repetitions[0] if run is not None and run.repetitions else None
-    return (
-        Comparison(
-            quantity="capacity",
-            unit="connections",
-            true=size,
-            measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
-        ),
-        Comparison(
-            quantity="overflow behaviour",
-            unit="",
-            true=overflow,
-            measured=repetition.overflow if repetition is not None else None,
-        ),
-    )
+def capacity_check(overflow: Overflow, name: str, size: int) -> Check:
+    """Return a check of a table of `size` connections; `name` is what the Tester calls its `overflow`."""
 
-
-def _capacity(overflow: Overflow, name: str, size: int) -> Check:
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
-        return equal_capacity(evidence, size, overflow=name)
+        run = evidence.result(CapacityResult)
+        repetition = run.repetitions[0] if run is not None and run.repetitions else None
+        return (
+            Comparison(
+                quantity="capacity",
+                unit="connections",
+                true=size,
+                measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
+            ),
+            Comparison(
+                quantity="overflow behaviour",
+                unit="",
+                true=name,
+                measured=repetition.overflow if repetition is not None else None,
+            ),
+        )
 
     return Check(
         procedure="connection_tracking_table_capacity",
