@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
 from gatemark.calibrate.checks_stateful import capacity_check
-from gatemark.calibrate.model import Check, Comparison, Evidence, equal_frames
+from gatemark.calibrate.model import ONLY_COUNTS, Check, Comparison, Evidence, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 
 LOAD = 20_000
@@ -80,9 +79,7 @@ def _counts(b4s: int) -> Check:
             "frame_loss": {"rates": [LOAD]},
         },
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
-        lateness_max=COUNTS_LATENESS,
+        **ONLY_COUNTS,
         counts_phase_two=True,
     )
 

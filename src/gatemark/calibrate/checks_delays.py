@@ -25,8 +25,6 @@ TOLERANCE_NS = 1_000
 US = 1_000
 SPREAD_NS_MAX = 5_000_000
 """Spread of the Tester's own path (99.9th percentile minus median) beyond which the machine is too busy to compare."""
-GAP_NS_MAX = 5_000_000
-"""Beyond it the gateway's own delays are not known well enough."""
 
 
 def delay_checks(*, quick: bool) -> list[Check]:
@@ -102,8 +100,6 @@ def _known(name: str, words: str, kind: str, values: tuple[int, ...]) -> Check:
         forward=_delayed(Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values)),
         tables=_tables(),
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
     )
 
 
@@ -135,8 +131,6 @@ def _uniform(name: str, least: int, most: int) -> Check:
         forward=_delayed(Delay(kind="uniform", values_ns=(least, most))),
         tables=_tables(),
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
     )
 
 

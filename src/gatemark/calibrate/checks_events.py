@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from gatemark.calibrate import truth
-from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.calibrate.model import GAP_NS_MAX, Check, Comparison, Evidence
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult, gap_ns
 from gatemark.procedures.reset.result import ResetResult
@@ -15,8 +15,6 @@ from gatemark.refdut.document import Flow
 LINE_OCTETS = 84
 """A frame of 64 octets on the line: preamble, start of frame and gap are 20 (RFC 5180 appendix A.1)."""
 MS = 1_000_000
-GAP_NS_MAX = 5 * MS
-"""As for rates."""
 
 
 def event_checks(*, quick: bool) -> list[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven, equal_frames
+from gatemark.calibrate.model import ONLY_COUNTS, Check, Comparison, Evidence, NothingProven, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
 from gatemark.trial.record import TrialRecord
@@ -50,9 +50,6 @@ FEW = 200
 """Connections of a customer edge; so ports are left to change mappings to."""
 SUBSCRIBERS = 100
 """B4s of an AFTR, and customer edges of 6rd."""
-GAP_NS_MAX = 10**9
-COUNTS_LATENESS = "1s"
-"""Only counts are compared, so it does not matter when a frame was seen."""
 
 
 def fault_checks(*, quick: bool) -> list[Check]:
@@ -148,9 +145,7 @@ def _impairments() -> Check:
         ),
         tables={"trial": {"duration": "2s"}, "frame_loss": {"rates": [LOAD]}},
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
-        lateness_max=COUNTS_LATENESS,
+        **ONLY_COUNTS,
     )
 
 
@@ -188,9 +183,7 @@ def _blame() -> Check:
             "frame_loss": {"rates": [LOAD]},
         },
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
-        lateness_max=COUNTS_LATENESS,
+        **ONLY_COUNTS,
     )
 
 
@@ -246,9 +239,7 @@ def _corruption(technology: Technology) -> Check:
         table=Table(size=10_000, udp_timeout_ns=300_000 * MS) if stateful else None,
         tables=tables,
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
-        lateness_max=COUNTS_LATENESS,
+        **ONLY_COUNTS,
         counts_phase_two=stateful,
     )
 

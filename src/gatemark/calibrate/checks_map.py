@@ -12,9 +12,8 @@ from ipaddress import ip_network
 from typing import Any, get_args
 
 from gatemark.calibrate.base import EDGE, LWB4, MAP
-from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
 from gatemark.calibrate.checks_stateful import capacity_check
-from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
+from gatemark.calibrate.model import ONLY_COUNTS, Check, Comparison, Evidence, MappingKind, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 
@@ -156,7 +155,5 @@ def _counts(
             "frame_loss": {"rates": [LOAD]},
         },
         compare=compare,
-        poll_gap_max_ns=GAP_NS_MAX,
-        late_departure_max_ns=GAP_NS_MAX,
-        lateness_max=COUNTS_LATENESS,
+        **ONLY_COUNTS,
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gatemark.calibrate import truth
-from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.calibrate.model import GAP_NS_MAX, ONLY_COUNTS, Check, Comparison, Evidence
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.refdut.document import Delay, Flow, Selector
@@ -20,8 +20,6 @@ QUEUE = 1000
 HELD_UP_CAPACITY, HELD_UP_QUEUE, HELD_UP_RESOLUTION = 20_000, 200, 3_000
 """The queue lasts for 10 ms, so that what runs on a machine by itself does no harm, and 30 ms do. The resolution is
 coarse, so that a load above the capacity fails by more than what such a machine can excuse."""
-GAP_NS_MAX = 5_000_000
-"""If the gateway does not look at its ports for longer, its rate is not known well enough."""
 
 
 def rate_checks(*, quick: bool) -> list[Check]:
@@ -153,9 +151,7 @@ def _planted_loss(every: int, duration_ns: int) -> Check:
         forward=Flow(loss=(Selector(every=every),)),
         tables={"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": [load]}},
         compare=compare,
-        poll_gap_max_ns=10**9,
-        late_departure_max_ns=10**9,
-        lateness_max="1s",
+        **ONLY_COUNTS,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, TypeVar
 
 from pydantic import InstanceOf, PlainSerializer, SerializerFunctionWrapHandler, computed_field, model_serializer
 
@@ -177,8 +177,22 @@ class Evidence:
         return self.unsteadiness_ns + self.reference.late_departure_max_ns
 
 
+GAP_NS_MAX = 5_000_000
+"""If the reference gateway does not look at its ports for longer, its rates and delays are not known well enough."""
 MappingKind = Literal["endpoint_independent", "endpoint_dependent"]
 Compare = Callable[[Evidence], tuple[Comparison, ...]]
+
+
+class Limits(TypedDict):
+    """How far off the reference gateway and the Tester may be in a check."""
+
+    poll_gap_max_ns: int
+    late_departure_max_ns: int
+    lateness_max: str
+
+
+ONLY_COUNTS: Limits = {"poll_gap_max_ns": 10**9, "late_departure_max_ns": 10**9, "lateness_max": "1s"}
+"""Of a check that compares only counts: when a frame was seen does not matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,9 +219,9 @@ class Check:
     """How a stateful gateway maps (RFC 4787 section 4.1)."""
     reset_ns: int | None = None
     """How long a reset takes, where the gateway is to be reset."""
-    poll_gap_max_ns: int = 5_000_000
+    poll_gap_max_ns: int = GAP_NS_MAX
     """If the reference gateway did not look at its ports for longer, it did not keep the truth."""
-    late_departure_max_ns: int = 5_000_000
+    late_departure_max_ns: int = GAP_NS_MAX
     """The same for a frame that left late."""
     lateness_max: str = "1ms"
     """How late the Tester may send a burst, as in a campaign file."""
