@@ -64,16 +64,16 @@ def _self_latency(repetitions: int) -> Check:
 
 def self_error_of(evidence: Evidence) -> SelfError | None:
     """Return the Tester's own error from the delays through a gateway that delays nothing; None without a result."""
-    series = _series(evidence)
-    if series is None or not series.samples or None in _whole(series.delay_ns["p99.9"]):
+    series = series_of(evidence)
+    if series is None or not series.samples or None in whole(series.delay_ns["p99.9"]):
         return None
-    medians = [value for value in _whole(series.delay_ns["p50"]) if value is not None]
+    medians = [value for value in whole(series.delay_ns["p50"]) if value is not None]
     return SelfError(
-        minimum_ns=_extreme(_whole(series.delay_ns["minimum"]), least=True),
+        minimum_ns=_extreme(whole(series.delay_ns["minimum"]), least=True),
         median_ns=int(truth.median(medians)),
-        p90_ns=_extreme(_whole(series.delay_ns["p90"])),
-        p999_ns=_extreme(_whole(series.delay_ns["p99.9"])),
-        maximum_ns=_extreme(_whole(series.delay_ns["maximum"])),
+        p90_ns=_extreme(whole(series.delay_ns["p90"])),
+        p999_ns=_extreme(whole(series.delay_ns["p99.9"])),
+        maximum_ns=_extreme(whole(series.delay_ns["maximum"])),
         variation_minimum_ns=_extreme(_values(series, "ipdv", "minimum_ns"), least=True),
         variation_maximum_ns=_extreme(_values(series, "ipdv", "maximum_ns")),
     )
@@ -149,7 +149,7 @@ def _comparisons(
     sampling: tuple[float, float] = (0, 0),
 ) -> tuple[Comparison, ...]:
     """Compare TL, WCL, PDV and IPDV with their truths in the gateway, in nanoseconds."""
-    self_error, series = evidence.self_error, _series(evidence)
+    self_error, series = evidence.self_error, series_of(evidence)
     if self_error is None or series is None:
         return (Comparison(quantity="delay", unit="ns", true="a result", measured=None),)
     single = evidence.disturbance_ns
@@ -192,10 +192,10 @@ def _comparisons(
 def _values(series: DelaySeries, metric: str, figure: str) -> Sequence[int | None]:
     """Return the values of the repetitions; nothing where the metric was not measured."""
     part = getattr(series, metric)
-    return () if part is None else _whole(getattr(part, figure))
+    return () if part is None else whole(getattr(part, figure))
 
 
-def _whole(figure: Figure) -> Sequence[int | None]:
+def whole(figure: Figure) -> Sequence[int | None]:
     """Return the values of a figure, whole nanoseconds."""
     return [None if value is None else int(value) for value in figure.values]
 
@@ -205,7 +205,8 @@ def _ns(quantity: str, true: Number, measured: Sequence[int | None], below: Numb
     return Comparison(quantity=quantity, unit="ns", true=true, measured=value, allowed_below=below, allowed_above=above)
 
 
-def _series(evidence: Evidence) -> DelaySeries | None:
+def series_of(evidence: Evidence) -> DelaySeries | None:
+    """Return the delays that were measured; None without a result."""
     run = evidence.result(DelayResult)
     series = run.points[0].series if run is not None and run.points else ()
     return series[0] if series else None

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatemark.calibrate.checks_delays import TOLERANCE_NS
+from gatemark.calibrate.checks_delays import TOLERANCE_NS, series_of, whole
 from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven, ObservedTrial, equal_frames
-from gatemark.procedures.delay.result import DelayResult
 
 PROCEDURE = "netem"
 LOAD = 2_000
@@ -158,10 +157,5 @@ def _offered(trial: ObservedTrial) -> int:
 
 def _delays(evidence: Evidence) -> dict[str, int | None]:
     """Return delays by percentile, nanoseconds; empty without a result."""
-    run = evidence.result(DelayResult)
-    series = run.points[0].series if run is not None and run.points else ()
-    if not series:
-        return {}
-    return {
-        name: None if (value := figure.values[0]) is None else int(value) for name, figure in series[0].delay_ns.items()
-    }
+    series = series_of(evidence)
+    return {} if series is None else {name: whole(figure)[0] for name, figure in series.delay_ns.items()}

@@ -6,6 +6,7 @@ Rates are per second, times nanoseconds.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -85,9 +86,7 @@ def percentile(values: Sequence[int], per_100000: int) -> int:
 
 def median(values: Sequence[int]) -> Fraction:
     """Return the median; of an even number the mean of the middle two."""
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return Fraction(ordered[half]) if len(ordered) % 2 else Fraction(ordered[half - 1] + ordered[half], 2)
+    return statistics.median(map(Fraction, values))
 
 
 def variations(values: Sequence[int]) -> list[int]:
