@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
+from gatemark.map_domains.linux import inward_table
 from gatemark.map_domains.relay import GatewayFiles, elements
 
 TUNNEL = "dslite"
@@ -76,24 +77,10 @@ def _nftables(
     marks = elements([f"{b4} . {int(host):#x} : {number + 1}" for number, b4, host, _ in inside])
     private_of = elements([f"{number + 1} : {to}" for number, _, _, to in inside])
     host_of = elements([f"{to} : {host}" for _, _, host, to in inside])
+    sets = f"    map marks {{\n        typeof ip6 saddr . @nh,416,32 : meta mark\n{marks}\n    }}\n"
+    checks = "        meta mark set ip6 saddr . @nh,416,32 map @marks accept\n"
     return f"""\
-table ip6 dslite {{
-    map marks {{
-        typeof ip6 saddr . @nh,416,32 : meta mark
-{marks}
-    }}
-    chain prerouting {{
-        type filter hook prerouting priority raw; policy accept;
-        ip6 daddr {end} jump inward
-    }}
-    chain inward {{
-        ip6 nexthdr icmpv6 accept
-        ip6 nexthdr != 4 drop
-        @nh,320,8 != 0x45 drop
-        meta mark set ip6 saddr . @nh,416,32 map @marks accept
-        drop
-    }}
-}}
+{inward_table("dslite", sets, f"ip6 daddr {end}", checks)}\
 table ip dslite {{
     map private_of {{
         type mark : ipv4_addr

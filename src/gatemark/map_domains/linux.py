@@ -151,15 +151,22 @@ def _rules_of(domains: Sequence[MapDomain], edges: Sequence[Edge], private: IPv4
 
 
 def _inward(rules: Sequence[Rule], end: IPv6Address, which: str = "") -> str:
-    """Return the check of what comes in tunnels to an end, or `which` of that: nftables knows neither inner address nor
-    inner port by name."""
+    """Return the check of what comes in tunnels to an end, or `which` of that."""
     sets = "".join(_sources(rule) for rule in rules)
     checks = "".join(f"        {_is_right(rule)} accept\n" for rule in rules)
+    return inward_table("softwires", sets, f"ip6 daddr {end} {which}".strip(), checks)
+
+
+def inward_table(name: str, sets: str, which: str, checks: str) -> str:
+    """Return the table of nftables that drops what comes in tunnels, if it is `which`, and meets none of the checks.
+
+    `sets` and `checks` are lines of it. nftables knows neither inner address nor inner port by name.
+    """
     return f"""\
-table ip6 softwires {{
+table ip6 {name} {{
 {sets}    chain prerouting {{
         type filter hook prerouting priority raw; policy accept;
-        {f"ip6 daddr {end} {which}".strip()} jump inward
+        {which} jump inward
     }}
     chain inward {{
         ip6 nexthdr icmpv6 accept
