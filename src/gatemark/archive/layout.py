@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
 from gatemark.errors import ConfigError
-from gatemark.facts import CHECKSUMS
+from gatemark.facts import CHECKSUMS, Facts
 from gatemark.harmless import json_of
 
 OWN_FOLDER = "archive"
@@ -25,10 +25,8 @@ DEPTH_MAX = 8
 InputKind = Literal["recipe", "commands"]
 
 
-class Input(BaseModel):
+class Input(Facts):
     """A file that a campaign names."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: InputKind
     """A recipe (`testbed.recipe`), or commands (`gateway.control.commands`)."""
@@ -46,10 +44,8 @@ class Input(BaseModel):
         return value
 
 
-class Description(BaseModel):
+class Description(Facts):
     """All of `archive.json`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     format: Literal[1]
     kind: Literal["campaign", "series", "folder"]
