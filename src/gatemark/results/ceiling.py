@@ -33,23 +33,19 @@ def ceiling_of(
     if self_test is None:
         return None
     gateway = TECHNOLOGIES[technology]
-    left_out = set()
-    if not run.mix.is_mixed:
-        left_out.add(MIXED_MODE)
-    if not gateway.is_translation:
-        left_out.add(TRANSLATED_MODE)
-    if not (gateway.has_edges and gateway.is_translation):
-        left_out.add(EDGES_MODE)
-    if not gateway.has_tunnels:
-        left_out.add(TUNNELS_MODE)
-    if not gateway.has_b4s:
-        left_out.add(B4S_MODE)
+    applies = {
+        MIXED_MODE: run.mix.is_mixed,
+        TRANSLATED_MODE: gateway.is_translation,
+        EDGES_MODE: gateway.has_edges and gateway.is_translation,
+        TUNNELS_MODE: gateway.has_tunnels,
+        B4S_MODE: gateway.has_b4s,
+    }
     return self_test.ceiling(
         run.frame_sizes.of_families(gateway.outer_family),
         run.direction,
         "connections" if unit == "connections/s" else "frames",
         connections=run.connection_count,
-        left_out=left_out,
+        left_out={mode for mode, holds in applies.items() if not holds},
     )
 
 
