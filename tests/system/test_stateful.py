@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +36,7 @@ if os.geteuid() != 0:
     MISSING.insert(0, "root")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"stateful gateways in namespaces need {', '.join(MISSING)}")
 
-RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat46", "tayga-clat-nat44")
+RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat46")
 COUNT = CONNECTIONS["count"]
 
 
@@ -110,8 +111,7 @@ def assert_counts_agree(records: list[TrialRecord], count: int) -> None:
         assert not [counts.faults for _, _, counts in record.report.counts() if counts.faulty]
 
 
-@pytest.mark.parametrize("inside", ["left", "right"])
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(("recipe", "inside"), [*product(RECIPES, ("left", "right")), ("tayga-clat-nat44", "left")])
 def test_tester_and_gateway_count_the_same_connections(recipe: str, inside: str, tmp_path: Path) -> None:
     traffic = {"frame_sizes": {"family": "ipv6" if recipe == "nft-nat66" else "ipv4", "octets": 128}}
     campaign = stateful_campaign(recipe, gateway={"inside": inside}, repetitions=1, traffic=traffic)
