@@ -341,13 +341,20 @@ def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
         if value(point, "maximum") < PACE_NS:  # no slot went on without its reply
             assert value(point, "outstanding") <= point.clients * WINDOW * (1 + WITHIN)
     host = [{sampled.series: sampled for sampled in point.host} for point in result.points]
-    for sampled in host[1:]:  # one client may be done before two samples are taken
+    in_time = [sampled for sampled in host if "process.tayga.cpu" in sampled]
+    if not in_time:
+        nothing_compared("all clients were done before two samples were taken")
+    for sampled in in_time:
         busy, memory = sampled["process.tayga.cpu"], sampled["process.tayga.memory"]
         assert busy.values.values[0] is not None and busy.values.values[0] > 1
         assert memory.above_baseline is not None and memory.above_baseline.values[0] is not None
+    reason = result.judgement.reason
+    if reason is not None:  # its figures are not the gateway's, and are not drawn
+        assert "Tester" in reason
+        nothing_compared(reason)
+        return
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("against the number of clients") >= 3
-    assert result.judgement.reason is None or "Tester" in result.judgement.reason
 
 
 @pytest.mark.alone
