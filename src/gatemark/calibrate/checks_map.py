@@ -40,19 +40,21 @@ PORT_SETS: dict[int, dict[str, Any]] = {
 
 def map_checks(*, quick: bool) -> list[Check]:
     """Return the checks of customer edges, and of a gateway that is one."""
-    checks = [_counts(f"{number:,} customer edges", {"edges": number}, number) for number in NUMBERS]
+    checks = [_counts(_many(number, "customer edge"), {"edges": number}, number) for number in NUMBERS]
     tunnels = [
-        _counts(f"{number:,} customer edges in tunnels", {"edges": number}, f"e-{number}", technology="map_e_br")
+        _counts(f"{_many(number, 'customer edge')} in tunnels", {"edges": number}, f"e-{number}", technology="map_e_br")
         for number in NUMBERS
     ]
     softwires = [
-        _counts(f"{number:,} softwires", {"edges": number}, f"lw-{number}", technology="lwaftr") for number in NUMBERS
+        _counts(_many(number, "softwire"), {"edges": number}, f"lw-{number}", technology="lwaftr") for number in NUMBERS
     ]
     if quick:
         return [*checks[1::2], tunnels[1], _port_set(252, "endpoint_independent")]
     checks += [*tunnels, *softwires]
     checks += [
-        _counts(f"{number:,} customer edges of 6rd", None, f"6rd-{number}", technology="sixrd_br", subscribers=number)
+        _counts(
+            f"{_many(number, 'customer edge')} of 6rd", None, f"6rd-{number}", technology="sixrd_br", subscribers=number
+        )
         for number in SIXRD_NUMBERS
     ]
     checks += [_shape(words, keys) for words, keys in SHAPES.items()]
@@ -112,6 +114,10 @@ def _shape(words: str, keys: dict[str, Any]) -> Check:
     return _counts(f"1,000 customer edges, {words}", {"domains": [rule]}, words.replace(" ", "-"))
 
 
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+
+
 def _counts(
     words: str,
     table: dict[str, Any] | None,
@@ -143,7 +149,7 @@ def _counts(
     return Check(
         procedure="map",
         name=f"map-{name}",
-        truth=f"{words}; every {EVERY}th frame lost, every {EVERY + 4}th with another port",
+        truth=f"{words}; one of {EVERY} frames lost, one of {EVERY + 4} with another port",
         technology=technology,
         subscribers=subscribers,
         forward=Flow(loss=(Selector(every=EVERY),), corrupt=(("source_port", damaged),)),
