@@ -1,14 +1,10 @@
-"""Built-in recipes as text, and others made of them."""
+"""Recipes that are made of built-in ones."""
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
-
-def recipe_text(name: str) -> str:
-    """Return the file of a built-in recipe."""
-    return (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+from gatemark.dut.recipe import recipe_text
 
 
 def changed_recipe(folder: Path, name: str, *changes: tuple[str, str]) -> Path:

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.recipes import recipe_text
 from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut.recipe import recipe_text
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import ResultFolder

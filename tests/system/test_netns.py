@@ -22,7 +22,7 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from tests.recipes import changed_recipe, recipe_text
+from tests.recipes import changed_recipe
 from tests.system.machine import gatemark, sees_kernel_threads
 
 from gatemark.campaign.file import campaign_from_dict
@@ -35,7 +35,7 @@ from gatemark.dut.guard import SURVIVOR
 from gatemark.dut.kernel_modules import missing_modules
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
-from gatemark.dut.recipe import built_in_recipes, complete_campaign, load_recipe
+from gatemark.dut.recipe import built_in_recipes, complete_campaign, load_recipe, recipe_text
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.errors import Interrupted, TestBedError
 

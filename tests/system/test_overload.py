@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recipes import recipe_text
 from tests.system.beds import PATIENT
 from tests.system.machine import missing, nothing_compared
 
@@ -22,7 +21,7 @@ from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.dut.recipe import complete_campaign
+from gatemark.dut.recipe import complete_campaign, recipe_text
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.preflight import check_gateway_path
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult

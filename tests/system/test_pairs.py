@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from bench.judgement import write_campaign
-from tests.recipes import recipe_text
 from tests.system.machine import missing, missing_for_guest, nothing_compared
+
+from gatemark.dut.recipe import recipe_text
 
 MISSING = [
     *missing("ip", "ethtool", "nft", "conntrack", root=True),

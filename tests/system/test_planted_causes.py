@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recipes import recipe_text
 from tests.system.beds import (
     ATTEMPTS,
     LASTING_NS,
@@ -30,6 +29,7 @@ from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.dut.recipe import recipe_text
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.session import measure
 from gatemark.trial.cause import Cause

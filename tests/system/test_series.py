@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.recipes import recipe_text
 from tests.system.machine import command_line, gatemark, missing
 
 from gatemark.dut import naming
 from gatemark.dut.cleanup import remove_leftovers
+from gatemark.dut.recipe import recipe_text
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "nft", "conntrack", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")

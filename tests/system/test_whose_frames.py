@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.recipes import recipe_text
 from tests.system.beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, netns_document, open_bed
 from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut.recipe import recipe_text
 from gatemark.preflight import check_gateway_path
 from gatemark.trial.record import TrialRecord
 

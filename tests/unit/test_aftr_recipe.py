@@ -7,12 +7,11 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from typing import Any
 
 import pytest
-from tests.recipes import recipe_text
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import B4_VARIABLES, Recipe
-from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict
+from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict, recipe_text
 from gatemark.errors import ConfigError
 from gatemark.linux_aftr import aftr_files
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recipes import recipe_text
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.cli.main import main
@@ -16,7 +15,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.recipe import MAP_VARIABLES, Recipe
 from gatemark.config.tables import SideModel
 from gatemark.dut.plumbing import gateway_end
-from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict, substitute
+from gatemark.dut.recipe import complete_campaign, load_recipe, recipe_from_dict, recipe_text, substitute
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recipes import recipe_text
 from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
@@ -18,6 +17,7 @@ from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialS
 from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Abilities, GatewayDescription
+from gatemark.dut.recipe import recipe_text
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.facts import GatewayHostFacts, InterfaceFacts, InterruptFacts
 from gatemark.procedures.throughput.result import ThroughputResult
