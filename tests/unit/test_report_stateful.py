@@ -566,6 +566,7 @@ def test_nothing_is_said_of_a_size_that_is_nearly_right_in_a_repetition(
         (4, (1232, 1235), 1, None, " first of them 2256 "),
         (5, (1232, 2256), 1, None, "Of the 63 ranges of its port set 61 had"),
         (400, (1024, 64_723), 1, None, "above the 252 connections that the ports of the customer edge allow"),
+        (504, (1024, 64_723), 2, "endpoint_independent", ""),
     ],
 )
 def test_the_ports_of_a_customer_edge_are_its_size(
@@ -594,7 +595,10 @@ def test_the_ports_of_a_customer_edge_are_its_size(
     [
         ((55_849, 56_310), 1, "endpoint_independent", "far below the 64,512 connections that the public addresses and"),
         ((55_849, 56_310), 2, "endpoint_independent", "far below the 64,512 connections that the public addresses and"),
-        ((55_849, 56_310), 2, "endpoint_dependent", "far below the 129,024 connections that the public addresses and"),
+        ((55_849, 56_310), 2, "endpoint_dependent", "far below the 64,512 connections that the public addresses and"),
+        ((64_512, 64_512), 2, "endpoint_dependent", ""),
+        ((129_000, 129_000), 2, "endpoint_independent", ""),
+        ((150_000, 150_000), 2, "endpoint_dependent", "above the 129,024 connections that the public addresses and"),
         ((64_512, 64_512), 1, "endpoint_independent", ""),
         ((64_512, 58_100), 1, "endpoint_independent", ""),
     ],
@@ -602,11 +606,15 @@ def test_the_ports_of_a_customer_edge_are_its_size(
 def test_the_ports_of_the_pool_are_a_size(
     held: tuple[int, int], destinations: int, mapping: Literal["endpoint_independent"] | None, words: str
 ) -> None:
-    """Jool, for example, gives up looking for a port long before all of them are in use."""
+    """Jool, for example, gives up looking for a port long before all of them are in use.
+
+    With two endpoints of the Responder in the largest size, smaller ones may have had one, so that all ports were in
+    use; and connections to both may share each port.
+    """
     result = capacity_run(held, "refused", limited_by="gateway")
     assert result.connections is not None
     responders = {"destination_hosts": destinations, "destination_ports": PortRange(minimum=1, maximum=1)}
-    pool = {"pool": ("198.19.0.1/32",), "pool_ports": PortRange(minimum=1024, maximum=65_535)}
+    pool = {"pool": ("198.19.0.1/32", "198.19.0.1/32"), "pool_ports": PortRange(minimum=1024, maximum=65_535)}
     gateway = document([result]).gateway.model_copy(update={**pool, "mapping": mapping, "table": None})
     connections = result.connections.model_copy(update=responders)
     said = size_words(gateway, result.model_copy(update={"connections": connections}))

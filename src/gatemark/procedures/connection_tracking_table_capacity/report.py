@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_network
-from typing import NamedTuple
+from ipaddress import collapse_addresses, ip_network
+from typing import Any, NamedTuple
 
 from gatemark.map_domains.port_set import PortSet
 from gatemark.procedures.connection_tracking_table_capacity.result import (
@@ -154,6 +154,8 @@ class _Stated(NamedTuple):
     """How many connections a gateway is to hold."""
 
     size: int
+    most: int
+    """How many it may hold without another size or other ports, if the connections to several endpoints share ports."""
     words: str
     """What says so, as the end of a sentence that begins with the number of connections."""
     other: str
@@ -163,23 +165,24 @@ class _Stated(NamedTuple):
 def _stated(gateway: Gateway, run: CapacityResult) -> _Stated | None:
     """Return the number of connections that the gateway is to hold; None if nobody told.
 
-    It has its public ports once for each endpoint of the Responder, if its mapping depends on that. A pool says it
-    where no size of a table does.
+    A customer edge has its ports once for each endpoint of the Responder, if its mapping depends on that. A pool says
+    it where no size of a table does, for a single endpoint: smaller sizes may have had fewer than the largest one.
     """
     stated = []
     if gateway.table is not None and gateway.table.size is not None:
         words = "the gateway's table is stated to hold (gateway.table.size)"
-        stated.append(_Stated(gateway.table.size, words, "another size is in force"))
+        stated.append(_Stated(gateway.table.size, gateway.table.size, words, "another size is in force"))
     if run.connections is not None:
-        shares = gateway.mapping != "endpoint_independent"
-        responders = run.connections.destination_hosts * run.connections.destination_ports.ports if shares else 1
+        responders = run.connections.destination_hosts * run.connections.destination_ports.ports
         if gateway.edge is not None:
-            words = "the ports of the customer edge allow"
-            stated.append(_Stated(gateway.edge.ports * responders, words, "it has other ports"))
+            words, most = "the ports of the customer edge allow", gateway.edge.ports * responders
+            shares = gateway.mapping != "endpoint_independent"
+            stated.append(_Stated(most if shares else gateway.edge.ports, most, words, "it has other ports"))
         elif not stated and gateway.pool and gateway.pool_ports is not None:
-            addresses = sum(ip_network(prefix).num_addresses for prefix in gateway.pool)
-            words = "the public addresses and ports of the gateway allow"
-            stated.append(_Stated(addresses * gateway.pool_ports.ports * responders, words, "it has others"))
+            prefixes: Iterator[Any] = map(ip_network, gateway.pool)  # all of one family
+            addresses = sum(prefix.num_addresses for prefix in collapse_addresses(prefixes))
+            words, ports = "the public addresses and ports of the gateway allow", addresses * gateway.pool_ports.ports
+            stated.append(_Stated(ports, ports * responders, words, "it has others"))
     return min(stated, default=None)
 
 
@@ -196,14 +199,15 @@ def size_words(gateway: Gateway, run: CapacityResult) -> str:
     size = stated.size
     spread = f"{format_count(min(held))} to {format_count(max(held))} in {len(held)} repetitions"
     figure = spread if len(held) > 1 else f"{format_count(held[0])} in one repetition"
-    words = f"the {format_count(size)} connections that {stated.words}"
-    if FAR * (run.lower_bound - size) > size:
-        return f"The capacity is above {words}: {figure}. So {stated.other}."
+    if FAR * (run.lower_bound - stated.most) > stated.most:
+        most = f"the {format_count(stated.most)} connections that {stated.words}"
+        return f"The capacity is above {most}: {figure}. So {stated.other}."
     if run.limited_by != "gateway" or run.upper_bound is None or FAR * (size - run.upper_bound) <= size:
         return ""
     share = format_percent(100 * run.capacity.median / size)
     is_known = all(search.overflow == "unusable" for search in run.repetitions)  # it held all, and refused none
     why = "" if is_known else f" {_counted_words(run)}"
+    words = f"the {format_count(size)} connections that {stated.words}"
     return f"The capacity is far below {words}: {figure}, a median of {share}.{_range_words(gateway, run)}{why}"
 
 
