@@ -294,6 +294,25 @@ class TestSameShare:
         assert no_limit(*failed) is None
 
 
+class TestRare:
+    """So few frames that no trial tells their share."""
+
+    def test_the_run_as_a_whole_does(self) -> None:
+        trials = []
+        for repetition in range(3):
+            passed, failed, load = 0, 8000, 8000
+            while failed - passed > 160:
+                trials.append(made(load, random_loss(0.0008, 100 * repetition + load), repetition=repetition))
+                verdict = trials[-1].verdict
+                assert verdict is not None
+                passed, failed = (load, failed) if verdict.passed else (passed, load)
+                load = (passed + failed) // 2
+        said = no_limit(*trials)
+        assert said is not None
+        assert "forward foreground lost frames about as often as in all trials up to there, once in " in said
+        assert no_limit(*trials[:6]) is None
+
+
 def bursty(share: float, length: int, *, seed: int) -> Any:
     """Loses a share of all frames, so many in a row on average (Gilbert)."""
     drawn, lost = Random(seed), [False]
@@ -325,6 +344,16 @@ class TestResult:
         assert (cause.cause, cause.what, cause.trials) == ("fields", "frames with destination port 161", 2)
         assert (cause.load_minimum, cause.load_maximum) == (20_000, 40_000)
         assert cause.explained == cause.lost == sum(map(filtered, SENT)) + sum(map(filtered, SENT[:20_000]))
+
+    def test_tells_how_much_was_forwarded_with_few_losses(self) -> None:
+        """A rate found far below it says how few frames were lost, and not how much the gateway forwards."""
+        tally = TrialTally([made(40_000, lambda frame: frame.index in (7, 20_000))])
+        result = blamed(RUN, tally)
+        assert isinstance(result, RateResult)
+        most = result.maximum_forwarding_rate
+        assert most is not None
+        assert (most.load, most.frames_per_second, most.offered, most.lost) == (40_000, 39_998, 40_000, 2)
+        assert blamed(RUN, TrialTally([made(37_000, lambda frame: frame.index == 7)])) == RUN
 
     def test_without_causes_is_written_as_ever(self) -> None:
         assert "losses" not in RUN.model_dump()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from statistics import median
 from typing import Any
 
 from gatemark.causes.campaign import CausesOfRun, Shared
@@ -18,12 +19,14 @@ from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
 from gatemark.results.part import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
-from gatemark.results.search import RateResult
+from gatemark.results.search import MaximumForwardingRate, RateResult
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
 
+FORWARDS_MORE = 1.5
+"""A forwarding rate so many times the rate found is published beside it."""
 CAUSES_MAX = 16
 """So many causes are published of a run, and so many kinds of damage."""
 
@@ -96,6 +99,15 @@ class TrialTally:
     def no_limit(self) -> str | None:
         """Why a search for a rate ends on a loss that is no limit; None if it does not."""
         return self._causes.no_limit()
+
+    @property
+    def forwarded_most(self) -> MaximumForwardingRate | None:
+        """The highest forwarding rate of the trials that failed; None if none did."""
+        if (failure := self._causes.forwarded_most) is None:
+            return None
+        return MaximumForwardingRate(
+            load=failure.load, frames_per_second=failure.forwarded, offered=failure.offered, lost=failure.lost
+        )
 
     @property
     def phase_one(self) -> PublishedPhaseOne | None:
@@ -307,9 +319,17 @@ def blamed(result: RunResult, tally: TrialTally) -> RunResult:
     """
     if isinstance(result, RateResult) and result.refused is None and (reason := tally.no_limit) is not None:
         return result.model_copy(update={"refused": reason, "limited_by": "gateway"})
+    if isinstance(result, RateResult) and (most := tally.forwarded_most) is not None and _forwards_more(result, most):
+        result = result.model_copy(update={"maximum_forwarding_rate": most})
     if result.limited_by == "tester" and tally.is_open_for_host_alone:
         return result.model_copy(update={"limited_by": "host"})
     return result
+
+
+def _forwards_more(result: RateResult, most: MaximumForwardingRate) -> bool:
+    """Whether so much was forwarded in a failed trial that the rate found says how few frames are lost, and no more."""
+    bounds = result.published_bounds
+    return result.unit == "frames/s" and bool(bounds) and most.frames_per_second >= FORWARDS_MORE * median(bounds)
 
 
 def connections_of(campaign: Campaign, run: Run, tally: TrialTally) -> Connections | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gatemark.causes.losses import CHANCE_MAX
+from gatemark.causes.rare import Offered, lost_alike
 from gatemark.causes.same_frames import Lost, lost_of, same_frames
 from gatemark.trial.cause import Cause
 from gatemark.trial.record import TrialRecord
@@ -54,8 +55,9 @@ class _Part:
     """What a failed trial lost of a class in a direction."""
 
     direction: str
-    share: Fraction
-    """Lost of the frames offered."""
+    offered: int
+    """Frames."""
+    lost: int
     runs: int
     """Runs of losses."""
     first_index: int
@@ -63,9 +65,14 @@ class _Part:
     events: Fraction
     """Runs of losses for each frame of the direction: how frequent they are."""
 
+    @property
+    def share(self) -> Fraction:
+        """Lost of the frames offered."""
+        return Fraction(self.lost, self.offered)
+
 
 @dataclass(slots=True)
-class _Failure:
+class Failure:
     """A failed trial: its load, how many frames it offered and lost, and why."""
 
     load: int
@@ -80,7 +87,7 @@ class _Failure:
     @property
     def forwarded(self) -> int:
         """Frames forwarded per second, in the measure of the load."""
-        return self.load * (self.offered - self.lost) // self.offered
+        return self.load * (self.offered - self.lost) // self.offered if self.offered else 0
 
 
 @dataclass(slots=True)
@@ -99,7 +106,11 @@ class CausesOfRun:
     """The causes of a run. Memory grows with the number of failed trials, and of loads at which trials passed."""
 
     shared: dict[tuple[str, str, str, str], Shared] = field(default_factory=dict)
-    _failures: dict[int, list[_Failure]] = field(default_factory=dict)
+    forwarded_most: Failure | None = None
+    """The failed trial with the highest forwarding rate."""
+    _failures: dict[int, list[Failure]] = field(default_factory=dict)
+    _offered: dict[str, dict[int, Offered]] = field(default_factory=dict)
+    """By direction and class, then load: the frames of all trials."""
     _arrived: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     """By repetition and load, then direction: so many frames, from the first one on, arrived in a trial that passed."""
     _passed_maximum: int = 0
@@ -112,22 +123,33 @@ class CausesOfRun:
         if not trial.is_decisive or trial.verdict is None:
             return
         self._note_silence(trial)
+        parts, load = _parts_of(trial.report), trial.order.step.frames_per_second
+        self._note_offered(parts, load, failed=not trial.verdict.passed)
         if trial.verdict.passed:
             self._note_arrivals(trial)
             return
-        load = trial.order.step.frames_per_second
-        failure = _Failure(
+        failure = Failure(
             load=load,
             lost=trial.report.lost_count,
             offered=sum(way.offered for way in trial.report.directions),
-            parts=_parts_of(trial.report),
+            parts=parts,
             causes=trial.causes,
             frames={way.direction: lost for way in trial.report.directions if (lost := lost_of(way, load)) is not None},
         )
         self._failures.setdefault(trial.order.repetition, []).append(failure)
+        if self.forwarded_most is None or failure.forwarded > self.forwarded_most.forwarded:
+            self.forwarded_most = failure
         for cause in trial.causes:
             key = (cause.cause, cause.direction, cause.traffic_class, cause.what)
             self.shared.setdefault(key, Shared(cause=cause)).add(cause, load)
+
+    def _note_offered(self, parts: Mapping[str, _Part], load: int, *, failed: bool) -> None:
+        for name, part in parts.items():
+            offered = self._offered.setdefault(name, {}).setdefault(load, Offered(load=load))
+            offered.frames += part.offered
+            offered.lost += part.lost
+            offered.events += part.runs
+            offered.failed += failed
 
     def _note_arrivals(self, trial: TrialRecord) -> None:
         load = trial.order.step.frames_per_second
@@ -157,7 +179,7 @@ class CausesOfRun:
         if (words := self._stopped_words()) is not None:
             return words
         told = (self._fixed_words(repetition) or self._same_share(repetition) for repetition in self._failures)
-        words = next(filter(None, told), None) or self._same_frames()
+        words = next(filter(None, told), None) or self._same_frames() or self._rare()
         return (
             None
             if words is None
@@ -193,6 +215,18 @@ class CausesOfRun:
                 return words
         return None
 
+    def _rare(self) -> str | None:
+        """Return that frames were lost equally often at loads far apart, seldom as it was; None if they were not."""
+        for name, at_loads in self._offered.items():
+            if alike := lost_alike(at_loads.values(), LOADS_APART):
+                failed = [offered for offered in alike if offered.failed]
+                frames, events = (sum(getattr(offered, key) for offered in alike) for key in ("frames", "events"))
+                return (
+                    f"{_trials_words([offered.load for offered in failed for _ in range(offered.failed)])} {name} lost"
+                    f" frames about as often as in all trials up to there, once in {frames // events:,} frames"
+                )
+        return None
+
     def _fixed_words(self, repetition: int) -> str | None:
         """Return what the losses of a repetition depend on in place of the load; None if it ended on a limit."""
         ascending = sorted(self._failures[repetition], key=lambda failure: failure.load)
@@ -208,7 +242,7 @@ class CausesOfRun:
             alike = _of_one_share(alike, explained, name)
             if alike[-1].load < LOADS_APART * alike[0].load:
                 return None
-        return f"{_trials_words(alike)} {name} lost {first.what}"
+        return f"{_trials_words(failure.load for failure in alike)} {name} lost {first.what}"
 
     def _same_share(self, repetition: int) -> str | None:
         """Return that two trials lost the same share, although more was forwarded in one than was offered in the other.
@@ -225,21 +259,22 @@ class CausesOfRun:
                 high = alike[-1]
                 if high.load >= LOADS_APART * low.load and high.forwarded > low.load:
                     share = f"{100 * float(part.share):.2g} %"
-                    return f"{_trials_words(alike)} {name} lost about the same share of its frames ({share})"
+                    trials = _trials_words(each.load for each in alike)
+                    return f"{trials} {name} lost about the same share of its frames ({share})"
         return None
 
-    def _is_refuted(self, repetition: int, failure: _Failure, cause: Cause) -> bool:
+    def _is_refuted(self, repetition: int, failure: Failure, cause: Cause) -> bool:
         """Whether a trial that passed at a lower load shows that a loss depends on it: what it takes arrived."""
         part = failure.parts[_name_of(cause)]
         if cause.cause == "uniform":
             return self._would_have_shown(repetition, failure, part)
         return part.first_index < self._arrived_below(repetition, failure, part)
 
-    def _would_have_shown(self, repetition: int, failure: _Failure, part: _Part) -> bool:
+    def _would_have_shown(self, repetition: int, failure: Failure, part: _Part) -> bool:
         """Whether so many frames arrived at a lower load that losses as frequent would have shown among them."""
         return -self._arrived_below(repetition, failure, part) * part.events < math.log(CHANCE_MAX)
 
-    def _arrived_below(self, repetition: int, failure: _Failure, part: _Part) -> int:
+    def _arrived_below(self, repetition: int, failure: Failure, part: _Part) -> int:
         """Return how many frames of a direction, from the first one on, arrived at a lower load in a trial that passed.
 
         Only of the same repetition: a gateway may have changed since another one.
@@ -252,7 +287,8 @@ def _parts_of(report: TrialReport) -> dict[str, _Part]:
     return {
         f"{way.direction} {name}": _Part(
             direction=way.direction,
-            share=Fraction(counts.lost, counts.offered),
+            offered=counts.offered,
+            lost=counts.lost,
             runs=counts.loss.runs,
             first_index=counts.loss.first_index,
             events=Fraction(counts.loss.runs, way.offered),
@@ -267,7 +303,7 @@ def _name_of(cause: Cause) -> str:
     return f"{cause.direction} {cause.traffic_class}"
 
 
-def _of_one_share(failures: Iterable[_Failure], like: _Failure, name: str) -> list[_Failure]:
+def _of_one_share(failures: Iterable[Failure], like: Failure, name: str) -> list[Failure]:
     """Return those that lost about as large a share of a direction and class as one of them."""
     share = like.parts[name].share
     return [
@@ -279,9 +315,10 @@ def _of_one_share(failures: Iterable[_Failure], like: _Failure, name: str) -> li
     ]
 
 
-def _trials_words(ascending: Sequence[_Failure]) -> str:
-    trials = "a failed trial" if len(ascending) == 1 else f"{len(ascending)} failed trials"
-    return f"in {trials} {_loads_words(failure.load for failure in ascending)}"
+def _trials_words(loads: Iterable[int]) -> str:
+    each = list(loads)
+    trials = "a failed trial" if len(each) == 1 else f"{len(each)} failed trials"
+    return f"in {trials} {_loads_words(each)}"
 
 
 def _loads_words(loads: Iterable[int]) -> str:

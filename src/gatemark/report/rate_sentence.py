@@ -36,7 +36,7 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
     summary = run.rate
     if summary is None:
         lowest = format_count(rate.upper_bound)
-        return f"{what}: no {passed} from {lowest} {rate.unit} up passed, {of}; {context}."
+        return f"{what}: no {passed} from {lowest} {rate.unit} up passed, {of}; {context}.{_forwarded_more(run)}"
     both = ""
     if run.direction == "bidirectional" and rate.unit == "frames/s":
         both = f" ({format_count(2 * summary.median)} frames/s as the sum of both directions)"
@@ -44,7 +44,19 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
     limit = "the chosen maximum load" if rate.limited_by == "maximum" else "the gateway"
     return (
         f"{what}: {least}{format_count(summary.median)} {rate.unit} {of}{both}, {repeated(summary)}; {context}. "
-        f"Limited by {limit}."
+        f"Limited by {limit}.{_forwarded_more(run)}"
+    )
+
+
+def _forwarded_more(run: RateResult) -> str:
+    """How much was forwarded with losses, where that is far more; empty where it is not."""
+    most = run.maximum_forwarding_rate
+    if most is None:
+        return ""
+    return (
+        f" It forwards more: {format_count(most.lost)} of {format_count(most.offered)} frames were lost at"
+        f" {format_count(most.load)} frames/s, a forwarding rate of {format_count(most.frames_per_second)} frames/s"
+        " (RFC 2285 section 3.6.3)."
     )
 
 

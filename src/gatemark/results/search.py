@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.part import LimitedBy, Part, Ratio
@@ -35,6 +35,19 @@ class SearchGoal(Part):
     limit."""
 
 
+class MaximumForwardingRate(Part):
+    """The highest forwarding rate of the trials that failed, with its load (RFC 2285 section 3.6.3)."""
+
+    load: int
+    """Load of that trial, frames/s in one direction."""
+    frames_per_second: int
+    """Frames that arrived per second, for each direction that sent."""
+    offered: int
+    """Frames offered in that trial."""
+    lost: int
+    """Frames of these that were lost."""
+
+
 class RateResult(RunResult):
     """A run that searches for the highest rate that passes."""
 
@@ -48,6 +61,10 @@ class RateResult(RunResult):
     self_test_ceiling: int | None = None
     """What the Tester reaches alone, if the rate is within 5 % of it: then the rate is a lower bound of the gateway,
     and `limited_by` is `tester`. Null if it is not, or if no self-test tells."""
+    maximum_forwarding_rate: MaximumForwardingRate | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    """The highest forwarding rate of a trial that failed (RFC 2285 section 3.6.3). Absent unless it is 1.5 times the
+    rate found, or more: then losses so low that few frames were lost limit that rate, and not how much the gateway can
+    forward."""
 
     @property
     def is_validated(self) -> bool:
