@@ -26,7 +26,7 @@ from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS, size_words
-from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.connection_tracking_table_capacity.result import NO_CAPACITY, CapacityResult
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure
 from gatemark.trial.record import TrialRecord
@@ -252,6 +252,28 @@ def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "u
     (search,) = run.repetitions
     assert (search.kind, search.lower_bound, search.overflow, search.lost_connections) == ("found", 150, fate, "newest")
     assert OVERFLOWS[fate] in html.unescape((result.folder / "report.html").read_text())
+
+
+def test_a_filtered_port_is_no_full_table(tmp_path: Path) -> None:
+    """A third destination port is needed for more than 200 connections."""
+    chain = "chain planted {\n type filter hook forward priority 0;\n udp dport 3 drop\n }\n chain postrouting {"
+    campaign = stateful_campaign(
+        changed_recipe(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
+        repetitions=1,
+        frame_loss=None,
+        connections={"rate": 200, "timeout": "100ms", "gap": "50ms", "source_ports": "1024-1123"},
+        connection_tracking_table_capacity={
+            "start": 150, "maximum": 299, "maximum_rate": 200, "rate_resolution": 150, "resolution": 20,
+            "beta": "90%", "gamma": "90%",
+        },
+    )  # fmt: skip
+    result, _ = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    assert isinstance(run, CapacityResult)
+    (search,) = run.repetitions
+    assert (search.kind, search.overflow, run.capacity) == ("found", "filtered", None)
+    assert run.refused is not None and run.refused.startswith(NO_CAPACITY["filtered"])
+    assert any("destination port 3" in cause.what for cause in run.losses)
 
 
 def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None:

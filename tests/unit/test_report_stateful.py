@@ -629,7 +629,7 @@ def test_no_counter_is_missed_where_the_table_held_all() -> None:
     assert said.endswith("17,950 to 18,062 in 2 repetitions, a median of 9.00 %.")
 
 
-@pytest.mark.parametrize("overflow", ["expired", "vanished"])
+@pytest.mark.parametrize("overflow", ["filtered", "expired", "vanished"])
 def test_a_size_that_a_timeout_ended_is_no_capacity(overflow: Overflow) -> None:
     result = capacity_run((18_062, 17_950), overflow, limited_by="gateway")
     result = result.model_copy(update={"refused": no_capacity(result.repetitions)})

@@ -22,6 +22,7 @@ from gatemark.procedures.connection_tracking_table_capacity.run import (
     lost_connections,
     next_size,
     overflow_of,
+    overflow_of_all,
     search_capacity,
 )
 from gatemark.procedures.earlier import Earlier
@@ -101,11 +102,36 @@ def test_what_happened_to_connections_beyond_the_capacity(trial: Measured, expec
     assert overflow_of(trial) == expected
 
 
-def cause_named(name: CauseName) -> Cause:
+def cause_named(name: CauseName, *, explained: int = 90, is_fixed: bool = False) -> Cause:
     return Cause(
         cause=name, direction="forward", traffic_class="foreground", field=None, sentence="", what="", lost=90,
-        explained=90, chance_log10=-9.0, is_fixed=False,
+        explained=explained, chance_log10=-9.0, is_fixed=is_fixed,
     )  # fmt: skip
+
+
+def refused_with(*causes: Cause, lost: int = 90) -> Measured:
+    trial = failed(report(lost=lost))
+    assert trial.record is not None
+    return replace(trial, record=trial.record.model_copy(update={"causes": causes}))
+
+
+PORT = cause_named("fields", is_fixed=True)
+
+
+@pytest.mark.parametrize(
+    ("trials", "expected"),
+    [
+        ([refused_with(PORT)], "filtered"),
+        ([refused_with(PORT), refused_with(lost=3)], "filtered"),  # three lost frames have no cause
+        ([refused_with(PORT), refused_with(), refused_with(PORT)], "refused"),  # a table is full below that size
+        ([refused_with(lost=3)], "refused"),
+        ([refused_with(cause_named("fields"))], "refused"),  # others with the same port were let in
+        ([refused_with(cause_named("fields", is_fixed=True, explained=86))], "refused"),
+        ([refused_with(cause_named("end"))], "refused"),
+    ],
+)
+def test_all_connections_with_a_port_are_filtered(trials: Sequence[Measured], expected: Overflow) -> None:
+    assert overflow_of_all(trials) == expected
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,17 @@ R0, RS = (
 )
 
 
-Overflow = Literal["refused", "evicted", "untranslated", "expired", "vanished", "unusable", "collapsed", "other"]
-"""What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
-forwarded them untranslated; held them, but not long enough; lost all at once; held them, but did not pass frames of
-some; stopped working; anything else."""
+Overflow = Literal[
+    "refused", "filtered", "evicted", "untranslated", "expired", "vanished", "unusable", "collapsed", "other"
+]
+"""What a gateway did with connections beyond its capacity: refused new ones; refused all with certain addresses or
+ports; accepted them and lost established ones; forwarded them untranslated; held them, but not long enough; lost all at
+once; held them, but did not pass frames of some; stopped working; anything else."""
 NO_CAPACITY: Mapping[Overflow, str] = {
+    "filtered": (
+        "the table was not full: the gateway refused all connections with certain addresses or ports, whatever the"
+        " number of connections (why frames were lost says which; mend that, or leave them out of the traffic)"
+    ),
     "expired": "the table was not full: connections expired before they were used again",
     "vanished": (
         "all connections were lost, which a table that makes room for new ones does not do: they may have expired"
@@ -69,8 +75,9 @@ class CapacitySearch(Part):
     steps: tuple[CapacityStep, ...]
     """The elementary measurements, in order."""
     overflow: Overflow | None = None
-    """What became of connections beyond the capacity. `refused`: the gateway refused new ones. `evicted`: it accepted
-    them and lost established ones. `untranslated`: it forwarded them so. `unusable`: it counted them after
+    """What became of connections beyond the capacity. `refused`: the gateway refused new ones. `filtered`: it
+    refused all with certain addresses or ports. `evicted`: it accepted them and lost established ones. `untranslated`:
+    it forwarded them so. `unusable`: it counted them after
     test phase 1, but passed no frame of some in the validation. `expired`: so it was, and it counted fewer and fewer,
     or their age sets the lost ones apart. `vanished`: all were established, and it passed no frame of any in the
     validation. `collapsed`: it stopped working. Null if the search saw no connections beyond the capacity."""

@@ -41,6 +41,8 @@ from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import format_ratio
 
+FEW_LOST = 20
+"""Nothing may set fewer lost frames apart from the others."""
 MISSED_FOR_EACH_EVICTED = 3
 """For each connection that was evicted in test phase 1 so many may be missed in the validation: a frame of one may make
 an entry of its own, for which another is evicted."""
@@ -238,17 +240,21 @@ def _conclude(
         c0=goal.start,
         start=start,
         steps=tuple(steps),
-        overflow=_overflow_of_all(failed),
+        overflow=overflow_of_all(failed),
         lost_connections=lost_connections(failed[-1]) if failed else None,
         counted=counted_beyond(max(failed, key=_lost)) if failed else None,
     )
 
 
-def _overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
+def overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
     """Return what the last failed trial shows; an earlier one may show that connections expired, not only were gone."""
     if not failed:
         return None
     last = overflow_of(failed[-1])
+    if last in ("refused", "filtered"):
+        # Of the size nearest to the capacity few connections are refused, and nothing may set so few apart.
+        many = {overflow_of(trial) for trial in failed if _lost(trial) >= FEW_LOST}
+        return "filtered" if many == {"filtered"} else "refused"
     if last in ("vanished", "unusable") and any(overflow_of(earlier) == "expired" for earlier in failed[:-1]):
         return "expired"
     return last
@@ -257,7 +263,8 @@ def _overflow_of_all(failed: Sequence[Measured]) -> Overflow | None:
 def overflow_of(failed: Measured) -> Overflow:
     """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
 
-    A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
+    A connection that is lost in test phase 1 was refused, and if all with some address or port are, that is a filter;
+    one that arrives with the Initiator's own address was
     forwarded untranslated. If every connection was established and some cannot be validated, they were evicted; the
     gateway's host may have counted it. Where it did not, they were not evicted if their age sets the lost ones apart,
     if none can be validated, or if the gateway counted them after test phase 1: no connection is added to the table
@@ -273,7 +280,9 @@ def overflow_of(failed: Measured) -> Overflow:
         return "other"
     untranslated = counts.faults.get("untranslated_source", 0)
     if untranslated or counts.lost > 0:
-        return "untranslated" if untranslated >= counts.lost else "refused"
+        if untranslated >= counts.lost:
+            return "untranslated"
+        return "filtered" if _is_filtered(failed) else "refused"
     if not judge(first, Fraction(0)).passed:
         return "other"
     validation = _validation(failed)
@@ -283,6 +292,12 @@ def overflow_of(failed: Measured) -> Overflow:
     if validated is None or not validated.undelivered:
         return "other"
     return _not_validated(failed, validated)
+
+
+def _is_filtered(failed: Measured) -> bool:
+    """Whether every lost frame of test phase 1 has values of fields of which no frame arrived."""
+    causes = () if failed.valid is None else failed.valid.causes
+    return bool(causes) and all(cause.is_fixed and cause.explained == cause.lost for cause in causes)
 
 
 def _not_validated(failed: Measured, validated: Counts) -> Overflow:
