@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
-from tests.trial_facts import blank, changed
+from tests.trial_facts import ORDER, blank, changed
 from tests.unit.conftest import NatCampaign
 
 from gatemark.campaign.engine_trial import Demands, EngineTrials
@@ -218,7 +218,7 @@ class TestSimulatedEvents:
     def test_the_gateway_is_reset_while_frames_are_sent(self) -> None:
         trials = self.trials(SimulatedDevice(capacity_forward=10**6, reset_ns=300_000_000))
         form = TrialForm(reset_after_ns=SECOND // 2)
-        counts = trials.make(request(form), 1, Demands(needs_link=True), form).report.directions[0].foreground
+        counts = trials.make(request(form), ORDER, Demands(needs_link=True), form).report.directions[0].foreground
         assert counts.lost == 300
         assert counts.loss.runs == 1
         assert counts.loss.first_index == 1000
@@ -228,7 +228,7 @@ class TestSimulatedEvents:
         for testbed in (True, False):
             trials = self.trials(SimulatedDevice(capacity_forward=10**6), testbed=testbed)
             with pytest.raises(TestBedError, match="was not reset"):
-                trials.make(request(form), 1, Demands(needs_link=True), form)
+                trials.make(request(form), ORDER, Demands(needs_link=True), form)
 
     def test_a_reset_that_fails_is_told_once_the_trial_is_over(self) -> None:
         class Broken:
@@ -239,5 +239,5 @@ class TestSimulatedEvents:
         trials.engine.gateway.reset = Broken().reset  # type: ignore[attr-defined]
         form = TrialForm(reset_after_ns=SECOND // 2)
         with pytest.raises(TestBedError, match="gateway control: reset"):
-            trials.make(request(form), 1, Demands(needs_link=True), form)
+            trials.make(request(form), ORDER, Demands(needs_link=True), form)
         assert trials.engine.trials_made == 1  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,13 +13,15 @@ from tests.simulated.engine import SimulatedDevice, SimulatedEngine, SimulatedGa
 from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.phases import Judged, StatefulTrials
+from gatemark.campaign.phases import StatefulTrials
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import ConfigError, HostConnectionError, ImpossibleTimeError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.trial.cell import Run
+from gatemark.trial.judgement import Rules
+from gatemark.trial.kinds import judged
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
@@ -79,16 +81,20 @@ class Bench:
         )
         self.stateful = StatefulTrials(self.trials, empty_wait_s=0.0, **more)
 
-    def make(self, step: Measure, *, rate: int | None = None, number: int = 1) -> Judged:
+    def make(self, step: Measure, *, rate: int | None = None, number: int = 1) -> TrialRecord:
         order = TrialOrder(
             run=self.run, trial_number=number, repetition=0, attempt=0, step=step, connections_per_second=rate
         )
-        return self.stateful.make(order, Fraction(0), Demands(needs_link=False))
+        rules = Rules.of(self.trials.campaign.validity, Fraction(0))
+        trial = self.stateful.make(order, rules, Demands(needs_link=False))
+        validity, verdict = judged(trial, rules)
+        facts = {field.name: getattr(trial, field.name) for field in fields(trial)}
+        return TrialRecord(validity=validity, verdict=verdict, started_at="", seconds=0.0, **facts)
 
-    def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> Judged:
+    def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> TrialRecord:
         return self.make(measure(load, purpose="load"), rate=rate, number=number)
 
-    def establish(self, rate: int, *, count: int = 1000, alpha: Fraction | None = None, number: int = 1) -> Judged:
+    def establish(self, rate: int, *, count: int = 1000, alpha: Fraction | None = None, number: int = 1) -> TrialRecord:
         step = measure(rate, count=count, alpha=alpha)
         measures_capacity = self.run.procedure == "connection_tracking_table_capacity"
         return self.make(replace(step, may_collapse=measures_capacity), number=number)
@@ -116,8 +122,8 @@ def measure(
     )
 
 
-def reasons(record: Judged) -> str:
-    return "; ".join((*record.observed.validity.reasons, *(record.verdict.reasons if record.verdict else ())))
+def reasons(record: TrialRecord) -> str:
+    return "; ".join((*record.validity.reasons, *(record.verdict.reasons if record.verdict else ())))
 
 
 @pytest.fixture
@@ -138,7 +144,7 @@ class TestFrames:
         record = lab.frames()
         assert lab.engine.phases == ["establish", "use"]
         assert lab.started() == [("phase 1", 10_000), ("phase 2", 1000)]
-        assert record.observed.validity.valid
+        assert record.validity.valid
         assert record.verdict is not None
         assert record.verdict.passed
         facts = record.connections
@@ -149,7 +155,7 @@ class TestFrames:
         assert attempt.connections_per_second == 10_000
         assert attempt.report.connections is not None
         assert attempt.report.connections.established == 1000
-        assert record.observed.report.directions[0].intended == 1000
+        assert record.report.directions[0].intended == 1000
         assert lab.gateway.cleared == 1
 
     def test_every_trial_of_the_engine_has_its_own_number(self, bench: MakeBench) -> None:
@@ -177,12 +183,12 @@ class TestFrames:
         record = lab.frames()
         assert lab.engine.phases == ["establish"] * 3
         assert record.verdict is None
-        assert not record.observed.validity.valid
+        assert not record.validity.valid
         assert "phase 1: forward foreground: 500 of 1000 frames were lost" in reasons(record)
         assert "phase 1: 500 of 1000 connections were not established" in reasons(record)
         assert "phase 1: the gateway holds 500 of 1000 connections" in reasons(record)
         assert record.connections is not None
-        assert record.observed.report == record.connections.phase_one[-1].report
+        assert record.report == record.connections.phase_one[-1].report
         assert record.connections.behaviour is None
 
     def test_a_gateway_that_forwards_untranslated_is_named(self, bench: MakeBench) -> None:
@@ -285,7 +291,7 @@ class TestEstablishment:
         assert lab.engine.phases == ["establish"] * 2
         assert good.connections is not None
         assert good.connections.phase_one == ()
-        assert good.observed.report.directions[0].intended == 1000
+        assert good.report.directions[0].intended == 1000
 
     def test_the_gateways_own_count_decides_as_well(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=999, overflow="evict")
@@ -304,16 +310,16 @@ class TestEstablishment:
         assert record.verdict.passed
         assert record.connections is not None
         assert len(record.connections.phase_one) == 1
-        assert record.observed.report.directions[0].direction == "reverse"
-        assert record.observed.report.directions[0].intended == 1000
-        assert record.observed.report != record.connections.phase_one[0].report
+        assert record.report.directions[0].direction == "reverse"
+        assert record.report.directions[0].intended == 1000
+        assert record.report != record.connections.phase_one[0].report
 
     def test_evicted_connections_are_found_by_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=900, overflow="evict", counts_connections=False)
         record = bench(device, "validated_connection_establishment_rate").establish(5000, alpha=Fraction(1))
         assert record.verdict is not None
         assert record.verdict.reasons == ("validation: reverse foreground: 100 of 1000 frames were lost",)
-        assert sum(record.observed.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
+        assert sum(record.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
 
     def test_nothing_is_validated_that_was_not_established(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=4000)
@@ -323,7 +329,7 @@ class TestEstablishment:
         assert record.verdict is not None
         assert not record.verdict.passed
         assert record.connections is not None
-        assert record.observed.report == record.connections.phase_one[0].report
+        assert record.report == record.connections.phase_one[0].report
 
     def test_replies_that_are_too_fast_fail_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, capacity_reverse=3000)
@@ -350,14 +356,14 @@ class TestTearDown:
         )
         assert lab.started() == [("phase 1", 10_000), ("tear-down", None), ("tear-down", None)]
         for record, took_ns in ((full, 8000), (empty, 5000)):
-            assert record.observed.validity.valid
+            assert record.validity.valid
             assert record.verdict is not None
             assert record.verdict.passed
             assert record.connections is not None
             assert record.connections.tear_down_ns == took_ns
-        assert empty.observed.report.directions == ()
+        assert empty.report.directions == ()
         assert full.connections is not None
-        assert full.observed.report == full.connections.phase_one[-1].report
+        assert full.report == full.connections.phase_one[-1].report
 
     def test_a_table_that_is_not_empty_afterwards_fails(self, bench: MakeBench) -> None:
         class Stubborn(SimulatedGateway):
@@ -383,7 +389,7 @@ class TestTearDown:
         )
         record = lab.make(step, rate=10_000)
         assert record.verdict is None
-        assert any("the clock was set" in reason for reason in record.observed.validity.reasons)
+        assert any("the clock was set" in reason for reason in record.validity.reasons)
         assert record.connections is not None and record.connections.tear_down_ns is None
 
     def test_an_unfilled_table_is_not_timed(self, bench: MakeBench) -> None:
@@ -403,7 +409,7 @@ class TestCollapse:
         lab = bench(self.DEVICE, "connection_tracking_table_capacity")
         record = lab.establish(5000, count=2000, alpha=Fraction(1))
         assert lab.gateway.restarts == 1
-        assert record.observed.validity.valid
+        assert record.validity.valid
         assert record.verdict is not None
         assert record.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
         assert record.connections is not None

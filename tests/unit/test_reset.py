@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests import trial_facts
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
-from tests.trial_facts import blank
+from tests.trial_facts import ORDER, blank
 from tests.unit.conftest import NatCampaign
 from tests.unit.given_trials import GivenTrials
 from tests.unit.simulated_campaigns import measure
@@ -303,7 +303,7 @@ class TestCampaign:
             "duration_ns": 2 * SECOND,
             "directions": [{"direction": "forward", "frames_per_second": 1000, "foreground_m": 1, "foreground_n": 1}],
         }
-        assert trials.make(body, 1, Demands(needs_link=True), form).reset is not None
+        assert trials.make(body, ORDER, Demands(needs_link=True), form).reset is not None
         assert not checks
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from gatemark.campaign.engine_trial import Demands, EngineTrials, Observed
-from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
+from gatemark.campaign.engine_trial import Demands, EngineTrials
+from gatemark.campaign.phases import StatefulTrials, is_alive, revive
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
 from gatemark.trial.answer import one_phase_request
-from gatemark.trial.judgement import verdict_of_collapse, verdict_of_values
+from gatemark.trial.judgement import Evidence, Rules
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts
 from gatemark.trial.report import TrialReport
-from gatemark.trial.validity import Validity
 
 
 class EchoTrials:
@@ -22,8 +19,8 @@ class EchoTrials:
         self._trials = trials
         self._stateful = stateful
 
-    def make(self, order: TrialOrder, _loss_tolerance: Fraction, demands: Demands) -> Judged:
-        """Make one trial; what was lost is no failure, but a gateway that stops working while it is asked is one.
+    def make(self, order: TrialOrder, _rules: Rules, demands: Demands) -> Evidence:
+        """Make one trial; a gateway that stops working while it is asked is a result.
 
         Raises TestBedError if the table cannot be cleared, if the gateway does not work before the first request or
         cannot be started again, or if the test bed broke otherwise.
@@ -34,18 +31,16 @@ class EchoTrials:
         testbed.check()
         body = one_phase_request(campaign, order)
         try:
-            observed = self._trials.make(body, order.trial_number, demands, form=order.form)
+            return self._trials.make(body, order, demands, form=order.form)
         except TestBedError as error:
             if is_alive(testbed):
                 raise
-            what = error.problems[0].what
-            return Judged(
-                observed=Observed(report=TrialReport.none(order.trial_number), validity=Validity(valid=True)),
-                verdict=verdict_of_collapse(what),
+            return Evidence(
+                order=order,
+                report=TrialReport.none(order.trial_number),
                 boot=self._revived(order.trial_number, error),
-                collapse=what,
+                collapse=error.problems[0].what,
             )
-        return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
     def _revived(self, trial_number: int, error: TestBedError) -> BootFacts | None:
         """Start the gateway again and see that it works, so that the next trial does not inherit a collapse.

@@ -1,4 +1,4 @@
-"""One trial of the engine with what is asked of the test bed around it: report, drops, validity. No verdict."""
+"""One trial of the engine with what is asked of the test bed around it: report and drops. Nothing is judged."""
 
 from __future__ import annotations
 
@@ -39,16 +39,17 @@ from gatemark.errors import (
 )
 from gatemark.technology import SIDES
 from gatemark.trial.answer import mismatches
-from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
+from gatemark.trial.exchange import ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, MiddleFacts, ThreadFacts
 from gatemark.trial.host_counters import full_tables, growth
-from gatemark.trial.judgement import validity_of
+from gatemark.trial.judgement import Evidence
 from gatemark.trial.messages import TrialRequest
+from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.telemetry import TelemetryFacts
-from gatemark.trial.validity import Validity, judge_exchange, link_is_down
+from gatemark.trial.validity import link_is_down
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 HEALTH_WAIT_S = 300.0
@@ -61,28 +62,6 @@ COLLAPSED = "the gateway collapsed"
 STRAYED_FRAMES_MAX, STRAYED_SHARE_DIVISOR = 1_000, 10
 """The kernel may work on so many frames at the Tester's CPUs, or on a tenth of those offered: other programs talk too.
 With the gateway's work on its own CPUs it works on none of the trial's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """One trial of the engine; its record has all of this by the same names."""
-
-    report: TrialReport
-    validity: Validity
-    testbed_drops: Mapping[str, int] = field(default_factory=dict)
-    """Frames that the test bed's queues towards the Tester dropped meanwhile, by place."""
-    testbed_faults: tuple[str, ...] = ()
-    """What else in the test bed spoiled the trial, in sentences."""
-    gateway_drops: Mapping[str, int] = field(default_factory=dict)
-    """Frames that the gateway's own queues dropped meanwhile, by place."""
-    host: HostFacts | None = None
-    """The gateway's host meanwhile; None where it cannot be read."""
-    telemetry: TelemetryFacts | None = None
-    """Samples of it; None where it is not to be sampled."""
-    reset: ResetFacts | None = None
-    """When the gateway was reset; None if it was not."""
-    exchange: ExchangeFacts | None = None
-    """What arrived after packets that were sent as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,18 +148,18 @@ class EngineTrials:
     def make(
         self,
         body: TrialRequest,
-        trial_number: int,
+        order: TrialOrder,
         demands: Demands,
         form: TrialForm = PLAIN,
-    ) -> Observed:
-        """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
+    ) -> Evidence:
+        """Make one trial of the engine for a trial of the campaign; `form` is that of its phase.
 
         The host is not watched where delays are measured: each look would be in some of them.
         Raises an error if the test bed broke during the trial, or a host booted since the trial before: neither must
         pass for a result of the gateway. The same holds for a trial that was cancelled, and, if the link is needed,
         for one without link or with a gateway that no longer answers for its address.
         """
-        can = self.testbed.can
+        can, trial_number = self.testbed.can, order.trial_number
         if can.telemetry is not None:
             can.telemetry.start(_planned_s(body))
         own_before, gateway_before = can.own_drops(), can.gateway_drops()
@@ -213,15 +192,9 @@ class EngineTrials:
         strayed = _strayed(host_before, host_after, report)
         moved = self._moved(needs_answer=demands.needs_link) if _lost_touch(report, form) else ()
         faults = (*moved, *overlaps, *can.own_faults(), *self._not_sampled(telemetry), *full, *strayed)
-        return Observed(
+        return Evidence(
+            order=order,
             report=report,
-            validity=validity_of(
-                report,
-                lateness_max_ns=self.campaign.validity.lateness_max_ns,
-                testbed_drops=drops,
-                testbed_faults=faults,
-                form=form,
-            ),
             testbed_drops=drops,
             testbed_faults=faults,
             gateway_drops=_increase(gateway_before, can.gateway_drops()),
@@ -235,37 +208,37 @@ class EngineTrials:
         self.idle_middle.forget()
         return self._report(body, trial_number, None)[0]
 
-    def exchange(self, exchange: Exchange, trial_number: int, demands: Demands) -> Observed:
+    def exchange(self, order: TrialOrder, demands: Demands) -> Evidence:
         """Send packets as they are; raise as `make` does."""
         self.idle_middle.forget()
-        can = self.testbed.can
+        can, trial_number = self.testbed.can, order.trial_number
         own_before, gateway_before = can.own_drops(), can.gateway_drops()
         self.host_boots.check(self._read_host(), f"before packets of trial {trial_number} were sent")
         began_ns = time.monotonic_ns()
-        facts = self._exchanged(exchange, trial_number)
+        facts = self._exchanged(order)
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
         self.host_boots.check(self._read_host(), f"in trial {trial_number}")
         drops = _increase(own_before, can.own_drops())
         moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
         faults = (*moved, *overlaps, *can.own_faults())
-        return Observed(
+        return Evidence(
+            order=order,
             report=TrialReport.none(trial_number),
-            validity=judge_exchange(exchange, facts, testbed_drops=drops, testbed_faults=faults),
             testbed_drops=drops,
             testbed_faults=faults,
             gateway_drops=_increase(gateway_before, can.gateway_drops()),
             exchange=facts,
         )
 
-    def _exchanged(self, exchange: Exchange, trial_number: int) -> ExchangeFacts:
+    def _exchanged(self, order: TrialOrder) -> ExchangeFacts:
         try:
-            answer = self.engine.exchange(exchange.body)
+            answer = self.engine.exchange(order.form.of_exchange.body)
         except EngineError:
             self.testbed.check()  # as in a trial
             raise
         if answer.get("cancelled"):
-            raise _cancelled(trial_number)
+            raise _cancelled(order.trial_number)
         return read_exchange(answer)
 
     def _report(

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from gatemark.campaign.echo_trials import EchoTrials
-from gatemark.campaign.engine_trial import Demands, EngineTrials, Observed
+from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import AddressesAsked, EventCallback, TrialStarted
 from gatemark.campaign.inquiry import Inquiries
-from gatemark.campaign.phases import Judged, StatefulTrials
+from gatemark.campaign.phases import StatefulTrials
 from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Watched
@@ -20,12 +20,11 @@ from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
 from gatemark.trial.answer import one_phase_request
-from gatemark.trial.judgement import Evidence, Rules, verdict_of_values
+from gatemark.trial.judgement import Evidence, Rules
 from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.trial.verdict import judge
 
 
 class TrialMaker:
@@ -39,7 +38,7 @@ class TrialMaker:
         self._echoes = EchoTrials(self._trials, self._stateful)
         self.inquiries = Inquiries(self._trials, self._stateful)
         """Asks which of two gateways in a row damaged frames."""
-        self._makers: Mapping[RateTrial, Callable[[TrialOrder, Fraction, Demands], Judged]] = {
+        self._makers: Mapping[RateTrial, Callable[[TrialOrder, Rules, Demands], Evidence]] = {
             RATE: self._make_one_phase,
             STATEFUL: self._stateful.make,
             ECHO: self._echoes.make,
@@ -74,23 +73,21 @@ class TrialMaker:
         self._ask_if_due(order)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
-            trial = self._makers[kind](order, loss_tolerance, demands)
+            trial = self._makers[kind](order, rules, demands)
         except HostBootError:
             raise
         except TestBedError as error:
             why = self._trials.reason_to_boot(error) if may_boot and order.form.reset_after_ns is None else None
             if why is None:
                 raise
-            trial = self._boot_after(order, why, rules)
+            trial = self._boot_after(order, why)
+        validity, verdict = judged(trial, rules)
         record = TrialRecord(
-            order=order,
-            verdict=trial.verdict,
+            validity=validity,
+            verdict=verdict,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
-            connections=trial.connections,
-            boot=trial.boot,
-            collapse=trial.collapse,
-            **{field.name: getattr(trial.observed, field.name) for field in fields(trial.observed)},
+            **{field.name: getattr(trial, field.name) for field in fields(trial)},
         )
         suspicion, causes = why_it_failed(record, rules, asks_for_pattern=asks_for_pattern)
         record = record.model_copy(update={"suspicion": suspicion, "causes": causes})
@@ -121,28 +118,13 @@ class TrialMaker:
         if news := self._trials.addresses.ask_again().sentences:
             self.on_event(AddressesAsked(run=order.run, news=news))
 
-    def _boot_after(self, order: TrialOrder, why: str, rules: Rules) -> Judged:
+    def _boot_after(self, order: TrialOrder, why: str) -> Evidence:
         """Boot the gateway's host; return a trial that says nothing about the load, for the gateway was not there."""
-        evidence = Evidence(
-            order=order,
-            report=TrialReport.none(order.trial_number),
-            testbed_drops={},
-            testbed_faults=(),
-            host=None,
-            connections=None,
-            boot=self._trials.boot_after(order.trial_number, why),
-        )
-        validity, verdict = judged(evidence, rules)
-        observed = Observed(report=evidence.report, validity=validity)
-        return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
+        boot = self._trials.boot_after(order.trial_number, why)
+        return Evidence(order=order, report=TrialReport.none(order.trial_number), boot=boot)
 
-    def _make_exchange(self, order: TrialOrder, _loss_tolerance: Fraction, demands: Demands) -> Judged:
-        observed = self._trials.exchange(order.form.of_exchange, order.trial_number, demands)
-        return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
+    def _make_exchange(self, order: TrialOrder, _rules: Rules, demands: Demands) -> Evidence:
+        return self._trials.exchange(order, demands)
 
-    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> Judged:
-        body = one_phase_request(self.campaign, order)
-        observed = self._trials.make(body, order.trial_number, demands, form=order.form)
-        return Judged(
-            observed=observed, verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None
-        )
+    def _make_one_phase(self, order: TrialOrder, _rules: Rules, demands: Demands) -> Evidence:
+        return self._trials.make(one_phase_request(self.campaign, order), order, demands, form=order.form)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 
-from gatemark.campaign.engine_trial import COLLAPSED, Demands, EngineTrials, Observed
+from gatemark.campaign.engine_trial import COLLAPSED, Demands, EngineTrials
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.causes.judgement import why_phase_one_failed
@@ -23,34 +22,16 @@ from gatemark.trial.answer import phase_one_request, phase_two_request, step_num
 from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged_phase_one
-from gatemark.trial.kinds import judged
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne
 from gatemark.trial.report import TrialReport
-from gatemark.trial.validity import Validity
-from gatemark.trial.verdict import Verdict
 from gatemark.units import format_duration_ns
 
 EMPTY_WAIT_S = 10.0
 """How long a cleared table may take to become empty."""
 
 EMPTY_POLL_S = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A trial with its verdict."""
-
-    observed: Observed
-    verdict: Verdict | None
-    """None if the trial is invalid."""
-    connections: ConnectionFacts | None = None
-    """Stateful trials only."""
-    boot: BootFacts | None = None
-    """As of a record."""
-    collapse: str | None = None
-    """As of a record."""
 
 
 class StatefulTrials:
@@ -70,15 +51,14 @@ class StatefulTrials:
         """Connections with which each run was observed last."""
         self._largest = 0
 
-    def make(self, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> Judged:
-        """Make one trial and judge it.
+    def make(self, order: TrialOrder, rules: Rules, demands: Demands) -> Evidence:
+        """Make one trial; `rules` judge the attempts at test phase 1.
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
         if the table cannot be emptied or the gateway is gone. A gateway that stops answering is a result
-        only while the capacity is measured: it is started again, or its host is booted, and the trial has failed
-        (RFC 9693 section 4.9).
+        only while the capacity is measured: it is started again, or its host is booted (RFC 9693 section 4.9).
         """
-        trial = _Trial(self, order, loss_tolerance, demands)
+        trial = _Trial(self, order, rules, demands)
         if not order.step.may_collapse:
             return trial.make()
         try:
@@ -139,62 +119,63 @@ class StatefulTrials:
 class _Trial:
     """One trial under way."""
 
-    def __init__(self, makes: StatefulTrials, order: TrialOrder, loss_tolerance: Fraction, demands: Demands) -> None:
+    def __init__(self, makes: StatefulTrials, order: TrialOrder, rules: Rules, demands: Demands) -> None:
         self.makes = makes
         self.campaign = makes.trials.campaign
         self.order = order
         self.cell = order.run.cell
-        self.rules = Rules.of(self.campaign.validity, loss_tolerance)
+        self.rules = rules
         self.demands = demands
         assert order.connections is not None, "a stateful trial has a number of connections"
         self.count = order.connections
         self.facts = ConnectionFacts()
         self._steps = 0
-        self._last: Observed | None = None
+        self._last = Evidence(order=order, report=TrialReport.none(step_number(order, 0)))
+        """What was observed in the last phase."""
 
     @property
     def has_sent(self) -> bool:
         return self._steps > 0
 
-    def make(self) -> Judged:
+    def make(self) -> Evidence:
         """Run the phases that the procedure of the run has."""
         self.makes.reserve(self.count)
         if self.order.step.connections is None:
             return self._measure_frames()
         return self._establish() if self.order.step.establishes else self._tear_down()
 
-    def _measure_frames(self) -> Judged:
+    def _measure_frames(self) -> Evidence:
         """Fill the table, then measure with the connections that it holds (RFC 9693 section 4.7)."""
         step = self.order.step
         if not self._fill(step.duration_ns):
-            return self._judged()
+            return self._evidence()
         body = phase_two_request(self.campaign, self.order, self._next_step())
         self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
         self._learn(counted_after_phase_two=self.makes.count())
-        return self._judged()
+        return self._evidence()
 
-    def _establish(self) -> Judged:
+    def _establish(self) -> Evidence:
         """Establish all connections at the rate under test; validate them if asked to (RFC 9693 sections 4.5, 4.6)."""
         rate = self.order.step.frames_per_second
         checked_rate = validation_rate(self.order)
         self._check_time(rate, 0 if checked_rate is None else establishing_ns(self.cell.mix, self.count, checked_rate))
         first = self._phase_one(rate)
         if checked_rate is None:
-            return self._judged()
+            return self._evidence()
         self._learn(phase_one=(first,))
         if first.verdict is None or not first.verdict.passed:
-            return self._judged()
+            return self._evidence()
         body = validate_request(self.campaign, self.order, self._next_step())
         self._ask("validation", body, checked_rate)
         self._learn(counted_after_phase_two=self.makes.count())
-        return self._judged()
+        return self._evidence()
 
-    def _tear_down(self) -> Judged:
+    def _tear_down(self) -> Evidence:
         """Delete all connections at once, or measure how long that takes with an empty table (RFC 9693 section 4.8)."""
         if self.count == 0:
             self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         elif not self._fill(0):
-            return self._judged()
+            return self._evidence()
         control = self.makes.trials.testbed.can.control
         if control is None:
             raise TestBedError(
@@ -206,7 +187,7 @@ class _Trial:
         except ImpossibleTimeError as error:
             self._learn(tear_down_fault=error.what)
         self._learn(counted_after_tear_down=self.makes.count())
-        return self._judged()
+        return self._evidence()
 
     def _fill(self, phase_two_ns: int) -> bool:
         """Fill the table; return whether an attempt succeeded.
@@ -234,46 +215,35 @@ class _Trial:
         """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table."""
         self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         body = phase_one_request(self.campaign, self.order, rate, self._next_step())
-        observed = self._ask("phase 1", body, rate, attempt)
+        trial = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
         self._learn(counted_after_phase_one=counted)
+        validity, verdict = judged_phase_one(self.order, trial, counted, self.rules)
         phase_one = PhaseOne(
             connections_per_second=rate,
-            validity=observed.validity,
-            verdict=None,
-            report=observed.report,
-            testbed_drops=observed.testbed_drops,
-            testbed_faults=observed.testbed_faults,
-            host=observed.host,
-            telemetry=observed.telemetry,
+            validity=validity,
+            verdict=verdict,
+            report=trial.report,
+            testbed_drops=trial.testbed_drops,
+            testbed_faults=trial.testbed_faults,
+            host=trial.host,
+            telemetry=trial.telemetry,
             counted=counted,
         )
-        phase_one = phase_one.model_copy(update={"verdict": judged_phase_one(self.order, phase_one, self.rules)[1]})
         suspicion, causes = why_phase_one_failed(phase_one, self.rules)
         phase_one = phase_one.model_copy(update={"suspicion": suspicion, "causes": causes})
         if phase_one.verdict is not None and phase_one.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order))
         return phase_one
 
-    def collapsed(self, error: TestBedError) -> Judged:
-        """Return the outcome of a trial in which the gateway stopped answering."""
+    def collapsed(self, error: TestBedError) -> Evidence:
+        """Return what was observed of a trial in which the gateway stopped answering."""
         self._learn(collapse=error.problems[0].what)
-        return self._judged()
+        return self._evidence()
 
-    def _judged(self) -> Judged:
-        """Judge what was made so far."""
-        none = TrialReport.none(step_number(self.order, 0))
-        last = self._last or Observed(report=none, validity=Validity(valid=True))
-        evidence = Evidence(
-            order=self.order,
-            report=last.report,
-            testbed_drops=last.testbed_drops,
-            testbed_faults=last.testbed_faults,
-            host=last.host,
-            connections=self.facts,
-        )
-        validity, verdict = judged(evidence, self.rules)
-        return Judged(observed=replace(last, validity=validity), verdict=verdict, connections=self.facts)
+    def _evidence(self) -> Evidence:
+        """Return what was observed so far."""
+        return replace(self._last, connections=self.facts)
 
     def _learn(self, **facts: object) -> None:
         """Add to what is known of the connections."""
@@ -281,10 +251,9 @@ class _Trial:
 
     def _ask(
         self, phase: PhaseName, body: TrialRequest, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
-    ) -> Observed:
+    ) -> Evidence:
         self._tell(phase, per_second, attempt)
-        trials, number = self.makes.trials, self.order.trial_number
-        self._last = trials.make(body, number, self.demands, form)
+        self._last = self.makes.trials.make(body, self.order, self.demands, form)
         return self._last
 
     def _tell(self, phase: PhaseName, per_second: int | None, attempt: int = 0) -> None:

@@ -53,7 +53,7 @@ def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool
         judged(Evidence.of(record), rules) == (record.validity, record.verdict)
         and why_it_failed(record, rules, asks_for_pattern=asks_for_pattern) == (record.suspicion, record.causes)
         and all(
-            judged_phase_one(record.order, attempt, rules) == (attempt.validity, attempt.verdict)
+            judged_phase_one(record.order, attempt, attempt.counted, rules) == (attempt.validity, attempt.verdict)
             and why_phase_one_failed(attempt, rules) == (attempt.suspicion, attempt.causes)
             for attempt in attempts
         )

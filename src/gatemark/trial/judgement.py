@@ -5,8 +5,8 @@ The same functions judge a trial when it is made and again when it is replayed f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Self
 
@@ -15,9 +15,10 @@ from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
-from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, ResetFacts, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
+from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
 from gatemark.trial.verdict import Verdict, judge
 
@@ -47,43 +48,25 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that a trial is judged by."""
+    """All that was observed of a trial, and what it is judged by; its record has all of this by the same names."""
 
     order: TrialOrder
     report: TrialReport
-    testbed_drops: Mapping[str, int]
-    testbed_faults: Sequence[str]
-    host: HostFacts | None
-    connections: ConnectionFacts | None
+    testbed_drops: Mapping[str, int] = field(default_factory=dict)
+    testbed_faults: tuple[str, ...] = ()
+    gateway_drops: Mapping[str, int] = field(default_factory=dict)
+    host: HostFacts | None = None
+    telemetry: TelemetryFacts | None = None
+    connections: ConnectionFacts | None = None
+    reset: ResetFacts | None = None
     boot: BootFacts | None = None
-    """As of a record."""
     exchange: ExchangeFacts | None = None
-    """As of a record."""
     collapse: str | None = None
-    """As of a record."""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Self:
         """Return what a record was judged by."""
         return cls(**{field.name: getattr(record, field.name) for field in fields(cls)})
-
-
-def validity_of(
-    report: TrialReport,
-    *,
-    lateness_max_ns: int,
-    testbed_drops: Mapping[str, int],
-    testbed_faults: Sequence[str],
-    form: TrialForm = PLAIN,
-) -> Validity:
-    """Judge one trial of the engine; `lateness_max_ns` is that of the campaign."""
-    return judge_validity(
-        report,
-        ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(lateness_max_ns)),
-        testbed_drops=testbed_drops,
-        testbed_faults=testbed_faults,
-        form=form,
-    )
 
 
 def verdict_of_phase_one(
@@ -143,20 +126,19 @@ def verdict_of_collapse(how: str) -> Verdict:
     return Verdict(passed=False, reasons=(f"the gateway collapsed: {how}",))
 
 
-def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judgement:
-    """Judge one attempt at test phase 1; its own validity and verdict are not looked at."""
+def judged_phase_one(order: TrialOrder, attempt: Evidence | PhaseOne, counted: int | None, rules: Rules) -> Judgement:
+    """Judge one attempt at test phase 1, after which the gateway counted so many connections."""
     validity = validity_of_trial(attempt, rules)
     if not validity.valid:
         return validity, None
-    counted = None if order.step.alpha is not None else attempt.counted
-    return validity, verdict_of_phase_one(order, attempt.report, counted)
+    return validity, verdict_of_phase_one(order, attempt.report, None if order.step.alpha is not None else counted)
 
 
 def validity_of_trial(trial: Evidence | PhaseOne, rules: Rules, form: TrialForm = PLAIN) -> Validity:
     """Judge the report of a trial or an attempt; `form` is that of the phase that it is about."""
-    return validity_of(
+    return judge_validity(
         trial.report,
-        lateness_max_ns=rules.lateness_max_ns,
+        ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(rules.lateness_max_ns)),
         testbed_drops=trial.testbed_drops,
         testbed_faults=trial.testbed_faults,
         form=form,

@@ -245,7 +245,7 @@ def _event_words(record: TrialRecord) -> tuple[str, ...]:
 def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
     """Judge a trial that got no further than test phase 1; None if an attempt filled the table."""
     last = facts.phase_one[-1]
-    validity, verdict = judged_phase_one(trial.order, last, rules)
+    validity, verdict = judged_phase_one(trial.order, last, last.counted, rules)
     if verdict is not None and verdict.passed:
         return None
     reasons = (verdict or validity).reasons if last.suspicion is None else (last.suspicion.reason,)
@@ -260,7 +260,8 @@ def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules)
             return validity, None
         counted = facts.counted_after_phase_one
         return validity, verdict_of_phase_one(trial.order, trial.report, counted, rules.loss_tolerance)
-    validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
+    first = facts.phase_one[-1]
+    validity, verdict = judged_phase_one(trial.order, first, first.counted, rules)
     if verdict is None or not verdict.passed:
         return validity, verdict
     validity = validity_of_trial(trial, rules)
