@@ -68,7 +68,9 @@ def record(
     run: int, trial_report: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **step: Any
 ) -> TrialRecord:
     validity = Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",))
-    order = replace(ORDER, run=replace(ORDER.run, number=run), step=replace(ORDER.step, **{"connections": N, **step}))
+    cell = replace(ORDER.run.cell, connections=N)
+    wanted = replace(ORDER.step, **{"connections": N, **step})
+    order = replace(ORDER, run=replace(ORDER.run, number=run, cell=cell), step=wanted)
     if facts is not None and facts.phase_one:
         order = replace(order, connections_per_second=facts.phase_one[0].connections_per_second)
     return record_of(trial_report, order=order, validity=validity, verdict=verdict, connections=facts)
@@ -381,7 +383,7 @@ FILLED = ConnectionFacts(phase_one=(FIRST,))
     [
         (None, SECOND, {}, "", 0),
         (ConnectionFacts(), SECOND, {}, "phase 1 only", 0),
-        (FILLED, SECOND, {}, "phase 2", 1),
+        (FILLED, SECOND, {"connections": None}, "phase 2", 1),
         (FILLED, FIRST.report, {}, "phase 1 only", 1),
         (FILLED, SECOND, {"alpha": Fraction(1)}, "validation", 1),
         (FILLED, SECOND, {"tears_down": True}, "tear-down", 1),
@@ -393,6 +395,6 @@ def test_rows_of_trials_name_the_phase(
 ) -> None:
     row = trial_row(record(1, trial_report, facts, **step))
     assert (row.phase, row.phase_one_attempts) == (phase, attempts)
-    assert row.connections == (None if facts is None else step.get("connections", N))
+    assert row.connections == (None if facts is None else N if step.get("connections") is None else step["connections"])
     bursts = 7 if facts is None or not facts.phase_one else 1 if trial_report is FIRST.report else 8
     assert sum(count for _, count in row.lateness_histogram) == bursts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.phases import StatefulTrials, is_alive, revive
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
-from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import Evidence, Rules
+from gatemark.trial.kinds import ECHO
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts
 from gatemark.trial.report import TrialReport
@@ -29,7 +29,7 @@ class EchoTrials:
         if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
         testbed.check()
-        body = one_phase_request(campaign, order)
+        (body,) = ECHO.requests(campaign, order)
         try:
             return self._trials.make(body, order, demands, form=order.form)
         except TestBedError as error:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import islice
 
 from gatemark.campaign.engine_trial import EngineTrials
@@ -20,13 +21,12 @@ from gatemark.damage.hop_limits import lowered_by
 from gatemark.damage.row import row_of, stated_row
 from gatemark.dut.base import MiddleLink
 from gatemark.errors import ConfigError, EngineError, TestBedError
-from gatemark.trial.answer import LAST_STEPS, step_number
 from gatemark.trial.cause import TrafficClass
-from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.damage import Damage
-from gatemark.trial.kinds import STATEFUL, kind_of
+from gatemark.trial.form import PLAIN
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.messages import TrialRequest
-from gatemark.trial.order import TrialOrder
+from gatemark.trial.order import STEPS_MAX, TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -39,6 +39,8 @@ PER_SECOND_MAX, CONNECTIONS_MAX, DURATION_NS = 500, 500, 2 * NANOSECONDS_PER_SEC
 """Frames and connections per second, connections, and time of the phase behind test phase 1."""
 MISSED = "test phase 1 of a short trial made to find out missed connections itself"
 """The one answer after which it is asked again: the next short trial may be luckier."""
+LAST_STEPS = (STEPS_MAX - 2, STEPS_MAX - 1)
+"""Of the phases of a short trial: more are not made before it, unless many attempts fail."""
 KEPT_FRAMES = 256
 """Frames of each reason and queue that are kept; each takes 2 KiB for each of some fifty reasons."""
 
@@ -72,7 +74,7 @@ class Inquiries:
         counts = faults_of(record.reports())
         settled = {kind for kind, damage in self._answers.items() if damage.why != MISSED}
         new = {kind: count for kind, count in counts.most_common() if kind not in settled}
-        if middle is None or not new or kind_of(record.order) is not STATEFUL or self._made >= INQUIRIES_MAX:
+        if middle is None or not new or not kind_of(record.order).finds_damage or self._made >= INQUIRIES_MAX:
             return ()
         kinds = dict(islice(new.items(), KINDS_MAX))
         self._made += 1
@@ -137,33 +139,24 @@ def faults_of(reports: Iterable[TrialReport]) -> Counter[Kind]:
 
 def short_requests(campaign: Campaign, order: TrialOrder) -> Iterator[TrialRequest]:
     """Yield the requests of a short trial in the manner of an order: test phase 1, and what follows it."""
-    first, second = (step_number(order, step) for step in LAST_STEPS)
-    load, duration_ns = min(order.step.frames_per_second, PER_SECOND_MAX), min(order.step.duration_ns, DURATION_NS)
-    cell = order.run.cell
+    short = shortened(order)
+    for step, body in zip(LAST_STEPS, kind_of(short).requests(campaign, short), strict=False):
+        yield {**body, "trial_number": order.step_number(step), "kept_frames_max": KEPT_FRAMES}
+
+
+def shortened(order: TrialOrder) -> TrialOrder:
+    """Return an order of the same kind with a low load, few connections and little time."""
+    step = order.step
     assert order.connections is not None, "a stateful trial has a number of connections"
-    per_second = min(order.connections_per_second or load, PER_SECOND_MAX)
-    connections = min(order.connections, CONNECTIONS_MAX, max(1, per_second * DURATION_NS // NANOSECONDS_PER_SECOND))
-    body = establish_request(
-        campaign,
-        cell,
-        connections=connections,
-        connections_per_second=per_second,
-        trial_number=first,
+    load, per_second = (min(rate, PER_SECOND_MAX) for rate in (step.frames_per_second, order.phase_one_rate))
+    count = min(order.connections, CONNECTIONS_MAX, max(1, per_second * DURATION_NS // NANOSECONDS_PER_SECOND))
+    step = replace(
+        step,
+        frames_per_second=load,
+        duration_ns=min(step.duration_ns, DURATION_NS),
+        connections=None if step.connections is None else count,
+        drawn_frames=None,
+        alpha=None if step.alpha is None else Fraction(1),
     )
-    yield {**body, "kept_frames_max": KEPT_FRAMES}
-    if order.step.connections is None:
-        body = use_request(
-            campaign,
-            cell,
-            connections=connections,
-            frames_per_second=load,
-            duration_ns=duration_ns,
-            trial_number=second,
-        )
-    elif order.step.alpha is not None:
-        body = validation_request(
-            campaign, cell, connections=connections, connections_per_second=load, trial_number=second
-        )
-    else:
-        return
-    yield {**body, "kept_frames_max": KEPT_FRAMES}
+    run = replace(order.run, cell=replace(order.run.cell, connections=count))
+    return replace(order, run=run, step=step, connections_per_second=per_second, form=PLAIN)

@@ -19,9 +19,8 @@ from gatemark.dut.base import Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
-from gatemark.trial.answer import one_phase_request
 from gatemark.trial.judgement import Evidence, Rules
-from gatemark.trial.kinds import ECHO, EXCHANGE, RATE, STATEFUL, RateTrial, judged, kind_of
+from gatemark.trial.kinds import ECHO, ESTABLISHMENT, EXCHANGE, RATE, STATEFUL, TEAR_DOWN, RateTrial, judged, kind_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -41,6 +40,8 @@ class TrialMaker:
         self._makers: Mapping[RateTrial, Callable[[TrialOrder, Rules, Demands], Evidence]] = {
             RATE: self._make_one_phase,
             STATEFUL: self._stateful.make,
+            ESTABLISHMENT: self._stateful.make,
+            TEAR_DOWN: self._stateful.make,
             ECHO: self._echoes.make,
             EXCHANGE: self._make_exchange,
         }
@@ -127,4 +128,5 @@ class TrialMaker:
         return self._trials.exchange(order, demands)
 
     def _make_one_phase(self, order: TrialOrder, _rules: Rules, demands: Demands) -> Evidence:
-        return self._trials.make(one_phase_request(self.campaign, order), order, demands, form=order.form)
+        (body,) = RATE.requests(self.campaign, order)
+        return self._trials.make(body, order, demands, form=order.form)

@@ -7,7 +7,7 @@ at half the rate, and if no attempt fills the table, the trial says nothing abou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gatemark.campaign.engine_trial import COLLAPSED, Demands, EngineTrials
@@ -18,10 +18,18 @@ from gatemark.config.stateful import time_needed_ns
 from gatemark.dut.base import Watched
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, ImpossibleTimeError, OutsideGatewayError, TestBedError
-from gatemark.trial.answer import phase_one_request, phase_two_request, step_number, validate_request, validation_rate
 from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged_phase_one
+from gatemark.trial.kinds import (
+    ESTABLISHMENT,
+    STATEFUL,
+    TEAR_DOWN,
+    RateTrial,
+    StatefulTrial,
+    kind_of,
+    phase_one_request,
+)
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne
@@ -126,11 +134,13 @@ class _Trial:
         self.cell = order.run.cell
         self.rules = rules
         self.demands = demands
-        assert order.connections is not None, "a stateful trial has a number of connections"
+        kind = kind_of(order)
+        assert isinstance(kind, StatefulTrial) and order.connections is not None, "it is a stateful trial"
+        self.kind = kind
         self.count = order.connections
         self.facts = ConnectionFacts()
         self._steps = 0
-        self._last = Evidence(order=order, report=TrialReport.none(step_number(order, 0)))
+        self._last = Evidence(order=order, report=TrialReport.none(order.step_number(0)))
         """What was observed in the last phase."""
 
     @property
@@ -138,26 +148,26 @@ class _Trial:
         return self._steps > 0
 
     def make(self) -> Evidence:
-        """Run the phases that the procedure of the run has."""
+        """Run the phases of its kind."""
         self.makes.reserve(self.count)
-        if self.order.step.connections is None:
-            return self._measure_frames()
-        return self._establish() if self.order.step.establishes else self._tear_down()
+        makers: Mapping[RateTrial, Callable[[], Evidence]] = {
+            STATEFUL: self._measure_frames,
+            ESTABLISHMENT: self._establish,
+            TEAR_DOWN: self._tear_down,
+        }
+        return makers[self.kind]()
 
     def _measure_frames(self) -> Evidence:
         """Fill the table, then measure with the connections that it holds (RFC 9693 section 4.7)."""
         step = self.order.step
         if not self._fill(step.duration_ns):
             return self._evidence()
-        body = phase_two_request(self.campaign, self.order, self._next_step())
-        self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
-        self._learn(counted_after_phase_two=self.makes.count())
-        return self._evidence()
+        return self._last_phase("phase 2", step.frames_per_second, self.order.form)
 
     def _establish(self) -> Evidence:
         """Establish all connections at the rate under test; validate them if asked to (RFC 9693 sections 4.5, 4.6)."""
         rate = self.order.step.frames_per_second
-        checked_rate = validation_rate(self.order)
+        checked_rate = self.order.step.validation_rate
         self._check_time(rate, 0 if checked_rate is None else establishing_ns(self.cell.mix, self.count, checked_rate))
         first = self._phase_one(rate)
         if checked_rate is None:
@@ -165,8 +175,13 @@ class _Trial:
         self._learn(phase_one=(first,))
         if first.verdict is None or not first.verdict.passed:
             return self._evidence()
-        body = validate_request(self.campaign, self.order, self._next_step())
-        self._ask("validation", body, checked_rate)
+        return self._last_phase("validation", checked_rate)
+
+    def _last_phase(self, phase: PhaseName, per_second: int, form: TrialForm = PLAIN) -> Evidence:
+        """Make what follows a test phase 1 that filled the table."""
+        body = self.kind.last_request(self.campaign, self.order, self._next_step())
+        assert body is not None, "something is sent after test phase 1"
+        self._ask(phase, body, per_second, form=form)
         self._learn(counted_after_phase_two=self.makes.count())
         return self._evidence()
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from gatemark.campaign.estimate import counted_orders
 from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
-from gatemark.trial.answer import one_phase_request, phase_one_request, phase_two_request, validate_request
-from gatemark.trial.messages import FramesRequest, TrialRequest
-from gatemark.trial.order import TrialOrder
+from gatemark.trial.kinds import kind_of
+from gatemark.trial.messages import FramesRequest
 from gatemark.trial.request import frames_of
 
 
@@ -24,7 +23,7 @@ def preview_requests(campaign: Campaign) -> Iterator[tuple[str, FramesRequest]]:
     """
     already_shown: set[str] = set()
     for order in counted_orders(campaign, plan_of(campaign)):
-        for trial in _requests_of(campaign, order):
+        for trial in kind_of(order).requests(campaign, order):
             preview = frames_of(campaign, trial, 1)
             key = json.dumps(preview, sort_keys=True)
             if key not in already_shown:
@@ -32,21 +31,3 @@ def preview_requests(campaign: Campaign) -> Iterator[tuple[str, FramesRequest]]:
                 cell = order.run.cell
                 sizes = f"{cell.frame_sizes.label()} octets, {cell.direction}, {cell.mix} foreground"
                 yield f"run {order.run.number}, {order.run.procedure.replace('_', ' ')}, {sizes}", preview
-
-
-def _requests_of(campaign: Campaign, order: TrialOrder) -> Iterator[TrialRequest]:
-    """Yield the requests of a trial, one for each phase that the engine makes."""
-    step, form = order.step, order.form
-    if form.exchange is not None:
-        return
-    if form.echo is not None or (order.run.cell.connections is None and step.connections is None):
-        yield one_phase_request(campaign, order)
-        return
-    if not order.connections:
-        return
-    rate = order.connections_per_second or step.frames_per_second
-    yield phase_one_request(campaign, order, rate, 0)
-    if step.connections is None:
-        yield phase_two_request(campaign, order, 1)
-    elif step.alpha is not None:
-        yield validate_request(campaign, order, 1)

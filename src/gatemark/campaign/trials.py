@@ -27,10 +27,10 @@ from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.loads import line_maximum
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.search.goal import Measure, Observation, bounds_of
-from gatemark.trial.answer import record_mismatches
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Rules
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
@@ -79,7 +79,7 @@ class Trials:
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
-        if wrong := list(record_mismatches(self.campaign, record)):
+        if wrong := list(kind_of(record.order).mismatches(self.campaign, record)):
             raise ResultError(
                 what=f"line {record.order.trial_number}: its report is not the answer to what was asked:"
                 f" {'; '.join(wrong)}",

@@ -151,6 +151,11 @@ class Measure:
         """Whether establishing connections is itself what is measured."""
         return self.connections is not None and not self.tears_down
 
+    @property
+    def validation_rate(self) -> int | None:
+        """Rate of the validation, connections/s; None where nothing is validated."""
+        return None if self.alpha is None else max(1, int(self.alpha * self.frames_per_second))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:

@@ -5,87 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from gatemark.config.model import Campaign
-from gatemark.trial.connection_request import establish_request, use_request, validation_request
-from gatemark.trial.echo_request import echo_request
 from gatemark.trial.loss import LossCount, LossTable
 from gatemark.trial.messages import Echo, TrialRequest
-from gatemark.trial.order import TrialOrder
-from gatemark.trial.record import ConnectionFacts, TrialRecord
 from gatemark.trial.report import Counts, PhaseName, TrialReport, arriving_at
-from gatemark.trial.request import trial_request
-
-STEPS_MAX = 16
-"""Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
-LAST_STEPS = (STEPS_MAX - 2, STEPS_MAX - 1)
-"""Of the short trial that may follow a trial: more phases than are made before it, unless many attempts fail."""
-
-
-def step_number(order: TrialOrder, step: int) -> int:
-    """Return the engine's number of a phase of a stateful trial, counted from 0."""
-    return order.trial_number * STEPS_MAX + step % STEPS_MAX
-
-
-def _count_of(order: TrialOrder) -> int:
-    assert order.connections is not None, "a stateful trial has a number of connections"
-    return order.connections
-
-
-def one_phase_request(campaign: Campaign, order: TrialOrder) -> TrialRequest:
-    """Return the request for a trial of one phase: frames, or echo requests."""
-    request = trial_request if order.form.echo is None else echo_request
-    return request(
-        campaign,
-        order.run.cell,
-        frames_per_second=order.step.frames_per_second,
-        duration_ns=order.step.duration_ns,
-        trial_number=order.trial_number,
-        form=order.form,
-    )
-
-
-def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: int) -> TrialRequest:
-    """Return the request for an attempt at test phase 1, `rate` in connections/s."""
-    return establish_request(
-        campaign,
-        order.run.cell,
-        connections=_count_of(order),
-        connections_per_second=rate,
-        trial_number=step_number(order, step),
-        drawn_frames=order.step.drawn_frames,
-    )
-
-
-def phase_two_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
-    """Return the request for test phase 2."""
-    return use_request(
-        campaign,
-        order.run.cell,
-        connections=_count_of(order),
-        frames_per_second=order.step.frames_per_second,
-        duration_ns=order.step.duration_ns,
-        trial_number=step_number(order, step),
-        form=order.form,
-    )
-
-
-def validation_rate(order: TrialOrder) -> int | None:
-    """Return the rate of the validation, connections/s; None where nothing is validated."""
-    alpha = order.step.alpha
-    return None if alpha is None else max(1, int(alpha * order.step.frames_per_second))
-
-
-def validate_request(campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest:
-    """Return the request for the validation."""
-    rate = validation_rate(order)
-    assert rate is not None, "connections are validated"
-    return validation_request(
-        campaign,
-        order.run.cell,
-        connections=_count_of(order),
-        connections_per_second=rate,
-        trial_number=step_number(order, step),
-    )
 
 
 def mismatches(request: TrialRequest, report: TrialReport) -> Iterator[str]:
@@ -205,37 +127,7 @@ def _adds_up(table: LossTable, counts: Counts) -> bool:
     )
 
 
-def record_mismatches(campaign: Campaign, record: TrialRecord) -> Iterator[str]:
-    """Yield where the reports of a record are not the answers to what its order asks for."""
-    order = record.order
-    is_empty = order.form.exchange is not None or record.boot is not None or record.collapse is not None
-    facts = record.connections
-    if facts is not None:
-        yield from _stateful_mismatches(campaign, record, facts)
-    elif is_empty:
-        yield from _unless_empty(record.report, order.trial_number)
-    else:
-        yield from mismatches(one_phase_request(campaign, order), record.report)
-
-
-def _stateful_mismatches(campaign: Campaign, record: TrialRecord, facts: ConnectionFacts) -> Iterator[str]:
-    order, attempts = record.order, facts.phase_one
-    for step, attempt in enumerate(attempts):
-        request = phase_one_request(campaign, order, attempt.connections_per_second, step)
-        yield from (f"phase 1: {mismatch}" for mismatch in mismatches(request, attempt.report))
-    if attempts and record.report == attempts[-1].report:
-        return
-    if facts.collapse is not None or order.step.tears_down:
-        yield from _unless_empty(record.report, step_number(order, 0))
-    elif order.step.connections is None:
-        yield from mismatches(phase_two_request(campaign, order, len(attempts)), record.report)
-    elif attempts:
-        yield from mismatches(validate_request(campaign, order, len(attempts)), record.report)
-    else:
-        request = phase_one_request(campaign, order, order.step.frames_per_second, 0)
-        yield from mismatches(request, record.report)
-
-
-def _unless_empty(report: TrialReport, number: int) -> Iterator[str]:
+def unless_empty(report: TrialReport, number: int) -> Iterator[str]:
+    """Yield that a report is not that of nothing."""
     if report != TrialReport.none(number):
         yield "nothing was counted in such a trial"

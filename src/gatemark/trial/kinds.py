@@ -1,13 +1,19 @@
-"""The kinds of trial: what each is judged by, what may excuse its failure, and how it is told. Pure.
+"""The kinds of trial: what each asks of the engine, what it is judged by, what may excuse its failure, how it is told.
 
-How each is made is in `campaign.maker`; nobody else asks of which kind a trial is.
+How each is made is in `campaign.maker`; nobody else asks of which kind a trial is. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import ClassVar
 
+from gatemark.config.model import Campaign
 from gatemark.search.goal import Measure
+from gatemark.trial.answer import mismatches, unless_empty
+from gatemark.trial.connection_request import establish_request, use_request, validation_request
+from gatemark.trial.echo_request import echo_request
 from gatemark.trial.judgement import (
     Evidence,
     Judgement,
@@ -20,8 +26,10 @@ from gatemark.trial.judgement import (
     verdict_of_phase_one,
     verdict_of_values,
 )
+from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
+from gatemark.trial.request import trial_request
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect_echo
 from gatemark.trial.validity import Validity, judge_exchange
 from gatemark.trial.verdict import Verdict, judge
@@ -36,6 +44,29 @@ class RateTrial:
 
     empties_table = False
     """Whether it begins with an empty table where the gateway is stateful."""
+    finds_damage = False
+    """Whether a short trial of the kind says which of two gateways in a row damaged frames."""
+    request_of: ClassVar[Callable[..., TrialRequest]] = staticmethod(trial_request)
+
+    def requests(self, campaign: Campaign, order: TrialOrder) -> Iterator[TrialRequest]:
+        """Yield what is asked of the engine: a request for each phase."""
+        yield self.request_of(
+            campaign,
+            order.run.cell,
+            frames_per_second=order.step.frames_per_second,
+            duration_ns=order.step.duration_ns,
+            trial_number=order.trial_number,
+            form=order.form,
+        )
+
+    def mismatches(self, campaign: Campaign, record: TrialRecord) -> Iterator[str]:
+        """Yield where the reports of a record are not the answers to what its order asks for."""
+        was_made = record.boot is None and record.collapse is None
+        requests = tuple(self.requests(campaign, record.order)) if was_made else ()
+        for request in requests:
+            yield from mismatches(request, record.report)
+        if not requests:
+            yield from unless_empty(record.report, record.order.trial_number)
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge a trial that was made to its end."""
@@ -87,21 +118,63 @@ class RateTrial:
 
 
 class StatefulTrial(RateTrial):
-    """Connections are established first, or are what is measured (RFC 9693 section 4)."""
+    """Frames of connections that are established first (RFC 9693 section 4)."""
 
     empties_table = True
+    finds_damage = True
+    last_phase = "phase 2"
+
+    def requests(self, campaign: Campaign, order: TrialOrder, attempts: Sequence[int] = ()) -> Iterator[TrialRequest]:
+        """Yield a request for each attempt at test phase 1, at its rate, and one for what follows it, if anything."""
+        attempts = attempts or ((order.phase_one_rate,) if order.connections else ())
+        for step, rate in enumerate(attempts):
+            yield phase_one_request(campaign, order, rate, step)
+        last = self.last_request(campaign, order, len(attempts))
+        if last is not None:
+            yield last
+
+    def last_request(self, campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest | None:
+        """Return the request for what follows test phase 1; None if nothing is sent after it."""
+        return use_request(
+            campaign,
+            order.run.cell,
+            connections=_count_of(order),
+            frames_per_second=order.step.frames_per_second,
+            duration_ns=order.step.duration_ns,
+            trial_number=order.step_number(step),
+            form=order.form,
+        )
+
+    def mismatches(self, campaign: Campaign, record: TrialRecord) -> Iterator[str]:
+        """Yield where reports are not answers, those of attempts at test phase 1 first."""
+        facts = record.connections
+        if facts is None:
+            yield from super().mismatches(campaign, record)
+            return
+        attempts = facts.phase_one
+        requests = self.requests(campaign, record.order, [attempt.connections_per_second for attempt in attempts])
+        for attempt, request in zip(attempts, requests, strict=False):
+            yield from (f"phase 1: {mismatch}" for mismatch in mismatches(request, attempt.report))
+        if attempts and record.report == attempts[-1].report:
+            return
+        last = next(requests, None)
+        if last is None or facts.collapse is not None:
+            yield from unless_empty(record.report, record.order.step_number(0))
+        else:
+            yield from mismatches(last, record.report)
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the phase that was measured; a gateway that collapsed has failed (RFC 9693 section 4.9)."""
-        facts, step = trial.connections, trial.order.step
+        facts = trial.connections
         assert facts is not None, "a stateful trial has connections"
         if facts.collapse is not None:
             reason = f"the gateway collapsed with {trial.order.connections} connections: {facts.collapse}"
             return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
-        if step.connections is None:
-            return _unfilled(trial, facts, rules) or super().judge(trial, rules)
-        judge_connections = _judged_establishment if step.establishes else _judged_tear_down
-        return judge_connections(trial, facts, rules)
+        return self.judge_connected(trial, facts, rules)
+
+    def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
+        """Judge a trial in which the gateway did not collapse."""
+        return _unfilled(trial, facts, rules) or super().judge(trial, rules)
 
     def suspect(
         self, trial: Evidence, verdict: Verdict | None, rules: Rules, policy: SuspicionPolicy
@@ -116,31 +189,99 @@ class StatefulTrial(RateTrial):
 
     def subject(self, record: TrialRecord) -> str:
         """Return what a finished trial was about, with its connections."""
-        facts, count = record.connections, record.order.connections
-        if facts is not None and facts.tear_down_ns is not None:
-            return f"tear-down of {count:,} connections in {format_duration_ns(facts.tear_down_ns)}"
-        counted = "" if facts is None else f", {count:,} connections"
+        counted = "" if record.connections is None else f", {record.order.connections:,} connections"
         return f"{self.load_words(record.order)}{counted} ({record.order.step.purpose})"
 
     def phase(self, record: TrialRecord) -> str:
         """Return the phase (RFC 9693 sections 4.2 to 4.8)."""
-        facts, step = record.connections, record.order.step
+        facts = record.connections
         if facts is None:
             return ""
-        if step.tears_down:
-            return "tear-down" if record.order.connections else "tear-down, empty table"
-        if not facts.phase_one or record.report == facts.phase_one[-1].report:
-            return "phase 1 only"
-        return "phase 2" if step.alpha is None else "validation"
+        is_first = not facts.phase_one or record.report == facts.phase_one[-1].report
+        return "phase 1 only" if is_first else self.last_phase
+
+
+class EstablishmentTrial(StatefulTrial):
+    """Connections are established at the rate under test, and may be validated (RFC 9693 sections 4.5 and 4.6)."""
+
+    last_phase = "validation"
+
+    def last_request(self, campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest | None:
+        """Return the request for the validation."""
+        rate = order.step.validation_rate
+        if rate is None:
+            return None
+        return validation_request(
+            campaign,
+            order.run.cell,
+            connections=_count_of(order),
+            connections_per_second=rate,
+            trial_number=order.step_number(step),
+        )
+
+    def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
+        """Judge the validation, or test phase 1 where there is none or it failed."""
+        if trial.order.step.alpha is None:
+            validity = validity_of_trial(trial, rules)
+            if not validity.valid:
+                return validity, None
+            counted = facts.counted_after_phase_one
+            return validity, verdict_of_phase_one(trial.order, trial.report, counted, rules.loss_tolerance)
+        first = facts.phase_one[-1]
+        validity, verdict = judged_phase_one(trial.order, first, first.counted, rules)
+        if verdict is None or not verdict.passed:
+            return validity, verdict
+        validity = validity_of_trial(trial, rules)
+        named = Validity(valid=validity.valid, reasons=_in("validation", validity.reasons))
+        if not validity.valid:
+            return named, None
+        verdict = judge(trial.report, Fraction(0))
+        return named, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons))
 
     def _unit(self, step: Measure) -> str:
-        return "frames/s" if step.connections is None or step.drawn_frames else "connections/s"
+        return "frames/s" if step.drawn_frames else "connections/s"
+
+
+class TearDownTrial(StatefulTrial):
+    """All connections are deleted at once, or none (RFC 9693 section 4.8)."""
+
+    def last_request(self, _campaign: Campaign, _order: TrialOrder, _step: int) -> TrialRequest | None:
+        """Return None: nothing is sent after test phase 1."""
+        return None
+
+    def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
+        """Judge what was deleted."""
+        if trial.order.connections and (unfilled := _unfilled(trial, facts, rules)) is not None:
+            return unfilled
+        if facts.tear_down_fault is not None:
+            return Validity(valid=False, reasons=(facts.tear_down_fault,)), None
+        left = facts.counted_after_tear_down
+        reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
+        return Validity(valid=True), Verdict(passed=not reasons, reasons=reasons)
+
+    def subject(self, record: TrialRecord) -> str:
+        """Return how many connections were deleted, and in what time."""
+        facts = record.connections
+        if facts is None or facts.tear_down_ns is None:
+            return super().subject(record)
+        time_ns = format_duration_ns(facts.tear_down_ns)
+        return f"tear-down of {record.order.connections:,} connections in {time_ns}"
+
+    def phase(self, record: TrialRecord) -> str:
+        """Return whether there was something to delete."""
+        if record.connections is None:
+            return ""
+        return "tear-down" if record.order.connections else "tear-down, empty table"
+
+    def _unit(self, _step: Measure) -> str:
+        return "connections/s"
 
 
 class EchoTrial(RateTrial):
     """Echo requests of clients to hosts; what is lost is no failure, but a gateway that stops working is one."""
 
     empties_table = True
+    request_of = staticmethod(echo_request)
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the Tester: what the gateway did with requests is a question of the procedure."""
@@ -187,6 +328,10 @@ class EchoTrial(RateTrial):
 class ExchangeTrial(RateTrial):
     """Single packets that are sent as they are, and what arrives after them."""
 
+    def requests(self, _campaign: Campaign, _order: TrialOrder) -> Iterator[TrialRequest]:
+        """Yield nothing: an exchange is another request, and its report is empty."""
+        yield from ()
+
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the Tester: what arrived is a question of the procedure."""
         assert trial.exchange is not None, "a trial that asks for an exchange has one"
@@ -207,7 +352,8 @@ class ExchangeTrial(RateTrial):
         return f"{len(record.exchange.arrived)} frames arrived", ()
 
 
-RATE, STATEFUL, ECHO, EXCHANGE = RateTrial(), StatefulTrial(), EchoTrial(), ExchangeTrial()
+RATE, ECHO, EXCHANGE = RateTrial(), EchoTrial(), ExchangeTrial()
+STATEFUL, ESTABLISHMENT, TEAR_DOWN = StatefulTrial(), EstablishmentTrial(), TearDownTrial()
 
 
 def kind_of(order: TrialOrder) -> RateTrial:
@@ -216,7 +362,28 @@ def kind_of(order: TrialOrder) -> RateTrial:
         return EXCHANGE
     if order.form.echo is not None:
         return ECHO
-    return STATEFUL if order.connections is not None and order.run.cell.mix.has_foreground else RATE
+    if order.connections is None or not order.run.cell.mix.has_foreground:
+        return RATE
+    if order.step.connections is None:
+        return STATEFUL
+    return ESTABLISHMENT if order.step.establishes else TEAR_DOWN
+
+
+def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: int) -> TrialRequest:
+    """Return the request for an attempt at test phase 1, `rate` in connections/s."""
+    return establish_request(
+        campaign,
+        order.run.cell,
+        connections=_count_of(order),
+        connections_per_second=rate,
+        trial_number=order.step_number(step),
+        drawn_frames=order.step.drawn_frames,
+    )
+
+
+def _count_of(order: TrialOrder) -> int:
+    assert order.connections is not None, "a stateful trial has a number of connections"
+    return order.connections
 
 
 def judged(trial: Evidence, rules: Rules) -> Judgement:
@@ -250,37 +417,6 @@ def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgemen
         return None
     reasons = (verdict or validity).reasons if last.suspicion is None else (last.suspicion.reason,)
     return Validity(valid=False, reasons=_in("phase 1", reasons)), None
-
-
-def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
-    """Judge connections that were established at the rate under test (RFC 9693 sections 4.5 and 4.6)."""
-    if trial.order.step.alpha is None:
-        validity = validity_of_trial(trial, rules)
-        if not validity.valid:
-            return validity, None
-        counted = facts.counted_after_phase_one
-        return validity, verdict_of_phase_one(trial.order, trial.report, counted, rules.loss_tolerance)
-    first = facts.phase_one[-1]
-    validity, verdict = judged_phase_one(trial.order, first, first.counted, rules)
-    if verdict is None or not verdict.passed:
-        return validity, verdict
-    validity = validity_of_trial(trial, rules)
-    named = Validity(valid=validity.valid, reasons=_in("validation", validity.reasons))
-    if not validity.valid:
-        return named, None
-    verdict = judge(trial.report, Fraction(0))
-    return named, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons))
-
-
-def _judged_tear_down(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
-    """Judge the deletion of all connections, or of none (RFC 9693 section 4.8)."""
-    if trial.order.connections and (unfilled := _unfilled(trial, facts, rules)) is not None:
-        return unfilled
-    if facts.tear_down_fault is not None:
-        return Validity(valid=False, reasons=(facts.tear_down_fault,)), None
-    left = facts.counted_after_tear_down
-    reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
-    return Validity(valid=True), Verdict(passed=not reasons, reasons=reasons)
 
 
 def _in(phase: str, reasons: tuple[str, ...]) -> tuple[str, ...]:

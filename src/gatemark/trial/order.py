@@ -12,6 +12,9 @@ from gatemark.search.goal import Measure
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
 
+STEPS_MAX = 16
+"""Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOrder:
@@ -37,6 +40,15 @@ class TrialOrder:
     def connections(self) -> int | None:
         """Number of connections N of a stateful trial; 0 for the tear-down of an empty table."""
         return self.run.cell.connections if self.step.connections is None else self.step.connections
+
+    @property
+    def phase_one_rate(self) -> int:
+        """Connections/s at which test phase 1 of a stateful trial begins."""
+        return self.connections_per_second or self.step.frames_per_second
+
+    def step_number(self, step: int) -> int:
+        """Return the engine's number of a phase of a stateful trial, counted from 0."""
+        return self.trial_number * STEPS_MAX + step % STEPS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
