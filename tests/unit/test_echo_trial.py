@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from gatemark.trial.kinds import judged, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport, read_report
-from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
+from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
 CELL = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=102, ipv6=122), mix=Mix(1, 1))
@@ -133,11 +134,11 @@ def test_a_form_knows_its_requests() -> None:
     assert (FORM.requests, FORM.outstanding_max, FORM.is_closed_loop, RATE_FORM.is_closed_loop) == (176, 8, True, False)
 
 
-POLICY = ValidityPolicy(lateness_max_ns=1_000_000)
+RULES = Rules(lateness_max_ns=1_000_000, held_up_max_ns=None, loss_tolerance=Fraction(0))
 
 
 def reasons(report: TrialReport, form: EchoForm = FORM) -> tuple[str, ...]:
-    return judge_validity(report, POLICY, form=TrialForm(echo=form)).reasons
+    return judged(Evidence(order=order(form), report=report), RULES)[0].reasons
 
 
 def test_loss_and_an_early_end_are_no_fault_of_the_tester() -> None:
@@ -181,9 +182,6 @@ def test_a_trial_without_any_request_says_nothing() -> None:
 def test_a_worker_that_was_held_up_spoils_round_trips() -> None:
     report = changed(echo_facts.report(client(0), client(1)), worker_pause_max_ns=5_000_000)
     assert reasons(report) == ("a worker was held up for 5ms while frames waited for it, 1ms is allowed",)
-
-
-RULES = Rules(lateness_max_ns=1_000_000, held_up_max_ns=None, loss_tolerance=0)  # type: ignore[arg-type]
 
 
 def order(form: EchoForm = FORM) -> TrialOrder:

@@ -22,9 +22,10 @@ from gatemark.procedures.loads import line_maximum
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.results.search import SearchGoal
-from gatemark.search.goal import Measure, sending_ns
+from gatemark.search.goal import Measure
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.order import TrialOrder
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
@@ -162,6 +163,7 @@ class _CountedTrials:
         """Every trial that was counted."""
         self._gateway = gateway
         self._ramp_ns = flow_ramp_ns(campaign, run.cell.connections or flow_count(campaign))
+        self._replies_per_second = max(1, min(gateway.frames_per_second, ASSUMED_RATE_MAX))
 
     @cached_property
     def earlier(self) -> Earlier:
@@ -213,7 +215,8 @@ class _CountedTrials:
                 form=form,
             )
             self.orders.append(order)
-            self.work += Work(1, self._trial_ns(step, connections_per_second, form))
+            lasts_ns = kind_of(order).lasts_ns(self.campaign, order, self._replies_per_second)
+            self.work += Work(1, lasts_ns + self._ramp_ns)
             return self._gateway.measured(step)
 
         return count
@@ -221,29 +224,6 @@ class _CountedTrials:
     def facts(self) -> dict[str, Any]:
         """Return the fields that the results of all procedures have, without any trial."""
         return run_facts(self.campaign, self.run, TrialTally())
-
-    def _trial_ns(self, step: Measure, connections_per_second: int | None, form: TrialForm) -> int:
-        """Return the time of sending and waiting, with that of test phase 1; a gateway deletes its table at once."""
-        trial, connections, cell = self.campaign.trial, self.campaign.connections_model, self.run.cell
-        if form.exchange is not None:
-            return step.duration_ns + form.exchange.wait_ns
-        if step.establishes or step.tears_down:
-            if not step.connections:
-                return 0
-            length_ns = trial.settle_ns + trial.learn_ns + step.duration_ns + connections.timeout_ns
-            if step.alpha is not None:
-                validation_ns = sending_ns(step.connections, max(1, int(step.alpha * step.frames_per_second)))
-                length_ns += validation_ns + connections.gap_ns + trial.drain_ns + trial.rest_ns
-            return length_ns
-        length_ns = step.duration_ns
-        if form.echo is not None and form.echo.is_closed_loop:
-            replies_per_second = max(1, min(self._gateway.frames_per_second, ASSUMED_RATE_MAX))
-            length_ns = min(length_ns, sending_ns(form.echo.requests, replies_per_second))
-        length_ns += self._ramp_ns + trial.waits_ns + (0 if form.drain_ns is None else form.drain_ns - trial.drain_ns)
-        if cell.connections is not None and connections_per_second is not None:
-            length_ns += sending_ns(cell.connections, connections_per_second)
-            length_ns += connections.timeout_ns + connections.gap_ns
-        return length_ns
 
 
 def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:

@@ -35,8 +35,7 @@ def echo_request(
     The clients are the hosts of the left side in turn, or the first customer edges; their destinations are the hosts of
     the right side.
     """
-    echo = form.echo
-    assert echo is not None, "only a trial of echo requests"
+    echo = form.of_echo
     rate = NO_RATE if echo.is_closed_loop else frames_per_second
     hosts = side_hosts(campaign, "forward")
     foreground: Stream = {

@@ -5,7 +5,7 @@ The same functions judge a trial when it is made and again when it is replayed f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Self
@@ -134,12 +134,15 @@ def judged_phase_one(order: TrialOrder, attempt: Evidence | PhaseOne, counted: i
     return validity, verdict_of_phase_one(order, attempt.report, None if order.step.alpha is not None else counted)
 
 
-def validity_of_trial(trial: Evidence | PhaseOne, rules: Rules, form: TrialForm = PLAIN) -> Validity:
-    """Judge the report of a trial or an attempt; `form` is that of the phase that it is about."""
+def validity_of_trial(
+    trial: Evidence | PhaseOne, rules: Rules, form: TrialForm = PLAIN, of_kind: Iterable[str] = ()
+) -> Validity:
+    """Judge the report of a trial or an attempt; `form` is that of the phase, `of_kind` as in `judge_validity`."""
     return judge_validity(
         trial.report,
         ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(rules.lateness_max_ns)),
         testbed_drops=trial.testbed_drops,
         testbed_faults=trial.testbed_faults,
         form=form,
+        of_kind=of_kind,
     )

@@ -1,6 +1,6 @@
 """The kinds of trial: what each asks of the engine, what it is judged by, what may excuse its failure, how it is told.
 
-How each is made is in `campaign.maker`; nobody else asks of which kind a trial is. Pure.
+How each is made is in `campaign.maker` and `campaign.phases`; nobody else asks of which kind a trial is. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from gatemark.config.model import Campaign
-from gatemark.search.goal import Measure
+from gatemark.search.goal import Measure, sending_ns
 from gatemark.trial.answer import mismatches, unless_empty
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.echo_request import echo_request
@@ -31,7 +31,7 @@ from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
 from gatemark.trial.request import trial_request
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect_echo
-from gatemark.trial.validity import Validity, judge_exchange
+from gatemark.trial.validity import Validity, echo_problems, judge_exchange
 from gatemark.trial.verdict import Verdict, judge
 from gatemark.units import format_duration_ns, format_rate, frames_in
 
@@ -47,6 +47,7 @@ class RateTrial:
     finds_damage = False
     """Whether a short trial of the kind says which of two gateways in a row damaged frames."""
     request_of: ClassVar[Callable[..., TrialRequest]] = staticmethod(trial_request)
+    """Makes the request of its one phase."""
 
     def requests(self, campaign: Campaign, order: TrialOrder) -> Iterator[TrialRequest]:
         """Yield what is asked of the engine: a request for each phase."""
@@ -67,6 +68,14 @@ class RateTrial:
             yield from mismatches(request, record.report)
         if not requests:
             yield from unless_empty(record.report, record.order.trial_number)
+
+    def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
+        """Return the time of sending and waiting, for an estimate, through a gateway that gives so many replies.
+
+        Flows that start one after another are not in it; a gateway deletes its table at once.
+        """
+        trial, drain_ns = campaign.trial, order.form.drain_ns
+        return order.step.duration_ns + trial.waits_ns + (0 if drain_ns is None else drain_ns - trial.drain_ns)
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge a trial that was made to its end."""
@@ -123,6 +132,7 @@ class StatefulTrial(RateTrial):
     empties_table = True
     finds_damage = True
     last_phase = "phase 2"
+    """What follows test phase 1, in a word."""
 
     def requests(self, campaign: Campaign, order: TrialOrder, attempts: Sequence[int] = ()) -> Iterator[TrialRequest]:
         """Yield a request for each attempt at test phase 1, at its rate, and one for what follows it, if anything."""
@@ -162,6 +172,11 @@ class StatefulTrial(RateTrial):
             yield from unless_empty(record.report, record.order.step_number(0))
         else:
             yield from mismatches(last, record.report)
+
+    def lasts_ns(self, campaign: Campaign, order: TrialOrder, replies_per_second: int) -> int:
+        """Return the time of test phase 1 and of the frames after it."""
+        model, first_ns = campaign.connections_model, sending_ns(_count_of(order), order.phase_one_rate)
+        return super().lasts_ns(campaign, order, replies_per_second) + first_ns + model.timeout_ns + model.gap_ns
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the phase that was measured; a gateway that collapsed has failed (RFC 9693 section 4.9)."""
@@ -219,6 +234,14 @@ class EstablishmentTrial(StatefulTrial):
             trial_number=order.step_number(step),
         )
 
+    def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
+        """Return the time of test phase 1 and of the validation."""
+        rate, trial = order.step.validation_rate, campaign.trial
+        if rate is None:
+            return _phase_one_ns(campaign, order)
+        validation_ns = sending_ns(_count_of(order), rate) + trial.drain_ns + trial.rest_ns
+        return _phase_one_ns(campaign, order) + campaign.connections_model.gap_ns + validation_ns
+
     def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
         """Judge the validation, or test phase 1 where there is none or it failed."""
         if trial.order.step.alpha is None:
@@ -248,6 +271,10 @@ class TearDownTrial(StatefulTrial):
     def last_request(self, _campaign: Campaign, _order: TrialOrder, _step: int) -> TrialRequest | None:
         """Return None: nothing is sent after test phase 1."""
         return None
+
+    def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
+        """Return the time of test phase 1, if there is one."""
+        return _phase_one_ns(campaign, order) if order.connections else 0
 
     def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
         """Judge what was deleted."""
@@ -283,9 +310,17 @@ class EchoTrial(RateTrial):
     empties_table = True
     request_of = staticmethod(echo_request)
 
+    def lasts_ns(self, campaign: Campaign, order: TrialOrder, replies_per_second: int) -> int:
+        """Return the time of sending and waiting; a closed loop may end early."""
+        echo, planned_ns = order.form.of_echo, super().lasts_ns(campaign, order, replies_per_second)
+        if not echo.is_closed_loop:
+            return planned_ns
+        return planned_ns - max(0, order.step.duration_ns - sending_ns(echo.requests, replies_per_second))
+
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the Tester: what the gateway did with requests is a question of the procedure."""
-        validity = validity_of_trial(trial, rules, trial.order.form)
+        form = trial.order.form
+        validity = validity_of_trial(trial, rules, form, echo_problems(trial.report, form.of_echo))
         return validity, verdict_of_values(validity)
 
     def suspect(
@@ -331,6 +366,10 @@ class ExchangeTrial(RateTrial):
     def requests(self, _campaign: Campaign, _order: TrialOrder) -> Iterator[TrialRequest]:
         """Yield nothing: an exchange is another request, and its report is empty."""
         yield from ()
+
+    def lasts_ns(self, _campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
+        """Return the time of sending and waiting."""
+        return order.step.duration_ns + order.form.of_exchange.wait_ns
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the Tester: what arrived is a question of the procedure."""
@@ -379,6 +418,11 @@ def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: in
         trial_number=order.step_number(step),
         drawn_frames=order.step.drawn_frames,
     )
+
+
+def _phase_one_ns(campaign: Campaign, order: TrialOrder) -> int:
+    trial = campaign.trial
+    return trial.settle_ns + trial.learn_ns + order.step.duration_ns + campaign.connections_model.timeout_ns
 
 
 def _count_of(order: TrialOrder) -> int:

@@ -5,7 +5,7 @@ An invalid trial is repeated and stays in the journal with its reasons. It is ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gatemark.trial.echo import EchoForm, sums_of
@@ -63,12 +63,14 @@ def judge_validity(
     testbed_drops: Mapping[str, int] | None = None,
     testbed_faults: Sequence[str] = (),
     form: TrialForm = PLAIN,
+    of_kind: Iterable[str] = (),
 ) -> Validity:
     """Say whether the Tester did its job, and if not, everything that went wrong.
 
     `testbed_drops`: frames that the test bed's own queues towards the Tester dropped during the trial, by place.
     `testbed_faults`: what else the test bed did wrong, in sentences.
     `form`: how the load of each direction was to be spread over time.
+    `of_kind`: what is wrong with a trial of this kind, in sentences.
     """
     if report.cancelled:
         return Validity(valid=False, reasons=("the trial was cancelled before its end",))
@@ -77,10 +79,9 @@ def judge_validity(
         reasons.append("the report names no direction")
     given_up = [direction for direction in report.directions if direction.gave_up]
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
-        if form.echo is None or _has_schedule(direction, form.echo):
+        if direction.frames_per_second:  # 0 in a closed loop and of replies: none is due at a given time
             reasons += _sending_problems(direction, policy, form)
-    if form.echo is not None:
-        reasons += _echo_problems(report, form.echo)
+    reasons += of_kind
     reasons += _clock_problems(report.clocks)
     reasons += _negative_delays(report)
     if not given_up and report.worker_pause_max_ns > policy.lateness_max_ns:
@@ -154,12 +155,7 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: 
     return reasons
 
 
-def _has_schedule(direction: DirectionResult, echo: EchoForm) -> bool:
-    """Whether frames of a direction are due at given times: not in a closed loop, and never replies."""
-    return direction.direction == "forward" and not echo.is_closed_loop
-
-
-def _echo_problems(report: TrialReport, echo: EchoForm) -> Iterator[str]:
+def echo_problems(report: TrialReport, echo: EchoForm) -> Iterator[str]:
     """Yield what is missing in the report of an echo trial, and where its two accounts of it differ."""
     facts, counts = report.echo, {direction.direction: direction.foreground for direction in report.directions}
     if facts is None or counts.keys() != {"forward", "reverse"}:

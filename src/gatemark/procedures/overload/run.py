@@ -243,8 +243,7 @@ def shown_frames(campaign: Campaign, cell: Cell, count: int) -> FramesRequest:
     """Return the request that shows the first requests of the most clients, as if they were due at a constant rate."""
     table = campaign.table(OverloadTable)
     form = form_of(campaign, Load(clients=table.most_clients, frames_per_second=None))
-    assert form.echo is not None, "every trial has echo requests"
-    form = replace(form, echo=replace(form.echo, pace_without_reply_ns=None))
+    form = replace(form, echo=replace(form.of_echo, pace_without_reply_ns=None))
     duration_ns = count * NANOSECONDS_PER_SECOND // SHOWN_PER_SECOND
     body = echo_request(
         campaign, cell, frames_per_second=SHOWN_PER_SECOND, duration_ns=duration_ns, trial_number=1, form=form
