@@ -12,6 +12,20 @@ from pydantic import BaseModel, ConfigDict
 
 from gatemark.technology import Family
 
+OneWay = Literal["forward", "reverse"]
+"""Direction of frames; `forward` is left to right."""
+ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
+Direction = Literal["forward", "reverse", "bidirectional"]
+"""Direction of traffic."""
+TrafficClass = Literal["foreground", "background"]
+"""Frames that the gateway translates, and native IPv6 alongside them (RFC 8219 section 5.3)."""
+TRAFFIC_CLASSES: tuple[TrafficClass, TrafficClass] = ("foreground", "background")
+Order = Literal["increasing", "decreasing", "pseudorandom"]
+Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+"""How a value differs from frame to frame."""
+EdgeChoice = Literal["cycle", "pseudorandom"]
+"""Customer edge of each frame: in turn, or drawn each time."""
+
 CHECKSUMS = "SHA256SUMS"
 """Name of the list of checksums that every archive has. The folder of a campaign has it only if it was unpacked."""
 
@@ -145,7 +159,7 @@ class Ceiling(Facts):
     """Family of the frames."""
     frame_octets: int
     """Frame size with FCS."""
-    direction: Literal["forward", "reverse", "bidirectional"]
+    direction: Direction
     """Direction of the frames."""
     mode: str
     """What varies from frame to frame: `fixed`, `random_ports`, `random_hosts`, `random_both`, `mixed`, `translated`,
@@ -168,7 +182,7 @@ class SelfLatency(Facts):
     """Frame size with FCS."""
     frames_per_second: int
     """Load of the direction."""
-    direction: Literal["forward", "reverse"]
+    direction: OneWay
     """Direction of the frames."""
     samples: int
     """Frames with a delay of 0 or more."""

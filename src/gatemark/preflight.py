@@ -12,10 +12,11 @@ from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.stateful import host_count
-from gatemark.config.tables import Direction, TrafficModel
+from gatemark.config.tables import TrafficModel
 from gatemark.dut.recipe import complete_campaign
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
+from gatemark.facts import Direction
 from gatemark.findings import Finding, failed
 from gatemark.map_preflight import map_findings
 from gatemark.packets import TOO_LARGE, IcmpError, ip_packet, read_frame

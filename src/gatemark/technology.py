@@ -16,6 +16,10 @@ FrameKind = Literal["ipv4", "ipv6", "tunnel"]
 SideName = Literal["left", "right"]
 SIDES: tuple[SideName, SideName] = ("left", "right")
 OPPOSITE: Mapping[SideName, SideName] = MappingProxyType({"left": "right", "right": "left"})
+MappingKind = Literal["endpoint_independent", "endpoint_dependent"]
+"""How a gateway maps (RFC 4787 section 4.1)."""
+DontFragmentRule = Literal["rfc7915", "rfc6145"]
+"""What a translator makes of DF (RFC 7915 section 5.1, RFC 6145 section 5.1)."""
 TechnologyName = Literal[
     "router44",
     "router66",

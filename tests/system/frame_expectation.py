@@ -24,7 +24,7 @@ from tests.system.loopback_product import (
     embed,
 )
 
-from gatemark.config.tables import OneWay, Variation
+from gatemark.facts import OneWay, Variation
 from gatemark.technology import TECHNOLOGIES, Family, SideName
 
 TRANSLATION_OCTETS = 20

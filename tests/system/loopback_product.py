@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.config.tables import Variation
 from gatemark.dut.recipe import complete_campaign
+from gatemark.facts import Variation
 from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
 STATELESS: tuple[TechnologyName, ...] = tuple(

@@ -20,9 +20,9 @@ from tests.trial_facts import blank
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
-from gatemark.config.tables import OneWay
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
+from gatemark.facts import OneWay
 from gatemark.technology import SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.report import Foreign, TrialReport, read_report

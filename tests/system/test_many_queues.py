@@ -11,11 +11,11 @@ from tests.system.machine import missing
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
-from gatemark.config.tables import Variation
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
+from gatemark.facts import Variation
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.messages import TrialRequest

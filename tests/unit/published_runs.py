@@ -14,14 +14,14 @@ from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
-from gatemark.config.tables import Direction
 from gatemark.config.types import Mix
 from gatemark.dut.base import GatewayDescription
+from gatemark.facts import Direction, OneWay
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
 from gatemark.procedures.delay.result import DelayPoint, DelaySeries, DelayVariation, Latency
 from gatemark.procedures.registry import PROCEDURES, CampaignFile, PublishedDocument
 from gatemark.results.document import ResultDocument
-from gatemark.results.part import Figure, OneWay
+from gatemark.results.part import Figure
 from gatemark.results.run import RunResult
 from gatemark.results.search import SearchGoal
 from gatemark.search.goal import SearchResult

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gatemark.bed_kinds import BED_KINDS
-from gatemark.config.tables import EamEntry, OneWay
+from gatemark.config.tables import EamEntry
 from gatemark.config.views import Forwarding
 from gatemark.damage.decide import Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
 from gatemark.damage.hop_limits import lowered_by
@@ -20,9 +20,9 @@ from gatemark.damage.row import Mapping, Row, row_of, stated_row
 from gatemark.damage.sighting import read_sighting
 from gatemark.damage.steps import FORMS, OF_MARK, OF_WHOLE, RULES
 from gatemark.dut.recipe import load_recipe
+from gatemark.facts import OneWay, TrafficClass
 from gatemark.map_domains.domain import Edge
 from gatemark.packets import IpAddress
-from gatemark.trial.cause import TrafficClass
 from gatemark.trial.damage import AT_LAST_LINK, CAME_BACK, CUSTOMER, PROVIDER, Damage
 from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.report import KeptFrame

@@ -13,7 +13,7 @@ from gatemark import doctor, preflight
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.config.tables import DirectionTrafficModel, TrafficModel
-from gatemark.config.views import ONE_WAYS
+from gatemark.facts import ONE_WAYS
 from gatemark.findings import Finding
 from gatemark.packets import Flow, build
 from gatemark.trial.report import Counts, DirectionResult, Foreign, KeptFrame, PortFacts, TrialReport

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatemark.errors import ConfigError
+from gatemark.facts import Order
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.edges import Order, emulated_edges
+from gatemark.map_domains.edges import emulated_edges
 from gatemark.map_domains.linux import Rule, tunnel_relay, tunnel_script
 from gatemark.map_domains.rule_export import jool_commands, vpp_commands
 from gatemark.map_domains.tayga import border_relay, customer_edge

@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 from gatemark.calibrate.base import EDGE, LWB4, MAP
 from gatemark.calibrate.checks_stateful import capacity_check
-from gatemark.calibrate.model import ONLY_COUNTS, Check, Comparison, Evidence, MappingKind, equal_frames
+from gatemark.calibrate.model import ONLY_COUNTS, Check, Comparison, Evidence, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
-from gatemark.technology import TECHNOLOGIES, TechnologyName
+from gatemark.technology import TECHNOLOGIES, MappingKind, TechnologyName
 
 LOAD = 20_000
 EVERY = 97

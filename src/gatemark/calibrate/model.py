@@ -13,7 +13,7 @@ from gatemark.errors import GatemarkError
 from gatemark.refdut.document import Flow, Table
 from gatemark.results.part import Part
 from gatemark.results.run import RunResult
-from gatemark.technology import TechnologyName
+from gatemark.technology import MappingKind, TechnologyName
 from gatemark.trial.record import TrialRecord
 
 Number = int | float | Fraction
@@ -179,7 +179,6 @@ class Evidence:
 
 GAP_NS_MAX = 5_000_000
 """If the reference gateway does not look at its ports for longer, its rates and delays are not known well enough."""
-MappingKind = Literal["endpoint_independent", "endpoint_dependent"]
 Compare = Callable[[Evidence], tuple[Comparison, ...]]
 
 

@@ -21,7 +21,7 @@ from gatemark.damage.hop_limits import lowered_by
 from gatemark.damage.row import row_of, stated_row
 from gatemark.dut.base import MiddleLink
 from gatemark.errors import ConfigError, EngineError, TestBedError
-from gatemark.trial.cause import TrafficClass
+from gatemark.facts import TRAFFIC_CLASSES
 from gatemark.trial.damage import Damage
 from gatemark.trial.form import PLAIN
 from gatemark.trial.kinds import kind_of
@@ -129,8 +129,7 @@ def faults_of(reports: Iterable[TrialReport]) -> Counter[Kind]:
     counted = Counter[Kind]()
     for report in reports:
         for direction in report.directions:
-            classes: tuple[TrafficClass, ...] = ("foreground", "background")
-            for name in classes:
+            for name in TRAFFIC_CLASSES:
                 counts = getattr(direction, name)
                 kinds = {Kind(direction.direction, name, reason): count for reason, count in counts.faults.items()}
                 counted.update({kind: count for kind, count in kinds.items() if count})

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gatemark.causes.places import Places, places_of
-from gatemark.trial.cause import Cause, CauseName, TrafficClass
+from gatemark.facts import TRAFFIC_CLASSES, TrafficClass
+from gatemark.trial.cause import Cause, CauseName
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import queue_counts
@@ -153,8 +154,7 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
     at_ports = sum(port.peer_queue_drops for port in report.ports.values())
     together = tuple(counts for _, _, counts in report.counts() if counts.lost)
     for direction in report.directions:
-        classes: tuple[TrafficClass, ...] = ("foreground", "background")
-        for traffic_class in classes:
+        for traffic_class in TRAFFIC_CLASSES:
             counts: Counts = getattr(direction, traffic_class)
             if counts.lost > 0 and counts.loss_table is not None:
                 yield Losses(

@@ -14,10 +14,11 @@ from gatemark.campaign.plan import cells_of
 from gatemark.cli.output import print_json
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import size_family
-from gatemark.config.tables import Direction, FrameSizesModel
+from gatemark.config.tables import FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.facts import Direction
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.report.summary import print_result
 from gatemark.session import CampaignResult

@@ -14,9 +14,9 @@ from gatemark.campaign.plan import procedures_of
 from gatemark.cli.common import cell_json, cell_text, narrowed, one_campaign
 from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
-from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
+from gatemark.facts import ONE_WAYS
 from gatemark.packets import ip_packet, sums_to_zero
 from gatemark.trial.cell import Cell
 from gatemark.trial.connection_request import frames_requests
@@ -73,8 +73,7 @@ def frame(
             frames.extend({**item, "test_phase": _test_phase(body)} for item in engine.frames(body)["frames"])
     if pcap is not None:
         write_pcap(pcap, frames)
-    ways: tuple[OneWay, ...] = ("forward", "reverse")
-    bare = {way for way in ways if campaign.directions.traffic_of(way).udp_checksum == "zero"}
+    bare = {way for way in ONE_WAYS if campaign.directions.traffic_of(way).udp_checksum == "zero"}
     decoded = [
         tuple(decode(item[which], without_checksum=item["direction"] in bare) for which in ("sent", "expected"))
         for item in frames

@@ -23,8 +23,9 @@ from gatemark.config.tables import (
     Ipv6Model,
     LimitsModel,
 )
-from gatemark.config.views import ONE_WAYS, Directions, Roles
+from gatemark.config.views import Directions, Roles
 from gatemark.errors import Problem
+from gatemark.facts import ONE_WAYS
 from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]

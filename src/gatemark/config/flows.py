@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import ENDS, OneWay, PortsModel, Variation
+from gatemark.config.tables import ENDS, PortsModel
 from gatemark.config.types import Span
 from gatemark.errors import Problem
+from gatemark.facts import OneWay, Variation
 from gatemark.technology import SideName
 
 FLOWS_MAX = 1 << 20

@@ -13,10 +13,10 @@ from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
 from gatemark.config.only import MAP_EDGES, WITH_BINDINGS, WITH_MAP_RULES
-from gatemark.config.tables import Table, Variation
+from gatemark.config.tables import Table
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
+from gatemark.facts import EdgeChoice, Order, Variation
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, Edge, MapDomain
-from gatemark.map_domains.edges import Order
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.peers import PeerEdges
 from gatemark.map_domains.port_set import PORT_BITS
@@ -25,7 +25,6 @@ from gatemark.map_domains.relay import PRIVATE
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 
 Exclusion = Literal["first_and_last_suffix", "system_ports"]
-EdgeChoice = Literal["cycle", "pseudorandom"]
 
 
 def _within(lowest: int, highest: int) -> JsonDict:

@@ -15,8 +15,8 @@ from gatemark.config.key_value_file import Entries, Imported, Reader, address, i
 from gatemark.config.types import Ipv4, Ipv6, MacAddress
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import ConfigError
+from gatemark.facts import Order
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.edges import Order
 from gatemark.map_domains.problems import domain_problems
 
 ORDER: Order = "pseudorandom"

@@ -20,10 +20,10 @@ from gatemark.bed_kinds import BED_KINDS
 from gatemark.config.map_tables import MapModel
 from gatemark.config.recipe import Recipe, RecipeSide, Standing, keeper_of
 from gatemark.config.sizes import middle_overhead
-from gatemark.config.tables import B4Model, DontFragmentRule, KnownGateway, SideModel
+from gatemark.config.tables import B4Model, KnownGateway, SideModel
 from gatemark.config.views import Forwarding
 from gatemark.errors import ConfigError, Problem
-from gatemark.technology import OPPOSITE, TECHNOLOGIES, SideName, Technology
+from gatemark.technology import OPPOSITE, TECHNOLOGIES, DontFragmentRule, SideName, Technology
 
 MIDDLE_ADDRESSES: Mapping[SideName, str] = {"left": "2001:2:0:f000::1", "right": "2001:2:0:f000::2"}
 """Of the gateway on each side, on the link between both. Their network has a length of 64."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.config.tables import ENDS, Direction
+from gatemark.config.tables import ENDS
 from gatemark.config.types import Mix
 from gatemark.errors import Problem
+from gatemark.facts import Direction
 from gatemark.technology import SIDES, Family, FrameKind, SideName, Technology
 
 

@@ -63,14 +63,11 @@ from gatemark.config.types import (
     TrafficClasses,
     TranslationPrefix,
 )
-from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
+from gatemark.facts import Direction, OneWay, Order, Variation
+from gatemark.technology import FAMILY_WORDS, DontFragmentRule, Family, MappingKind, SideName, TechnologyName
 
-Direction = Literal["forward", "reverse", "bidirectional"]
-OneWay = Literal["forward", "reverse"]
 ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
 """Sender and receiver of each direction."""
-DontFragmentRule = Literal["rfc7915", "rfc6145"]
-Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 
 GatewayAction = Literal[
     "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
@@ -395,9 +392,7 @@ class GatewayModel(Table):
     pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = None
     """Ports of each public address that the gateway uses, for the check of the port space. For a customer edge: those
     ports of its set that are in this range; by default all but port 0. Default: the recipe's, else `"1024-65535"`."""
-    mapping: Annotated[Literal["endpoint_independent", "endpoint_dependent"] | None, OPEN, STATEFUL, WITH_GATEWAY] = (
-        None
-    )
+    mapping: Annotated[MappingKind | None, OPEN, STATEFUL, WITH_GATEWAY] = None
     """How the gateway maps (RFC 4787 section 4.1), for the check of the port space: each source endpoint needs a public
     port, or each of one destination does. What the gateway does is observed. Default: the recipe's."""
     zero_udp_checksum: Annotated[StrictBool | None, OPEN, WITH_TRANSLATION] = None
@@ -732,7 +727,7 @@ class ConnectionsModel(Table):
     """Source ports that the Initiator combines: a few times 10,000 (RFC 9693 section 4.1)."""
     destination_ports: PortSpan | None = None
     """Destination ports that it combines. Default: from 1 on as many as N needs."""
-    order: Literal["increasing", "decreasing", "pseudorandom"] = "pseudorandom"
+    order: Order = "pseudorandom"
     """Order in which connections are established (RFC 9693 section 4.2)."""
     send_order: Variation = "pseudorandom"
     """Order in which the Initiator uses the connections in phase 2. `pseudorandom` draws them, so one may come again

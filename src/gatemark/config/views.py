@@ -14,17 +14,15 @@ from gatemark.config.tables import (
     GatewayAction,
     GatewayControlModel,
     GatewayModel,
-    OneWay,
     TelemetryModel,
     TestbedModel,
     TrafficModel,
     TunnelModel,
 )
+from gatemark.facts import ONE_WAYS, OneWay
 from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.peers import PeerEdges
 from gatemark.technology import OPPOSITE, Family, FrameKind, SideName, Technology
-
-ONE_WAYS: tuple[OneWay, OneWay] = ("forward", "reverse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

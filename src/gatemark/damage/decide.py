@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
 
-from gatemark.config.tables import ENDS, OneWay
-from gatemark.config.views import ONE_WAYS
+from gatemark.config.tables import ENDS
 from gatemark.damage.row import IPV4, IPV6, Row
 from gatemark.damage.sighting import MARK_OCTETS, Sighting, read_sighting
 from gatemark.damage.steps import FORMS, OF_MARK, OF_WHOLE, RULES, Part, Step
+from gatemark.facts import ONE_WAYS, TRAFFIC_CLASSES, OneWay, TrafficClass
 from gatemark.packets import ETHERNET_OCTETS
-from gatemark.trial.cause import TrafficClass
 from gatemark.trial.damage import AT_LAST_LINK, CAME_BACK, Culprit, Damage, DamagedFrame
 from gatemark.trial.report import KeptFrame, arriving_at
 
@@ -32,7 +30,6 @@ KEPT_OCTETS = 2048
 KEY_OCTETS, STREAM_OCTETS = 10, 5
 """Of the mark: trial, stream and index; trial and stream."""
 INCOMPLETE = "the capture is not complete"
-CLASSES: tuple[TrafficClass, ...] = get_args(TrafficClass)
 STREAMS = 0xA0
 """Octet 4 of the mark, with the direction in bit 1 and the class in bit 0."""
 
@@ -52,7 +49,7 @@ class Kind:
 
 
 STREAM_OF: Mapping[int, tuple[OneWay, TrafficClass]] = {
-    Kind(way, name, "").stream: (way, name) for way in ONE_WAYS for name in CLASSES
+    Kind(way, name, "").stream: (way, name) for way in ONE_WAYS for name in TRAFFIC_CLASSES
 }
 """Direction and class by the octet of the mark."""
 
@@ -125,7 +122,7 @@ class Links:
 
     def _entering(self, way: OneWay) -> Iterable[tuple[bytes, bytes]]:
         """Yield the frames of a direction where it begins, with their marks."""
-        streams = [Kind(way, name, "").stream for name in CLASSES]
+        streams = [Kind(way, name, "").stream for name in TRAFFIC_CLASSES]
         for frame in self.captured.where_begins(way):
             sighting = read_sighting(frame)
             mark = b"" if sighting is None else sighting.mark

@@ -7,7 +7,7 @@ from collections import Counter
 from gatemark.damage.decide import Links
 from gatemark.damage.row import LoweredBy
 from gatemark.damage.sighting import read_sighting
-from gatemark.trial.cause import TrafficClass
+from gatemark.facts import TrafficClass
 
 
 def lowered_by(links: Links, traffic_class: TrafficClass) -> LoweredBy:

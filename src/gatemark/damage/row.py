@@ -9,9 +9,10 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.config.hosts import represented
 from gatemark.config.recipe import Standing, keeper_of
-from gatemark.config.tables import DontFragmentRule, EamEntry
+from gatemark.config.tables import EamEntry
 from gatemark.config.views import Forwarding
 from gatemark.packets import IpAddress
+from gatemark.technology import DontFragmentRule
 
 Form = tuple[int, ...]
 """IP versions of the headers of a packet from the outside, as of `Sighting`."""

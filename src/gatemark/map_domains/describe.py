@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gatemark.facts import Order
 from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
-from gatemark.map_domains.edges import Order, used_numbers
+from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.peers import PeerEdges
 from gatemark.map_domains.port_set import PortSet

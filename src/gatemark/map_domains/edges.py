@@ -1,18 +1,19 @@
-"""The customer edges that are emulated: their order within a domain, and their numbers over all domains. Pure."""
+"""The customer edges that are emulated: their order within a domain, and their numbers over all domains. Pure.
+
+The order says which customer edge of a domain has local number l: number l, number `edge_count` - 1 - l, or the one
+where the engine's keyed bijection of all `edge_count` numbers puts l. Numbers are in the order of the EA values
+allowed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from gatemark.errors import ConfigError
+from gatemark.facts import Order
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.spread import Spread
-
-Order = Literal["increasing", "decreasing", "pseudorandom"]
-"""Which customer edge of a domain has local number l: number l, number `edge_count` - 1 - l, or the one where the
-engine's keyed bijection of all `edge_count` numbers puts l. Numbers are in the order of the EA values allowed."""
 
 
 def used_numbers(domain: MapDomain, count: int, order: Order) -> range:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from gatemark.errors import Problem
+from gatemark.facts import Order
 from gatemark.map_domains.domain import Edge, MapDomain
-from gatemark.map_domains.edges import Order, emulated_edges
+from gatemark.map_domains.edges import emulated_edges
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.spread import Spread
 

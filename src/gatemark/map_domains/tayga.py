@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from gatemark.errors import ConfigError, Problem
+from gatemark.facts import Order
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edge_nat import edge_rules
-from gatemark.map_domains.edges import Order
 from gatemark.map_domains.relay import PRIVATE, GatewayFiles, elements, known_edges, private_problems
 
 TUNNEL = "mapt"

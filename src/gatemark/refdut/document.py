@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from gatemark.results.toml_text import to_toml
-from gatemark.technology import ReferenceMode
+from gatemark.technology import DontFragmentRule, MappingKind, ReferenceMode, SideName
 
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 
@@ -62,14 +62,14 @@ class Translation:
     """IPv4 prefix and IPv6 prefix of each explicit address mapping (RFC 7757)."""
     pool: tuple[str, ...] = ()
     pool_ports: tuple[int, int] | None = None
-    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
+    mapping: MappingKind | None = None
     """NAT modes and customer edges (RFC 4787 section 4.1)."""
     domains: tuple[MapRule, ...] = ()
     """MAP rules of a border relay or customer edge."""
     end_user_prefix: str | None = None
     """Of the customer of a customer edge."""
     hop_limit_decrement: int | None = None
-    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+    dont_fragment_rule: DontFragmentRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ class Configuration:
     cpu: int | None = None
     held_frames: int | None = None
     """Frames that may wait or be delayed at once, of each direction; None: always enough."""
-    inside: Literal["left", "right"] | None = None
+    inside: SideName | None = None
     """NAT and MAP modes: side of the Initiator, of the MAP domain, of the customer."""
     translation: Translation = field(default_factory=Translation)
     tunnel: Tunnel | None = None

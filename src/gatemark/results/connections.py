@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from gatemark.facts import Order, Variation
 from gatemark.results.part import Part, ReasonPart
+from gatemark.technology import SideName
 
 
 class PortRange(Part):
@@ -94,7 +94,7 @@ class Behaviour(Part):
 class Connections(Part):
     """The connections of a stateful run."""
 
-    initiator: Literal["left", "right"]
+    initiator: SideName
     """Side of the Initiator."""
     count: int | None
     """Number of connections N. Null for the capacity, which searches for it and has the ranges of its largest size."""
@@ -106,11 +106,11 @@ class Connections(Part):
     """Source ports that are combined."""
     destination_ports: PortRange
     """Destination ports that are combined."""
-    order: Literal["increasing", "decreasing", "pseudorandom"]
+    order: Order
     """Order in which four-tuples are enumerated."""
-    send_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+    send_order: Variation
     """Order in which the Initiator uses the connections in test phase 2."""
-    read_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+    read_order: Variation
     """Order in which the Responder reads its state table in test phase 2."""
     timeout_ns: int
     """Wait for the last frames of test phase 1."""

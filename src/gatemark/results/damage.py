@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gatemark.results.part import OneWay, Part, TrafficClass
+from gatemark.facts import OneWay, TrafficClass
+from gatemark.results.part import Part
 
 
 class FrameDamage(Part):

@@ -15,14 +15,14 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny
 
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
-from gatemark.facts import SettingFact
+from gatemark.facts import EdgeChoice, Order, SettingFact
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Document, Part, ReasonPart
 from gatemark.results.quantity import Quantity, Row
 from gatemark.results.run import RunResult
 from gatemark.results.telemetry import TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
-from gatemark.technology import TechnologyName
+from gatemark.technology import MappingKind, SideName, TechnologyName
 
 RESULT_SCHEMA = 1
 """Format number: changes whenever a key of `result.json` changes its name, type or meaning."""
@@ -137,9 +137,9 @@ class MapPart(Part):
 
     edges: int
     """Customer edges in all domains."""
-    order: Literal["increasing", "decreasing", "pseudorandom"]
+    order: Order
     """Order of the EA values in a domain."""
-    choice: Literal["cycle", "pseudorandom"]
+    choice: EdgeChoice
     """Customer edge of each foreground frame: in turn, or drawn each time."""
     onlink: bool
     """Whether the customer edges were neighbours of the gateway."""
@@ -197,13 +197,13 @@ class Gateway(Part):
     """The customer edges of a MAP gateway (RFC 7597). Null where it has none."""
     edge: EdgePart | None = None
     """The MAP-T customer edge that the gateway is, and its rule (RFC 7597). Null where it is none."""
-    inside: Literal["left", "right"] | None
+    inside: SideName | None
     """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway."""
     pool: tuple[str, ...]
     """Prefixes of the public addresses that connections are translated to; empty for a stateless gateway."""
     pool_ports: PortRange | None
     """Ports of each public address that the gateway uses. Null for a stateless gateway."""
-    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None
+    mapping: MappingKind | None
     """How it maps, as the recipe or the campaign file says (RFC 4787 section 4.1). Null for a stateless gateway, and if
     neither says it."""
     table: GatewayTable | None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema, model_validator
 
+from gatemark.facts import OneWay, TrafficClass
 from gatemark.stats.summary import Number, Summary, number
 
 LimitedBy = Literal["gateway", "tester", "host", "maximum"]
@@ -20,10 +21,6 @@ highest load allowed passed in a repetition, so the gateway may do more."""
 
 NOT_THE_GATEWAY: frozenset[LimitedBy] = frozenset(("tester", "host"))
 """Limits that leave only a lower bound of the gateway."""
-
-OneWay = Literal["forward", "reverse"]
-TrafficClass = Literal["foreground", "background"]
-"""Frames that the gateway translates, and native IPv6 alongside them (RFC 8219 section 5.3)."""
 
 _RATIO = re.compile(r"[0-9]{1,40}(/[0-9]{0,39}[1-9][0-9]{0,39})?")
 

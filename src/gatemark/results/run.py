@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, computed_field
 
+from gatemark.facts import Direction, OneWay
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordinate
 from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.loss import LossCause
-from gatemark.results.part import LimitedBy, OneWay, Part
+from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
 from gatemark.results.telemetry import HostLevel
 from gatemark.results.tester_parts import SelfTestPart
@@ -92,7 +93,7 @@ class RunResult(Part):
     """Number of the run, from 1, in the order in which runs are measured."""
     procedure: str
     """Name of the procedure; it tells which section has the other keys."""
-    direction: Literal["forward", "reverse", "bidirectional"]
+    direction: Direction
     """Direction of the traffic; `forward` is left to right."""
     frame_sizes: FrameSizes
     """Frame size on the side of each family."""

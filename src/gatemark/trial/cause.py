@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gatemark.facts import OneWay, TrafficClass
 from gatemark.trial.facts import Facts
 from gatemark.trial.loss import LossFieldName
 
@@ -12,15 +13,13 @@ CauseName = Literal[
 ]
 """The kinds of causes, each with a rule of its own."""
 
-TrafficClass = Literal["foreground", "background"]
-
 
 class Cause(Facts):
     """What the lost frames of one class in one direction have in common that those that arrived have not."""
 
     cause: CauseName
     """Its kind."""
-    direction: Literal["forward", "reverse"]
+    direction: OneWay
     """Direction of the frames."""
     traffic_class: TrafficClass
     """Class of the frames (RFC 8219 section 5.3)."""

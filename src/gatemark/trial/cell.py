@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.config.sizes import FrameSizes
-from gatemark.config.tables import Direction
 from gatemark.config.types import Mix
+from gatemark.facts import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import Literal
 
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes, tuple_space
-from gatemark.config.tables import OneWay, Variation
 from gatemark.config.types import Mix, Span
+from gatemark.facts import OneWay, Variation
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.messages import Direction, FramesRequest, Phase, Ports, Stream, TrialRequest, Waits

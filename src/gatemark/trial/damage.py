@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gatemark.trial.cause import TrafficClass
+from gatemark.facts import OneWay, TrafficClass
 from gatemark.trial.facts import Facts, Natural
 
 CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
@@ -38,7 +38,7 @@ class Damage(Facts):
     of this short trial.
     """
 
-    direction: Literal["forward", "reverse"]
+    direction: OneWay
     """Direction of the frames."""
     traffic_class: TrafficClass
     """Class of the frames (RFC 8219 section 5.3)."""

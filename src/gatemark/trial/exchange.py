@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from gatemark.technology import SideName
 from gatemark.trial.facts import Facts, Natural
 from gatemark.trial.messages import ExchangeRequest
 
@@ -55,7 +56,7 @@ class Exchange:
 class ArrivedFrame(Facts):
     """A frame that arrived during an exchange."""
 
-    side: Literal["left", "right"]
+    side: SideName
     """The port that received it."""
     at_ns: Natural
     """Since the exchange began."""

@@ -11,12 +11,11 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic makes no schema of those of typing before Python 3.12
 
-from gatemark.config.map_tables import EdgeChoice
-from gatemark.config.tables import ExtensionHeader, HostMacs, OneWay, UdpChecksum, Variation
+from gatemark.config.tables import ExtensionHeader, HostMacs, UdpChecksum
 from gatemark.config.types import CONNECTIONS_MAX, DURATION_MAX_NS, FRAMES_PER_SECOND_MAX, MIX_PERIOD_MAX
+from gatemark.facts import EdgeChoice, OneWay, Order, Variation
 from gatemark.technology import SideName
 
-Order = Literal["increasing", "decreasing", "pseudorandom"]
 Time = Annotated[int, Field(ge=0, le=DURATION_MAX_NS)]
 """Nanoseconds."""
 PositiveTime = Annotated[int, Field(ge=1, le=DURATION_MAX_NS)]

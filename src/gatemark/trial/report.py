@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
+from gatemark.facts import OneWay
 from gatemark.technology import SideName
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
@@ -18,7 +19,7 @@ ZERO_CHECKSUM_ONE_OF = 65_536
 ZERO_CHECKSUM_CERTAINTY = 9 * math.log(10)
 
 
-def arriving_at(side: str) -> Literal["forward", "reverse"]:
+def arriving_at(side: str) -> OneWay:
     """Return the direction whose frames arrive at a side."""
     return "forward" if side == "right" else "reverse"
 
@@ -138,7 +139,7 @@ class LateBurst(Facts):
 class DirectionResult(Facts):
     """What the Tester did and observed in one direction of one trial."""
 
-    direction: Literal["forward", "reverse"]
+    direction: OneWay
     """The direction; `forward` is left to right."""
     frames_per_second: Natural
     """Intended load of this direction (RFC 2285 section 3.5.1)."""

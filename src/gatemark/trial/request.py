@@ -13,7 +13,8 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import ENDS, B4Model, Ipv4Model, Ipv6Model, OneWay, PortsModel
+from gatemark.config.tables import ENDS, B4Model, Ipv4Model, Ipv6Model, PortsModel
+from gatemark.facts import OneWay
 from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
 from gatemark.trial.cell import Cell
