@@ -6,7 +6,7 @@ A fact never changes, is written as JSON and read again; a key that no field has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +25,10 @@ Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 """How a value differs from frame to frame."""
 EdgeChoice = Literal["cycle", "pseudorandom"]
 """Customer edge of each frame: in turn, or drawn each time."""
+CauseName = Literal[
+    "fields", "flows", "residue", "start", "end", "first_frames", "age", "gap", "counted", "uniform", "queue", "gateway"
+]
+"""The kinds of causes why frames were lost, each with a rule of its own."""
 
 CHECKSUMS = "SHA256SUMS"
 """Name of the list of checksums that every archive has. The folder of a campaign has it only if it was unpacked."""
@@ -34,6 +38,11 @@ class Facts(BaseModel):
     """A frozen group of facts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def fields_of(facts: Facts, base: type[Facts]) -> dict[str, Any]:
+    """Return those fields of facts that one of their bases has."""
+    return {name: getattr(facts, name) for name in base.model_fields}
 
 
 class ClockFacts(Facts):
@@ -227,3 +236,54 @@ class EchoLoop(Facts):
     """99.9th percentile. Null without samples."""
     maximum_ns: int | None
     """Longest round trip. Null without samples."""
+
+
+class CauseWords(Facts):
+    """One cause why frames of a class are lost in a direction."""
+
+    cause: CauseName
+    """Its kind."""
+    direction: OneWay
+    """Direction of the frames."""
+    traffic_class: TrafficClass
+    """Class of the frames (RFC 8219 section 5.3)."""
+    what: str
+    """What sets the lost frames apart, without the counts of a trial: the same in trials that fail alike."""
+
+
+class LossCause(CauseWords):
+    """One cause of lost frames, in the failed trials in which it was claimed."""
+
+    trials: int
+    """Failed trials in which it was claimed."""
+    load_minimum: int
+    """Lowest load of them, as the loads of the run."""
+    load_maximum: int
+    """Highest load of them."""
+    lost: int
+    """Frames lost in them, in this direction and class."""
+    explained: int
+    """How many of these it explains."""
+    sentence: str
+    """What was said of the trial that lost most of them."""
+
+
+class DamageCounts(Facts):
+    """Which of two gateways in a row damaged frames with one kind of fault, in a short trial made to find out."""
+
+    direction: OneWay
+    """Direction of the frames."""
+    traffic_class: TrafficClass
+    """Class of the frames (RFC 8219 section 5.3)."""
+    reason: str
+    """The kind of fault, as under `faults` of the journal."""
+    again: int
+    """Frames that arrived with it in the short trial that followed."""
+    customer: int
+    """Those of them that the customer's gateway damaged."""
+    provider: int
+    """Those that the provider's gateway damaged."""
+    both: int
+    """Those that each of both damaged."""
+    undecided: int
+    """Those of which it cannot be decided, or that were not kept."""

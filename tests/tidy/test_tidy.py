@@ -38,7 +38,7 @@ ARROWS: dict[str, set[str]] = {
     "causes": {"facts", "trial", "units"},
     "damage": {"bed_kinds", "config", "embedded_ipv4", "facts", "packets", "technology", "trial"},
     "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
-    "report": {"consoles", "harmless", "results", "stats", "technology", "trial", "units"},
+    "report": {"consoles", "facts", "harmless", "results", "stats", "technology", "trial", "units"},
     "packets": set(),
     "procedures": {
         "config", "embedded_ipv4", "errors", "facts", "map_domains", "packets", "report", "results", "search",
@@ -99,7 +99,7 @@ PURE = (
     "pairs.report", "pairs.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
     "results.ceiling", "results.connections", "results.coordinates", "results.damage", "results.document",
-    "results.header_changes", "results.loss", "results.part",
+    "results.header_changes", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
     "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",

@@ -13,6 +13,7 @@ from tests.trial_facts import blank, measured
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import plan_of
 from gatemark.config.model import Campaign
+from gatemark.facts import CauseName
 from gatemark.procedures.connection_tear_down_rate import run as tear_down
 from gatemark.procedures.connection_tear_down_rate.run import measure_pair
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityStep, Overflow
@@ -29,7 +30,7 @@ from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.measured import Measured, MeasureStep, search_rate
 from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
-from gatemark.trial.cause import Cause, CauseName
+from gatemark.trial.cause import Cause
 from gatemark.trial.cell import Run
 from gatemark.trial.host import HostFacts
 from gatemark.trial.loss import LossFacts

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
-from gatemark.causes.campaign import CausesOfRun, Shared
+from gatemark.causes.campaign import CausesOfRun
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.config.types import Span
+from gatemark.facts import DamageCounts, LossCause, fields_of
 from gatemark.procedures.loads import tightest_link
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
 from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
-from gatemark.results.loss import LossCause
 from gatemark.results.part import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
 from gatemark.results.search import MaximumForwardingRate, RateResult
@@ -93,7 +93,7 @@ class TrialTally:
     @property
     def losses(self) -> tuple[LossCause, ...]:
         """What lost frames had in common."""
-        return tuple(_published_cause(shared) for shared in self._causes.most_shared()[:CAUSES_MAX])
+        return tuple(self._causes.most_shared()[:CAUSES_MAX])
 
     @property
     def no_limit(self) -> str | None:
@@ -120,26 +120,14 @@ class TrialTally:
         return self._counts.published()
 
 
-def _published_cause(shared: Shared) -> LossCause:
-    cause = shared.cause
-    return LossCause(
-        cause=cause.cause,
-        direction=cause.direction,
-        traffic_class=cause.traffic_class,
-        what=cause.what,
-        trials=shared.trials,
-        load_minimum=shared.load_minimum,
-        load_maximum=shared.load_maximum,
-        lost=shared.lost,
-        explained=shared.explained,
-        sentence=cause.sentence,
-    )
-
-
 def _published_damages(trial: TrialRecord) -> Iterator[FrameDamage]:
     for damage in trial.damages:
-        told = {name: getattr(damage, name) for name in FrameDamage.model_fields if name != "trial"}
-        yield FrameDamage(trial=trial.order.trial_number, **told)
+        yield FrameDamage(
+            **fields_of(damage, DamageCounts),
+            trial=trial.order.trial_number,
+            faulty=damage.faulty,
+            sentence=damage.sentence,
+        )
 
 
 class _HostTally:

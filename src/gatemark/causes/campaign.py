@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gatemark.causes.losses import CHANCE_MAX
 from gatemark.causes.rare import Offered, lost_alike
 from gatemark.causes.same_frames import Lost, lost_of, same_frames
+from gatemark.facts import CauseWords, LossCause, fields_of
 from gatemark.trial.cause import Cause
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -25,29 +26,6 @@ SHARES_APART = 2
 """Shares are the same if they differ by less than this factor."""
 RUNS_MIN = 20
 """Of fewer runs of losses the share says little: a run is one event."""
-
-
-@dataclass(slots=True)
-class Shared:
-    """One cause in several trials."""
-
-    cause: Cause
-    """As claimed of the trial that lost most frames by it."""
-    trials: int = 0
-    load_minimum: int = 0
-    load_maximum: int = 0
-    lost: int = 0
-    explained: int = 0
-
-    def add(self, cause: Cause, load: int) -> None:
-        """Add a trial."""
-        self.load_minimum = min(self.load_minimum, load) if self.trials else load
-        self.load_maximum = max(self.load_maximum, load)
-        self.trials += 1
-        self.lost += cause.lost
-        self.explained += cause.explained
-        if cause.explained > self.cause.explained:
-            self.cause = cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +83,10 @@ class _Silence:
 class CausesOfRun:
     """The causes of a run. Memory grows with the number of failed trials, and of loads at which trials passed."""
 
-    shared: dict[tuple[str, str, str, str], Shared] = field(default_factory=dict)
     forwarded_most: Failure | None = None
     """The failed trial with the highest forwarding rate."""
+    _claims: dict[CauseWords, list[tuple[int, Cause]]] = field(default_factory=dict)
+    """In which trials each cause was claimed: load, and cause of the trial."""
     _failures: dict[int, list[Failure]] = field(default_factory=dict)
     _offered: dict[str, dict[int, Offered]] = field(default_factory=dict)
     """By direction and class, then load: the frames of all trials."""
@@ -140,8 +119,8 @@ class CausesOfRun:
         if self.forwarded_most is None or failure.forwarded > self.forwarded_most.forwarded:
             self.forwarded_most = failure
         for cause in trial.causes:
-            key = (cause.cause, cause.direction, cause.traffic_class, cause.what)
-            self.shared.setdefault(key, Shared(cause=cause)).add(cause, load)
+            words = CauseWords(**fields_of(cause, CauseWords))
+            self._claims.setdefault(words, []).append((load, cause))
 
     def _note_offered(self, parts: Mapping[str, _Part], load: int, *, failed: bool) -> None:
         for name, part in parts.items():
@@ -170,9 +149,10 @@ class CausesOfRun:
                 _Silence(number=order.trial_number, repetition=order.repetition, load=load, ways=kept or ways)
             )
 
-    def most_shared(self) -> list[Shared]:
+    def most_shared(self) -> list[LossCause]:
         """Return the causes, those of most trials first."""
-        return sorted(self.shared.values(), key=lambda shared: (-shared.trials, -shared.lost))
+        shared = [_shared(words, claims) for words, claims in self._claims.items()]
+        return sorted(shared, key=lambda cause: (-cause.trials, -cause.lost))
 
     def no_limit(self) -> str | None:
         """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
@@ -281,6 +261,19 @@ class CausesOfRun:
         """
         lower = (frames for (of, load), frames in self._arrived.items() if of == repetition and load < failure.load)
         return max((frames.get(part.direction, 0) for frames in lower), default=0)
+
+
+def _shared(words: CauseWords, claims: Sequence[tuple[int, Cause]]) -> LossCause:
+    loads, causes = zip(*claims, strict=True)
+    return LossCause(
+        **dict(words),
+        trials=len(claims),
+        load_minimum=min(loads),
+        load_maximum=max(loads),
+        lost=sum(cause.lost for cause in causes),
+        explained=sum(cause.explained for cause in causes),
+        sentence=max(causes, key=lambda cause: cause.explained).sentence,
+    )
 
 
 def _parts_of(report: TrialReport) -> dict[str, _Part]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gatemark.causes.places import Places, places_of
-from gatemark.facts import TRAFFIC_CLASSES, TrafficClass
-from gatemark.trial.cause import Cause, CauseName
+from gatemark.facts import TRAFFIC_CLASSES, CauseName, TrafficClass
+from gatemark.trial.cause import Cause
 from gatemark.trial.form import TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import queue_counts

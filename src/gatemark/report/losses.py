@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gatemark.facts import LossCause
 from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.plot_style import GRID, RUST, Drawing, add_legend
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
 from gatemark.report.words import format_count, format_range
 from gatemark.results.document import ResultDocument
-from gatemark.results.loss import LossCause
 from gatemark.results.run import RunResult
 from gatemark.trial.loss import LossField
 

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, computed_field
 
-from gatemark.facts import Direction, OneWay
+from gatemark.facts import Direction, LossCause, OneWay
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordinate
 from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
-from gatemark.results.loss import LossCause
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
 from gatemark.results.telemetry import HostLevel

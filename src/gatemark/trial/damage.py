@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gatemark.facts import OneWay, TrafficClass
+from gatemark.facts import DamageCounts
 from gatemark.trial.facts import Facts, Natural
 
 CUSTOMER, PROVIDER = "the customer's gateway", "the provider's gateway"
@@ -31,31 +31,19 @@ class DamagedFrame(Facts):
     """Which gateway damaged it. Null where that cannot be decided."""
 
 
-class Damage(Facts):
+class Damage(Facts, DamageCounts):
     """One kind of fault in one class of one direction, and which of two gateways in a row it comes from.
 
     A short trial at a low load is made after the one with the fault, with a capture on all three links: the counts are
     of this short trial.
     """
 
-    direction: OneWay
-    """Direction of the frames."""
-    traffic_class: TrafficClass
-    """Class of the frames (RFC 8219 section 5.3)."""
-    reason: str
-    """The reason, as under `faults`."""
     faulty: Natural
     """Arrivals with this fault in the trial of the record, its test phase 1 included."""
-    again: Natural
-    """Arrivals with this fault in the short trial."""
     customer: Natural = 0
-    """Those of them that the customer's gateway damaged."""
     provider: Natural = 0
-    """Those that the provider's gateway damaged."""
     both: Natural = 0
-    """Those that each of both damaged."""
     undecided: Natural = 0
-    """Those of which it cannot be decided, or that were not kept."""
     why: str | None = None
     """Why not, of the first of these; or why there is no answer at all. Null if there is an answer for all."""
     frames: tuple[DamagedFrame, ...] = ()
