@@ -238,6 +238,45 @@ class EchoLoop(Facts):
     """Longest round trip. Null without samples."""
 
 
+class SelfTestFacts(Facts):
+    """What every reader of a self-test needs of it."""
+
+    machine: str
+    """Machine of the self-test."""
+    port_kind: str
+    """Kind of its ports."""
+    measured_at: str
+    """Wall time, ISO 8601."""
+    lateness_max_ns: int
+    """A trial of the self-test with a burst sent later than this did not count."""
+    entries: tuple[Ceiling, ...]
+    """Highest rates without a gateway."""
+    self_latency: tuple[SelfLatency, ...]
+    """Delays through the ports alone."""
+    echo_loops: tuple[EchoLoop, ...] = ()
+    """Echo requests of the Tester's own clients to its own host that answers."""
+
+
+class RuleFacts(Facts):
+    """A rule of MAP (RFC 7597 section 5), or softwires (RFC 7596 section 5.1)."""
+
+    ipv6: str
+    """Rule IPv6 prefix."""
+    ipv4: str
+    """Rule IPv4 prefix."""
+    ea_bits: int
+    """Number of EA bits, or of those that number a softwire: rest of the IPv4 address, and PSID."""
+    psid_offset: int
+    """Bits of a port before the PSID."""
+    psid_bits: int
+    """Bits of the PSID; 0 where no address is shared."""
+    dmr: str | None
+    """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1). Null: MAP-E has none."""
+    in_identifier: bool
+    """Whether they are lwB4s: the prefix is that of all of them, and the EA bits, the number of a softwire, are in the
+    interface identifier only (RFC 7596 section 5.1)."""
+
+
 class CauseWords(Facts):
     """One cause why frames of a class are lost in a direction."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -246,7 +245,7 @@ def test_the_plan_says_what_follows_from_the_rule() -> None:
         "252 source endpoints at most with endpoint-independent mapping,"
         " 252 connections to each destination with endpoint-dependent mapping",
     ]
-    assert asdict(described)["edge"]["psid"] == 0x34
+    assert described.model_dump()["edge"]["psid"] == 0x34
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 65535), (1, 65535), (1024, 32767), (1233, 1234), (1236, 2000), (5, 4)])

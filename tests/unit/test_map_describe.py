@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.map_domains.describe import describe_domains, ports_text
@@ -31,7 +31,7 @@ def test_a_domain_of_shared_addresses() -> None:
         "highest EA 999: 2001:db8:3:e700:0:c000:203:e7, 192.0.2.3 PSID 231, ports 1948-1951 .. 65436-65439"
         " (63 ranges of 4)",
     ]
-    assert json.loads(json.dumps(asdict(description)))["highest"]["psid"] == 231
+    assert json.loads(json.dumps(description.model_dump()))["highest"]["psid"] == 231
 
 
 def test_a_domain_of_prefixes() -> None:

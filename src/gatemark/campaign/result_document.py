@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import Any
 
 from gatemark.campaign.deviations import ROUTES_ARE_STATIC, deviations
 from gatemark.campaign.facts import port_range
@@ -14,7 +13,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.stateful import b4_hosts, host_count, pool_port_count
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
-from gatemark.map_domains.domain import MapDomain
+from gatemark.map_domains.describe import rule_facts
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.ceiling import bounded
 from gatemark.results.connections import GatewayTable
@@ -261,7 +260,7 @@ def _edge(campaign: Campaign) -> EdgePart | None:
     if edge is None:
         return None
     return EdgePart(
-        **_rule(edge.domain),
+        **dict(rule_facts(edge.domain)),
         end_user_prefix=str(edge.delegated),
         address=str(edge.address),
         ipv4_address=str(edge.ipv4),
@@ -297,19 +296,6 @@ def _b4s(campaign: Campaign) -> B4Part | None:
     return B4Part(count=host_count(campaign, campaign.roles.inside), hosts=len(hosts.numbers), addresses=str(hosts))
 
 
-def _rule(rule: MapDomain) -> dict[str, Any]:
-    """Return the fields of a `MapRulePart`."""
-    return {
-        "ipv6": str(rule.rule_ipv6),
-        "ipv4": str(rule.rule_ipv4),
-        "ea_bits": rule.ea_bits,
-        "psid_offset": rule.psid_offset,
-        "psid_bits": rule.psid_length,
-        "dmr": None if rule.dmr is None else str(rule.dmr),
-        "in_identifier": rule.in_identifier,
-    }
-
-
 def _map(table: MapModel) -> MapPart:
     counts = table.spread.counts(table.edge_count)
     return MapPart(
@@ -318,10 +304,7 @@ def _map(table: MapModel) -> MapPart:
         choice=table.choice,
         onlink=table.onlink,
         domains=tuple(
-            MapDomainPart(
-                **_rule(rule),
-                edges=count,
-            )
+            MapDomainPart(**dict(rule_facts(rule)), edges=count)
             for rule, count in zip(table.rules, counts, strict=True)
         ),
     )

@@ -139,8 +139,8 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
         print_json(
             {
                 "campaign": campaign.to_document(),
-                "map_domains": [asdict(domain) for domain in edges],
-                "gateway_edge": None if of_gateway is None else asdict(of_gateway),
+                "map_domains": [domain.model_dump() for domain in edges],
+                "gateway_edge": None if of_gateway is None else of_gateway.model_dump(),
                 "runs": [
                     {"number": run.number, "procedure": run.procedure, **cell_json(run.cell)} for run in runs.runs
                 ],

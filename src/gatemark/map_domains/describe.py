@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from gatemark.facts import Order
+from gatemark.facts import Facts, Order, RuleFacts
 from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.nesting import nested
@@ -15,8 +15,7 @@ from gatemark.map_domains.port_set import PortSet
 from gatemark.map_domains.spread import Spread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeDescription:
+class EdgeDescription(Facts):
     """One customer edge."""
 
     ea: int
@@ -28,29 +27,16 @@ class EdgeDescription:
     ports: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDescription:
+class RuleDescription(RuleFacts):
     """A rule with what follows from it; the letters are those of RFC 7597."""
 
-    ipv6: str
-    ipv4: str
-    dmr: str | None
-    """Default mapping rule of MAP-T."""
     kind: AddressKind
-    ea_bits: int
-    """o."""
     suffix_bits: int
-    """p."""
+    """p; `ea_bits` is o, `psid_offset` a and `psid_bits` k."""
     ea_psid_bits: int
     """q."""
-    psid_offset: int
-    """a."""
-    psid_bits: int
-    """k."""
     contiguous_bits: int
     """m."""
-    in_identifier: bool
-    """Whether its customer edges are lwB4s, whose softwires have EA values as numbers (RFC 7596 section 5.1)."""
 
     @property
     def prefixes_line(self) -> str:
@@ -70,7 +56,6 @@ class RuleDescription:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainDescription(RuleDescription):
     """One domain with all that follows from its rule."""
 
@@ -110,13 +95,25 @@ class DomainDescription(RuleDescription):
                 yield f"{name} {number} {edge.ea}: {edge.address}, {edge.ipv4}{psid}, ports {edge.ports}"
 
 
+def rule_facts(domain: MapDomain) -> RuleFacts:
+    """Return the rule of a domain."""
+    return RuleFacts(
+        ipv6=str(domain.rule_ipv6),
+        ipv4=str(domain.rule_ipv4),
+        ea_bits=domain.ea_bits,
+        psid_offset=domain.psid_offset,
+        psid_bits=domain.psid_length,
+        dmr=None if domain.dmr is None else str(domain.dmr),
+        in_identifier=domain.in_identifier,
+    )
+
+
 def describe_domains(domains: Sequence[MapDomain], edges: int, order: Order) -> tuple[DomainDescription, ...]:
     """Describe each domain with its share of `edges` customer edges."""
     counts = Spread(tuple(domain.weight for domain in domains)).counts(edges)
     return tuple(_described(domain, count, order) for domain, count in zip(nested(domains), counts, strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayEdgeDescription(RuleDescription):
     """The customer edge that the gateway is, with all that follows from its rule."""
 
@@ -158,17 +155,11 @@ def describe_gateway(edge: Edge, port_count: int, peers: PeerEdges | None = None
 def _described_rule(domain: MapDomain) -> dict[str, Any]:
     """Return the fields of a `RuleDescription`."""
     return {
-        "ipv6": str(domain.rule_ipv6),
-        "ipv4": str(domain.rule_ipv4),
-        "dmr": None if domain.dmr is None else str(domain.dmr),
+        **dict(rule_facts(domain)),
         "kind": domain.kind,
-        "ea_bits": domain.ea_bits,
         "suffix_bits": domain.suffix_bits,
         "ea_psid_bits": domain.ea_psid_bits,
-        "psid_offset": domain.psid_offset,
-        "psid_bits": domain.psid_length,
         "contiguous_bits": domain.contiguous_bits,
-        "in_identifier": domain.in_identifier,
     }
 
 

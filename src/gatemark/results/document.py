@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny
 
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
-from gatemark.facts import EdgeChoice, Order, SettingFact
+from gatemark.facts import EdgeChoice, Order, RuleFacts, SettingFact
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Document, Part, ReasonPart
 from gatemark.results.quantity import Quantity, Row
@@ -105,21 +105,9 @@ class TunnelPart(Part):
     """Bits at the begin of their IPv4 addresses that are not in their prefixes. Left out without a prefix."""
 
 
-class MapRulePart(Part):
+class MapRulePart(RuleFacts):
     """A rule of MAP (RFC 7597 section 5), or softwires (RFC 7596 section 5.1)."""
 
-    ipv6: str
-    """Rule IPv6 prefix."""
-    ipv4: str
-    """Rule IPv4 prefix."""
-    ea_bits: int
-    """Number of EA bits, or of those that number a softwire: rest of the IPv4 address, and PSID."""
-    psid_offset: int
-    """Bits of a port before the PSID."""
-    psid_bits: int
-    """Bits of the PSID; 0 where no address is shared."""
-    dmr: str | None
-    """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1). Null: MAP-E has none."""
     in_identifier: bool = Field(default=False, exclude_if=lambda in_identifier: not in_identifier)
     """Whether they are lwB4s: the prefix is that of all of them, and the EA bits, the number of a softwire, are in the
     interface identifier only (RFC 7596 section 5.1)."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
-from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
-from gatemark.results.part import Part
+from gatemark.facts import Ceiling, ClockFacts, EchoLoop, SelfLatency, SelfTestFacts
 from gatemark.results.provenance import Provenance
 from gatemark.technology import Family
 
@@ -28,23 +28,11 @@ class CeilingPart(Ceiling):
     """Whether that is all that the line carries, so that the Tester may do more."""
 
 
-class SelfTestPart(Part):
+class SelfTestPart(SelfTestFacts):
     """The self-test of the Tester that applied when the campaign was measured."""
 
-    machine: str
-    """Machine of the self-test."""
-    port_kind: str
-    """Kind of its ports."""
-    measured_at: str
-    """Wall time, ISO 8601."""
-    lateness_max_ns: int
-    """A trial of the self-test with a burst sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
     """Highest rates without a gateway."""
-    self_latency: tuple[SelfLatency, ...]
-    """Delays through the ports alone."""
-    echo_loops: tuple[EchoLoop, ...] = ()
-    """Echo requests of the Tester's own clients to its own host that answers."""
 
     def echo_loops_of(self, family: str, frame_octets: int) -> tuple[EchoLoop, ...]:
         """Return the echo requests to itself of one size."""
@@ -89,17 +77,17 @@ class SelfTestPart(Part):
         tested = [delays for delays in self.self_latency if (delays.family, delays.direction) == (family, direction)]
         nearest = min((abs(delays.frame_octets - octets) for delays in tested), default=0)
         near = [delays for delays in tested if abs(delays.frame_octets - octets) == nearest and delays.samples]
-        return min(near, key=lambda delays: _beyond(delays.frames_per_second, load), default=None)
+        return min(near, key=lambda delays: beyond(delays.frames_per_second, load), default=None)
 
 
-def _distance(entry: CeilingPart, octets: int, connections: int | None) -> tuple[tuple[bool, int], tuple[bool, int]]:
+def _distance(entry: CeilingPart, octets: int, connections: int | None) -> tuple[tuple[bool, Fraction], ...]:
     """How far an entry is from a frame size and a number of connections, for `min`."""
-    return _beyond(entry.frame_octets, octets), _beyond(entry.connections or 0, connections or 0)
+    return beyond(entry.frame_octets, octets), beyond(entry.connections or 0, connections or 0)
 
 
-def _beyond(value: int, least: int) -> tuple[bool, int]:
+def beyond(value: int, least: int | Fraction) -> tuple[bool, Fraction]:
     """Order values: those not below `least` first, nearest first; then those below, the largest first."""
-    return value < least, abs(value - least)
+    return value < least, abs(Fraction(value) - least)
 
 
 def clock_of(provenance: Provenance) -> ClockPart | None:
@@ -117,17 +105,5 @@ def clock_of(provenance: Provenance) -> ClockPart | None:
 
 def self_test_part(data: dict[str, Any]) -> SelfTestPart:
     """Return the part of a self-test that reports need."""
-    plain = {name: data[name] for name in ("machine", "port_kind", "measured_at", "lateness_max_ns")}
-    return SelfTestPart(
-        **plain,
-        entries=tuple(
-            CeilingPart(**_own(CeilingPart, {**entry, "is_line_rate": not entry["limited"]}))
-            for entry in data["entries"]
-        ),
-        self_latency=tuple(SelfLatency(**_own(SelfLatency, delays)) for delays in data["self_latency"]),
-        echo_loops=tuple(EchoLoop(**_own(EchoLoop, loop)) for loop in data.get("echo_loops", ())),
-    )
-
-
-def _own(part: type[Facts], data: dict[str, Any]) -> dict[str, Any]:
-    return {name: data[name] for name in part.model_fields}
+    entries = [{**entry, "is_line_rate": not entry["limited"]} for entry in data["entries"]]
+    return SelfTestPart.model_validate({**data, "entries": entries}, extra="ignore")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from gatemark.dut.port_name import NET_FOLDER, PortName, parse_port
 from gatemark.errors import ResultError
-from gatemark.facts import Ceiling, ClockFacts, EchoLoop, Facts, SelfLatency
+from gatemark.facts import Ceiling, ClockFacts, EchoLoop, SelfLatency, SelfTestFacts
 from gatemark.files import replace_files
 from gatemark.results.this_machine import machine_facts
 
@@ -44,18 +44,13 @@ class CountedLoop(EchoLoop):
     requests: int
 
 
-class SelfTest(Facts):
-    """All of a self-test."""
+class SelfTest(SelfTestFacts):
+    """All of a self-test: it says nothing about another machine, or another kind of port (`self_test_kind`)."""
 
     selftest: Literal[2]
     """Format number."""
-    machine: str
-    """Host name and CPU: a self-test says nothing about another machine."""
-    port_kind: str
-    """With what its frames need beside, as `self_test_kind` has it."""
     conditions: Mapping[str, str] = {}
     """What else it depends on, as `conditions_of` has it: with another value of any of them it says nothing."""
-    measured_at: str
     gatemark: str
     engine: str
     quick: bool
@@ -63,8 +58,6 @@ class SelfTest(Facts):
     """Sending time of the trials that confirm a rate."""
     confirmations: int
     """How often in succession a rate had to pass."""
-    lateness_max_ns: int
-    """A trial with a burst sent later than this did not count."""
     entries: tuple[Entry, ...]
     self_latency: tuple[TimedLatency, ...]
     echo_loops: tuple[CountedLoop, ...] = ()

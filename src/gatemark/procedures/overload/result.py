@@ -15,7 +15,7 @@ from gatemark.facts import EchoLoop
 from gatemark.results.part import Figure, LimitedBy, Part, PerRepetition, Ratio
 from gatemark.results.quantity import Better, Quantity, QuantityKind
 from gatemark.results.run import RunResult
-from gatemark.results.tester_parts import SelfTestPart
+from gatemark.results.tester_parts import SelfTestPart, beyond
 from gatemark.stats.percentiles import percent_words
 from gatemark.stats.series import degradation_percent
 from gatemark.stats.summary import Number
@@ -350,17 +350,12 @@ def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoop], window: int) -
         (Fraction(value) for value in point.requests_per_second.values if value is not None), default=Fraction(0)
     )
     timed = [loop for loop in loops if loop.frames_per_second is not None and loop.samples]
-    near = min(timed, key=lambda loop: _beyond(loop.frames_per_second or 0, rate), default=None)
+    near = min(timed, key=lambda loop: beyond(loop.frames_per_second or 0, rate), default=None)
     return OwnLoop(
         replies_per_second=max(loop.replies_per_second for loop in closed),
         rtt_ns=None if near is None else near.p50_ns,
         rtt_frames_per_second=None if near is None else near.frames_per_second,
     )
-
-
-def _beyond(value: int, least: Fraction) -> tuple[bool, Fraction]:
-    """Order values: those not below `least` first, nearest first; then those below, the largest first."""
-    return value < least, abs(value - least)
 
 
 def figures_of(point: OverloadPoint) -> Iterator[tuple[QuantityKind, Figure]]:
