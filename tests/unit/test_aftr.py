@@ -108,7 +108,7 @@ def test_in_a_loop_back_the_pool_holds_the_hosts_inside() -> None:
          "left.ipv6.hosts.range", "may have number 64"),
         ({"gateway": {"pool": ["10.0.0.0/24"]}}, "gateway.pool", "holds hosts of the Initiator (10.0.0.1)"),
         ({"left": {"host_macs": "random"}}, "left.host_macs", "MAC address of the port"),
-        ({"overload": {"clients": [1]}}, "overload", "no tunnels"),
+        ({"overload": {"clients": [1]}}, "overload", "no echo requests are sent"),
         ({"gateway": {"technology": "nat44", "tunnel": None}, "b4": {"address": "10.0.0.2"}}, "b4", "which has no B4s"),
     ],
 )  # fmt: skip

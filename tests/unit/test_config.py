@@ -143,7 +143,7 @@ def test_the_base_is_accepted() -> None:
         ("traffic.flow_label", 1 << 20, "traffic.flow_label: 1048576 is no flow label"),
         ("traffic.flow_label", True, "traffic.flow_label: True is no flow label"),
         ("traffic.flow_label", "by_flow", "no problem"),
-        ("traffic.extension_headers", ["routing"], "traffic.extension_headers: makes no sense for siit64"),
+        ("traffic.extension_headers", ["routing"], "traffic.extension_headers: does not apply to siit64"),
         ("traffic.trailer_octets", 65, "traffic.trailer_octets: 65 should be less"),
         ("traffic.trailer_octets", 1, "traffic.frame_sizes.octets: 64 octets leave no room for 1 octet behind"),
         ("traffic.extension_headers", "esp", "traffic.extension_headers[0]: 'esp' is not one of"),

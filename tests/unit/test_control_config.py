@@ -133,14 +133,15 @@ def test_commands_of_a_recipe_have_limits_and_nothing_else_of_the_table() -> Non
     assert campaign.control.setting_names == set(load_recipe("linux-router4").commands.settings)
     for wrong, where, what in (
         ({"limits": {"clear_stat": "1s"}}, "gateway.control.limits.clear_stat", "unknown key"),
-        ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "a namespace does not boot"),
-        ({"limits": {"setup": "1h"}, "clear_state": "true"}, "gateway.control", "but for its limits"),
+        ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "does not apply to kind = netns"),
+        ({"limits": {"setup": "1h"}, "clear_state": "true"}, "gateway.control", "does not apply to kind = netns"),
     ):
         with pytest.raises(ConfigError) as caught:
             campaign_from_dict(of_recipe(wrong))
         (problem,) = caught.value.problems
         assert problem.where.endswith(where) and what in problem.what, wrong
-    assert "only a recipe has" in problems({"limits": {"setup": "1h"}})["gateway.control.limits.setup"]
+    assert problem.fix == "leave out all but limits, or set testbed.kind to ports"
+    assert "which has no recipes" in problems({"limits": {"setup": "1h"}})["gateway.control.limits.setup"]
 
 
 def test_cores_are_stated_where_nothing_else_knows_them() -> None:
@@ -149,7 +150,7 @@ def test_cores_are_stated_where_nothing_else_knows_them() -> None:
     assert "but not how many" in problems(cores_set_by="pinning")["gateway.cores_set_by"]
     assert "gateway.cores" in problems(cores=0)
     loopback = {**document(cores=2), "testbed": {"kind": "loopback"}}
-    with pytest.raises(ConfigError, match=r"gateway\.cores: is not allowed with kind = loopback"):
+    with pytest.raises(ConfigError, match=r"gateway\.cores: does not apply to kind = loopback"):
         campaign_from_dict(loopback)
 
 
@@ -214,7 +215,7 @@ def test_a_recipe_names_settings_too(tmp_path: Path) -> None:
         with_recipe(tmp_path, RECIPE, settings={"cores": 1000})
     with pytest.raises(ConfigError, match=r"commands\.set\.backlog\.apply"):
         with_recipe(tmp_path, RECIPE.replace("={value}", "=1"))
-    with pytest.raises(ConfigError, match=r"name them with testbed\.gateway_cores"):
+    with pytest.raises(ConfigError, match=r"has the CPUs of testbed\.gateway_cores"):
         with_recipe(tmp_path, RECIPE, cores=2)
 
 

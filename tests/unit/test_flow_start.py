@@ -157,7 +157,7 @@ def test_what_cannot_start_one_after_another_is_refused(change: dict[str, Any], 
 def test_a_procedure_with_a_load_of_its_own_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
         campaign_from_dict({**ROUTER, "line": {"rate": "1G"}, **change})
-    assert f"traffic.flow_interval: has no meaning for {words}" in str(refused.value)
+    assert f"traffic.flow_interval: does not apply to {words}, whose load is not constant" in str(refused.value)
 
 
 SERIES = """

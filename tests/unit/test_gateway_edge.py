@@ -119,10 +119,10 @@ def test_other_rules(changes: dict[str, Any], address: str, ports: int) -> None:
         ({"map.end_user_prefix": None}, "map.end_user_prefix: is missing: the rule has 65536 customer edges"),
         ({"map.end_user_prefix": "2001:db8:12:3400::/57"}, "map.end_user_prefix: 2001:db8:12:3400::/57 has length 57"),
         ({"map.end_user_prefix": "2001:db9:12:3400::/56"}, "map.end_user_prefix: 2001:db9:12:3400::/56 is not within"),
-        ({"map.edges": 10}, "map.edges: does not apply to map_t_ce: the gateway is the only customer edge"),
+        ({"map.edges": 10}, "map.edges: does not apply to map_t_ce, which is the only customer edge"),
         ({"map.order": "increasing"}, "map.order: does not apply to map_t_ce"),
         ({"map.domains.0.weight": 2}, "map.domains[0].weight: does not apply to map_t_ce"),
-        ({"gateway.pool": ["2001:2::1/128"]}, "gateway.pool: does not apply to map_t_ce, whose public address follows"),
+        ({"gateway.pool": ["2001:2::1/128"]}, "gateway.pool: does not apply to map_t_ce, which has no pool"),
         ({"gateway.prefix": "2001:db8:ffff::/96"}, "gateway.prefix: does not apply to map_t_ce"),
         (
             {"map.domains.0.ea_bits": 4, "map.end_user_prefix": "2001:db8:10::/44"},

@@ -202,7 +202,7 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
             "connections.destination_ports: 1280-1344 has ports outside of the set of PSID 4",
         ),
         (MAP_T, {"connections": {"count": "300M"}, "left": {}}, "connections need"),
-        (MAP_T, {"conformity": {}}, "conformity: does not go with map.mesh"),
+        (MAP_T, {"conformity": {}}, "map.mesh: does not apply to [conformity], whose packets"),
         (
             MAP_E,
             {"traffic": {"traffic_class": {"by_flow": [0, 8]}}},

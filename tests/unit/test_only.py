@@ -6,8 +6,22 @@ import pytest
 
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.campaign.file import schema_text
-from gatemark.config.only import LOCAL, SEEN, STATEFUL, TRANSLATORS, WITH_GATEWAY, WITH_RULES, Only, refusals
+from gatemark.config.map_tables import MapModel
+from gatemark.config.only import (
+    CONSTANT_LOAD,
+    LOCAL,
+    NO_ECHO,
+    SEEN,
+    STATEFUL,
+    TRANSLATORS,
+    UDP,
+    WITH_GATEWAY,
+    WITH_RULES,
+    Only,
+    refusals,
+)
 from gatemark.config.tables import GatewayModel
+from gatemark.procedures.registry import PROCEDURES
 from gatemark.technology import TECHNOLOGIES
 
 
@@ -45,6 +59,43 @@ def test_a_default_and_a_no_are_no_values() -> None:
 
 def test_the_schema_says_it_as_well() -> None:
     tables = json.loads(schema_text())["$defs"]
-    assert tables["GatewayModel"]["properties"]["prefix"]["description"].endswith(" For translators only.")
+    assert tables["GatewayModel"]["properties"]["prefix"]["description"].endswith(
+        " For translators without MAP rules only."
+    )
     assert tables["GatewayTableModel"]["properties"]["size"]["description"].count("stateful gateways") == 1
     assert tables["TestbedModel"]["properties"]["gateway_cores"]["description"].endswith(" For kind netns only.")
+
+
+@pytest.mark.parametrize("rule", [UDP, NO_ECHO, CONSTANT_LOAD])
+def test_a_key_is_refused_beside_exactly_the_procedures_for_which_the_rule_does_not_hold(rule: Only) -> None:
+    assert rule.procedure is not None
+    tables = [procedure.table.model_construct() for procedure in PROCEDURES.values()]
+    refused = [table for table in tables if rule.refusal(None, None, [table]) is not None]
+    assert 0 < len(refused) < len(tables)
+    assert not any(map(rule.procedure, refused))
+    both = rule.refusal(None, None, refused[:2])
+    names = " and ".join(f"[{table.key}]" for table in refused[:2])
+    assert both == (
+        f"does not apply to {names}, {rule.lack}",
+        f"leave it out, or measure {names} in a campaign without it",
+    )
+
+
+def test_the_procedures_of_constant_load_are_those_that_the_description_names() -> None:
+    apart = [name for name, procedure in PROCEDURES.items() if procedure.table.lets_flows_start_apart]
+    assert sorted(apart) == ["delay", "frame_loss", "throughput"]
+    assert CONSTANT_LOAD.words == "throughput, frame loss rate and delay"
+
+
+def test_a_key_in_a_list_of_tables_is_told_with_its_place() -> None:
+    domain = {"ipv6": "2001:db8::/32", "ipv4": "192.0.2.0/24", "ea_bits": 16, "weight": 2}
+    rules = MapModel.model_validate({"domains": [{**domain, "weight": 1}, domain]})
+    assert [key for key, *_ in refusals(rules, TECHNOLOGIES["map_t_ce"], None, at="map.")] == ["map.domains[1].weight"]
+
+
+def test_one_key_of_a_table_may_be_spared() -> None:
+    told = []
+    for control in ({"limits": {"reset": "9s"}}, {"limits": {"reset": "9s"}, "sudo": True}):
+        gateway = GatewayModel.model_validate({"control": control})
+        told.append([(key, fix) for key, _, fix in refusals(gateway, None, BED_KINDS["netns"])])
+    assert told == [[], [("control", "leave out all but limits, or set testbed.kind to ports")]]

@@ -134,7 +134,12 @@ class TestTable:
             ({"clients": 9}, {}, "left.ipv6.hosts", "9 clients need as many hosts, the left side has 8"),
             ({}, {"hosts": "2-9"}, "right.ipv4.hosts", "the right side has 8 hosts, fewer than the 32 destinations"),
             ({"destinations": 516}, {}, "right.ipv4.hosts", "the right side has 512 hosts, fewer than the 516"),
-            ({}, {"traffic": {"trailer_octets": 4}}, "traffic.trailer_octets", "have nothing behind the packet"),
+            (
+                {},
+                {"traffic": {"trailer_octets": 4}},
+                "traffic.trailer_octets",
+                "does not apply to [overload], whose frames are echo requests",
+            ),
             ({"data": 1460}, {}, "overload.data", "packets of 1508 octets on the left side, more than its MTU of 1500"),
             (
                 {"destinations": 64},

@@ -133,6 +133,6 @@ def test_tunnels_of_ipv4_have_no_prefix_and_end_in_ipv6() -> None:
             "connections": {"count": 10, "rate": 10},
         }))  # fmt: skip
     assert [problem.where for problem in caught.value.problems] == [
-        "campaign: gateway.tunnel.address",
         "campaign: gateway.tunnel.prefix",
+        "campaign: gateway.tunnel.address",
     ]

@@ -97,7 +97,7 @@ def domain(**keys: Any) -> dict[str, Any]:
         ("map_e_ce", {"map": domain(weight=2)}, "map.domains[0].weight", "the only customer edge"),
         ("map_e_ce", {"map": {"end_user_prefix": "2001:db8:12:3400::/57"}}, "map.end_user_prefix", "have 56 bits"),
         ("map_e_ce", {"right": {"ipv4": {"address": "192.0.2.7"}}}, "right.ipv4", "meets 192.0.2.0/24"),
-        ("map_e_ce", {"gateway": {"pool": ["192.0.2.18/32"]}}, "gateway.pool", "follows from its rule"),
+        ("map_e_ce", {"gateway": {"pool": ["192.0.2.18/32"]}}, "gateway.pool", "has no pool"),
         ("map_e_ce", {"connections": {"count": 253}}, "map", "192.0.2.18 has a set of 252 ports"),
         ("lwb4", {"map": {"end_user_prefix": "2001:db8:1:2::/64"}}, "map.end_user_prefix", "is no lwB4's address"),
         ("lwb4", {"map": {"end_user_prefix": "2001:db8:1:2:1:c000:212:34/128"}}, "map.end_user_prefix", "no lwB4's"),

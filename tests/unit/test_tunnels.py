@@ -97,7 +97,7 @@ def test_inner_outer_and_background_are_three_sizes() -> None:
         ({"left": {"mtu": 1500}, "traffic": {"frame_sizes": {"family": "ipv4", "octets": [1518]}}},
          "traffic.frame_sizes.octets", "packet of 1540, more than the MTU of 1500"),
         ({"traffic": {"frame_sizes": {"family": "ipv6", "octets": [104]}}}, "traffic.frame_sizes.family", "IPv4"),
-        ({"overload": {"clients": [1]}}, "overload", "no tunnels"),
+        ({"overload": {"clients": [1]}}, "overload", "no echo requests are sent"),
         ({"gateway": {"technology": "map_t_br"}}, "gateway.tunnel", "which has no tunnels"),
     ],
 )  # fmt: skip

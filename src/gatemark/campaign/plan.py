@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from gatemark.config.flows import flow_count
 from gatemark.config.model import Campaign
-from gatemark.config.only import STATEFUL
 from gatemark.config.sizes import measured_octets, sizes_for
 from gatemark.errors import ConfigError
 from gatemark.procedures.procedure import Procedure
@@ -78,7 +77,7 @@ def plan_of(campaign: Campaign) -> Plan:
         tables = dict.fromkeys(
             f"[{procedure.table.key}]"
             for procedure in PROCEDURES.values()
-            if campaign.technology.is_stateful or STATEFUL not in procedure.table.only
+            if procedure.table.is_for(campaign.technology)
         )
         raise ConfigError(
             what="names nothing to measure",

@@ -16,13 +16,7 @@ from gatemark.config.map_check import check_map
 from gatemark.config.model import CampaignFile
 from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.problems import listed_twice, problem
-from gatemark.config.tables import (
-    GatewayControlModel,
-    HostsModel,
-    Ipv4Model,
-    Ipv6Model,
-    LimitsModel,
-)
+from gatemark.config.tables import HostsModel, Ipv4Model, Ipv6Model
 from gatemark.config.views import Directions, Roles
 from gatemark.errors import Problem
 from gatemark.facts import ONE_WAYS
@@ -40,16 +34,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def check_testbed(campaign: CampaignFile) -> Iterator[Problem]:
-    """What a kind of test bed needs, and what a loop-back cannot do."""
+    """What a kind of test bed needs."""
     bed, kind = campaign.testbed, campaign.bed
     if kind.has_recipe and bed.recipe is None:
         yield problem(campaign, "testbed.recipe", "is missing", 'name a recipe, for example recipe = "linux-router4"')
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
         if len(set(cores)) < len(cores):
             yield problem(campaign, f"testbed.{key}", "names a CPU twice", "name each CPU once")
-    if not kind.has_gateway and campaign.gateway.hop_limit_decrement:
-        what = f"is {campaign.gateway.hop_limit_decrement}, but nothing decrements the hop limit in a loop-back"
-        yield problem(campaign, "gateway.hop_limit_decrement", what, "leave the key out")
 
 
 def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
@@ -73,27 +64,12 @@ def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
 
 
 def check_state(campaign: CampaignFile) -> Iterator[Problem]:
-    """Commands belong to a gateway that somebody else set up; a loop-back translates nothing."""
-    gateway, kind = campaign.gateway, campaign.bed
-    if gateway.control is not None and not kind.takes_control:
-        is_only_limits = gateway.control.model_copy(update={"limits": LimitsModel()}) == GatewayControlModel()
-        if not kind.has_recipe or not is_only_limits:
-            yield problem(
-                campaign,
-                "gateway.control",
-                f"is not allowed with kind = {kind.name}" + (" but for its limits" if kind.has_recipe else ""),
-                "a recipe has commands of its own" if kind.has_recipe else "leave the table out",
-            )
-        elif gateway.control.limits.boot_ns != defaults.BOOT_LIMIT_NS:
-            what, fix = f"is not allowed with kind = {kind.name}: a namespace does not boot", "leave it out"
-            yield problem(campaign, "gateway.control.limits.boot", what, fix)
-    elif gateway.control is not None and gateway.control.limits.setup_ns != defaults.COMMAND_LIMIT_NS:
-        what, fix = "is not allowed here: only a recipe has commands for its set-up", "leave it out"
-        yield problem(campaign, "gateway.control.limits.setup", what, fix)
+    """Timeouts are whole seconds; a loop-back translates nothing."""
+    gateway = campaign.gateway
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
     technology = campaign.technology
-    if technology is not None and _has_no_loopback(technology) and not kind.has_gateway:
+    if technology is not None and _has_no_loopback(technology) and not campaign.bed.has_gateway:
         yield problem(
             campaign,
             "gateway.technology",
@@ -274,11 +250,11 @@ def is_too_coarse(resolution: int | Fraction, maximum: object) -> bool:
     return isinstance(maximum, int) and resolution >= maximum
 
 
-def misplaced(campaign: CampaignFile, skip: frozenset[str]) -> Iterator[Problem]:
-    """Keys and tables that make no sense for this technology or test bed, as the rules at their fields say."""
+def misplaced(campaign: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """Keys and tables that do not apply to technology, test bed or procedures, as the rules at their fields say."""
     technology = None if "gateway" in skip else campaign.technology
     kind = None if "testbed" in skip else campaign.bed
-    for key, what, fix in refusals(campaign, technology, kind, skip=skip):
+    for key, what, fix in refusals(campaign, technology, kind, campaign.tables, skip=skip):
         yield problem(campaign, key, what, fix)
 
 
@@ -309,7 +285,6 @@ def procedure_keys(campaign: CampaignFile) -> frozenset[str]:
 
 def file_problems(campaign: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield what is wrong with a file; checks that read a table of `skip` are left out."""
-    yield from misplaced(campaign, skip)
     stateful = {table.key for table in campaign.procedure_tables if STATEFUL in table.only}
     for tables, check in (*FILE_CHECKS, *((tables | stateful, check) for tables, check in CHECKS_OF_STATEFUL)):
         if not tables & skip:

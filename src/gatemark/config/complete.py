@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from gatemark.config.check import file_problems
+from gatemark.config.check import file_problems, misplaced
 from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
 from gatemark.config.flows import flow_problems
@@ -27,7 +27,7 @@ from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
 from gatemark.config.sizes import size_family, size_problems
-from gatemark.config.tables import ENDS, Ipv4Model, Ipv6Model, TunnelModel
+from gatemark.config.tables import ENDS, Ipv4Model, Ipv6Model
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
@@ -45,7 +45,7 @@ def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
     merged = file if recipe is None else merge_recipe(file, recipe)
     campaign = _known(merged, recipe)
     problems = () if campaign is None else _problems(campaign, recipe=recipe)
-    raise_if_any([*file_problems(merged), *_unknown(merged), *problems])
+    raise_if_any([*misplaced(merged), *file_problems(merged), *_unknown(merged), *problems])
     assert campaign is not None, "what is not known is a problem"
     return campaign
 
@@ -346,38 +346,23 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
 
 def _tunnel(campaign: Campaign) -> Iterator[Problem]:
     """A gateway with tunnels has an end of them, which is no host's address."""
-    if not campaign.technology.has_tunnels:
+    if not campaign.technology.has_tunnels or campaign.technology.is_edge:
         return
     tunnel, key = campaign.gateway.tunnel, "gateway.tunnel.address"
-    if campaign.technology.is_edge:
-        if tunnel is not None and tunnel.address is not None:
-            what = f"does not apply to {campaign.technology.name}, whose tunnel begins at its MAP address"
-            yield problem(campaign, key, what, "leave the key out")
-        return
     if tunnel is None or tunnel.address is None:
         what = f"is missing: the tunnels of {campaign.technology.name} end at an address of the gateway"
         yield problem(campaign, key, what, 'write for example tunnel = {address = "2001:2:0:ffff::1"} under [gateway]')
         return
     if campaign.technology.delegates_prefixes:
         yield from sixrd_problems(campaign)
-    else:
-        yield from _end_of_ipv6(campaign, tunnel)
+    elif tunnel.end.version != 6:
+        what = f"is {tunnel.end}, but the tunnels of {campaign.technology.name} are in IPv6"
+        yield problem(campaign, key, what, "write the IPv6 address of the gateway's end")
     for name in SIDES:
         hosts = host_set(campaign, name, "ipv4" if tunnel.address.version == 4 else "ipv6")
         if hosts is not None and tunnel.address in hosts:
             what = f"{tunnel.address} is one of the hosts {hosts} on the {name} side"
             yield problem(campaign, key, what, "write the gateway's own address")
-
-
-def _end_of_ipv6(campaign: Campaign, tunnel: TunnelModel) -> Iterator[Problem]:
-    """Tunnels of IPv4 in IPv6 end at an IPv6 address, and have no prefix."""
-    if tunnel.end.version != 6:
-        what = f"is {tunnel.end}, but the tunnels of {campaign.technology.name} are in IPv6"
-        yield problem(campaign, "gateway.tunnel.address", what, "write the IPv6 address of the gateway's end")
-    for key in ("prefix", "ipv4_mask_length"):
-        if getattr(tunnel, key) is not None:
-            what = f"does not apply to {campaign.technology.name}, whose packets in tunnels are IPv4"
-            yield problem(campaign, f"gateway.tunnel.{key}", what, "leave the key out")
 
 
 def _sizes(campaign: Campaign) -> Iterator[Problem]:
@@ -411,31 +396,17 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
             )
     yield from _checksums(campaign)
     yield from _marks(campaign)
-    if "ipv4" not in {campaign.roles.packet_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
-        yield problem(
-            campaign,
-            "traffic.dont_fragment",
-            f"has no effect: {campaign.technology.name} sends no IPv4",
-            "leave it out",
-        )
 
 
 def _marks(campaign: Campaign) -> Iterator[Problem]:
-    """Only IPv6 has flow labels, and only routers take extension headers."""
-    families = {campaign.roles.packet_family(name) for name in SIDES}
-    traffic, name = campaign.traffic, campaign.technology.name
-    if traffic.flow_label and "ipv6" not in families and not traffic.has_background:
-        what = f"has no effect: {name} forwards no IPv6"
+    """Only IPv6 has flow labels, and only the first extension header may be hop-by-hop."""
+    traffic, technology = campaign.traffic, campaign.technology
+    if traffic.flow_label and "ipv6" not in technology.packet_families and not traffic.has_background:
+        what = f"has no effect: {technology.name} forwards no IPv6"
         yield problem(campaign, "traffic.flow_label", what, "leave it out")
-    if not traffic.extension_headers:
-        return
-    key = "traffic.extension_headers"
-    if families != {"ipv6"} or campaign.technology.is_stateful:
-        what = f"makes no sense for {name}: translators need not support extension headers (RFC 8219 section 5.2)"
-        yield problem(campaign, key, what, "leave it out, or measure an IPv6 router")
     if "hop_by_hop" in traffic.extension_headers[1:]:
         what = "lists hop_by_hop behind another header, or twice"
-        yield problem(campaign, key, what, "write it first, and once (RFC 8200 section 4.1)")
+        yield problem(campaign, "traffic.extension_headers", what, "write it first, and once (RFC 8200 section 4.1)")
 
 
 def _checksums(campaign: Campaign) -> Iterator[Problem]:

@@ -164,14 +164,6 @@ def _b4s(campaign: Campaign) -> Iterator[Problem]:
 def _traffic(campaign: Campaign) -> Iterator[Problem]:
     """Foreground is what connections carry; ports of `traffic` are for native background alone."""
     traffic = campaign.traffic
-    several = max(campaign.directions.networks("left"), campaign.directions.networks("right"))
-    if several > 1:
-        yield problem(
-            campaign,
-            "traffic.destination_networks",
-            f"is {several}, but the four-tuples of a stateful test are enumerated from hosts and ports",
-            "leave the key out; emulate more hosts on the Responder's side with hosts.range (RFC 9693 section 4.1)",
-        )
     for mix in traffic.mix:
         if not mix.has_foreground:
             yield problem(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
@@ -28,9 +27,11 @@ def control_problems(campaign: Campaign) -> Iterator[Problem]:
         yield from _shell(campaign, control, "gateway.control")
         yield from _values(campaign, control)
         yield from _boot(campaign, control)
-    yield from _other_host(campaign)
+    if campaign.technology.in_a_row:
+        yield from _other_host(campaign)
     yield from _settings(campaign)
-    yield from _cores(campaign)
+    if campaign.gateway.cores_set_by is not None and campaign.gateway.cores is None:
+        yield problem(campaign, "gateway.cores_set_by", "says how, but not how many", "write gateway.cores as well")
     yield from _telemetry(campaign)
 
 
@@ -171,24 +172,10 @@ def _settings(campaign: Campaign) -> Iterator[Problem]:
         yield problem(campaign, f"gateway.settings.{name}", "has no commands that set it", fix)
 
 
-def _cores(campaign: Campaign) -> Iterator[Problem]:
-    """The number of cores is stated where nothing else knows it."""
-    gateway, kind = campaign.gateway, campaign.bed
-    if gateway.cores is not None and (kind.gateway_is_local or not kind.has_gateway):
-        only = bed_kinds_where(lambda other: other.has_gateway and not other.gateway_is_local)
-        fix = "name them with testbed.gateway_cores" if kind.gateway_is_local else f"only {only} has a gateway's host"
-        yield problem(campaign, "gateway.cores", f"is not allowed with kind = {kind.name}", fix)
-    if gateway.cores_set_by is not None and gateway.cores is None:
-        yield problem(campaign, "gateway.cores_set_by", "says how, but not how many", "write gateway.cores as well")
-
-
 def _telemetry(campaign: Campaign) -> Iterator[Problem]:
     """The gateway's host can be reached, and what is sampled there is the gateway's."""
-    telemetry, kind, key = campaign.control.telemetry, campaign.bed, "gateway.telemetry"
+    telemetry, key = campaign.control.telemetry, "gateway.telemetry"
     if telemetry is None:
-        return
-    if not kind.has_gateway:
-        yield problem(campaign, key, f"is not allowed with kind = {kind.name}, which has no gateway", "leave it out")
         return
     low, high = defaults.TELEMETRY_INTERVAL_LIMITS_NS
     if not low <= telemetry.interval_ns <= high:
@@ -198,10 +185,7 @@ def _telemetry(campaign: Campaign) -> Iterator[Problem]:
     for name, values in (("cpus", telemetry.cpus), ("processes", telemetry.processes)):
         if len(set(values)) < len(values):
             yield problem(campaign, f"{key}.{name}", "names one twice", "name each once")
-    if kind.gateway_is_local:
-        if telemetry.cpus:
-            fix = "leave it out: those of testbed.gateway_cores are sampled"
-            yield problem(campaign, f"{key}.cpus", f"is not allowed with kind = {kind.name}", fix)
+    if not campaign.bed.takes_control:
         return
     control = campaign.gateway.control
     if control is None:

@@ -23,8 +23,10 @@ def described(model: type[BaseModel], name: str) -> str:
     """Return what a key is: the docstring of its field or of its table, with the rules that say for what it is."""
     field = model.model_fields[name]
     tables = (one_line(inspect.getdoc(table) or "").partition("\n")[0] for table in models_in(field.annotation))
-    rules = " of ".join(rule.words for rule in field.metadata if isinstance(rule, Only))
-    return (docstring_of(model, name) or next(tables, "")) + (f" For {rules} only." if rules else "")
+    rules = [rule for rule in field.metadata if isinstance(rule, Only)]
+    words = "".join(f" {'with' if rule.procedure else 'of'} {rule.words}" for rule in rules)
+    only = f" For {words.split(maxsplit=1)[1]} only." if rules else ""
+    return (docstring_of(model, name) or next(tables, "")) + only
 
 
 def docstring_of(owner: type, name: str) -> str:

@@ -47,11 +47,6 @@ def flow_ramp_ns(campaign: Campaign, flows: int | None) -> int:
 def flow_problems(campaign: Campaign) -> Iterator[Problem]:
     """Yield why flows cannot start one after another; only where the file wants it, and once the sides are known."""
     key = "traffic.flow_interval"
-    for table in campaign.tables:
-        if not table.lets_flows_start_apart:
-            yield problem(
-                campaign, key, f"has no meaning for [{table.key}]", f"measure [{table.key}] in a file without it"
-            )
     if campaign.traffic.has_background:
         yield problem(campaign, key, "has no meaning beside background traffic", 'write traffic.mix = "1/1"')
     if campaign.technology.is_stateful:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gatemark.config import defaults
-from gatemark.config.check import file_problems, nearest
+from gatemark.config.check import file_problems, misplaced, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
 from gatemark.config.described import described
@@ -107,7 +107,7 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
     problems.extend(file_problems(campaign, skip))
     if not campaign.bed.has_recipe:
         problems.extend(complete_problems(campaign, skip | _tables_of(problems, where)))
-    raise_if_any(problems)
+    raise_if_any([*misplaced(campaign, skip), *problems])
     return campaign
 
 

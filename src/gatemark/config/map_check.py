@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Network
 
-from pydantic import BaseModel
-
 from gatemark.config.hosts import HostSet, first_non_global
-from gatemark.config.map_tables import MapDomainModel, MapModel
+from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import MAP_EDGES
 from gatemark.config.problems import in_file, problem
@@ -45,14 +43,16 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
         return
     if not technology.has_rules:
         return  # the table does not apply, which is a problem of its own
-    yield from _meaningless_keys(campaign)
-    yield from _default_rules(campaign, table)
-    if any(not _has_default_rule(campaign, domain) for domain in table.domains):
+    missing = tuple(_missing_default_rules(campaign, table))
+    yield from missing
+    if missing:
         return
     if technology.is_edge:
         yield from _gateway_edge(campaign, table)
         return
-    yield from _meaningless(campaign, table)
+    if campaign.side("left").host_macs == "random":
+        what = "is random, but customer edges have the MAC address of the port"
+        yield problem(campaign, "left.host_macs", what, "leave the key out")
     tunnel = campaign.gateway.tunnel
     if tunnel is not None and tunnel.address is not None:
         yield from _held_addresses(campaign, table, "gateway.tunnel.address", HostSet.single(tunnel.address))
@@ -73,38 +73,16 @@ def _example(technology: Technology) -> str:
     return f"add [[map.domains]] with ipv6, ipv4, ea_bits{' and dmr' if technology.has_default_rules else ''}"
 
 
-def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
-    """Keys that other translators need."""
-    for key in ("prefix", "eam"):
-        if getattr(campaign.gateway, key):
-            what = f"does not apply to {campaign.technology.name}, which follows the rules of [map]"
-            fix = "leave the key out" + (
-                ", and write map.domains[].dmr" if campaign.technology.has_default_rules else ""
-            )
-            yield problem(campaign, f"gateway.{key}", what, fix)
-
-
-def _has_default_rule(campaign: Campaign, domain: MapDomainModel) -> bool:
-    """Whether a domain has a default mapping rule as its technology does: MAP-T, and not MAP-E."""
-    return (domain.dmr is not None) == campaign.technology.has_default_rules
-
-
-def _default_rules(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+def _missing_default_rules(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     for index, domain in enumerate(table.domains):
-        if _has_default_rule(campaign, domain):
-            continue
-        if domain.dmr is None:
+        if domain.dmr is None and campaign.technology.has_default_rules:
             what = f"is missing: {campaign.technology.name} represents all IPv4 addresses outside by it"
             fix = 'write a prefix outside of all rules, such as dmr = "2001:2:0:6400::/96" (RFC 7599 section 5.1)'
-        else:
-            what = f"does not apply to {campaign.technology.name}, whose customer edges reach the outside by tunnels"
-            fix = "leave it out, and write gateway.tunnel.address (RFC 7597 section 5.4)"
-        yield problem(campaign, f"map.domains[{index}].dmr", what, fix)
+            yield problem(campaign, f"map.domains[{index}].dmr", what, fix)
 
 
 def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """The customer edge that the gateway is: which one, and that no host has its addresses."""
-    yield from _meaningless_of_gateway(campaign, table)
     rules = table.whole_rules
     if len(rules) != 1:
         what = f"has {len(rules)} rules, but the gateway has one, that of its own domain"
@@ -121,27 +99,6 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
         what = f"gives the gateway {campaign.edges.gateway.ipv4_network}, but gatemark measures gateways of one address"
         yield problem(campaign, f"{table.key}[0]", what, "write a rule for a whole or a shared address")
     yield from _addresses_of_gateway(campaign, table)
-
-
-def _stated(table: BaseModel) -> set[str]:
-    """Return the keys that have another value than their default, as a completed campaign has all of them."""
-    fields = type(table).model_fields
-    return {key for key in table.model_fields_set if getattr(table, key) != fields[key].get_default()}
-
-
-def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
-    """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
-    name = campaign.technology.name
-    for key in sorted(_stated(table) - {"domains", "softwires", "end_user_prefix", "mesh"}):
-        what = f"does not apply to {name}: the gateway is the only customer edge"
-        yield problem(campaign, f"map.{key}", what, "leave the key out")
-    for index, part in enumerate(table.parts):
-        for key in sorted({"weight", "exclude"} & _stated(part)):
-            what = f"does not apply to {name}: the gateway is the only customer edge"
-            yield problem(campaign, f"{table.key}[{index}].{key}", what, "leave the key out")
-    if campaign.gateway.pool:
-        what = f"does not apply to {name}, whose public address follows from its rule"
-        yield problem(campaign, "gateway.pool", what, "leave the key out")
 
 
 def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
@@ -195,10 +152,6 @@ def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Probl
 def _mesh(campaign: Campaign, table: MapModel, edge: Edge, at: str, hosts: HostSet) -> Iterator[Problem]:
     """The hosts outside are other customer edges of the rule, and connections go to ports that all of them have."""
     rule, peers = edge.domain, table.peers
-    for other in campaign.tables:
-        if other.sends_echo:
-            what = "does not go with map.mesh: its packets are for hosts behind the border relay"
-            yield problem(campaign, other.key, what, "measure it in a campaign without map.mesh")
     if peers is None:
         if not rule.suffix_bits:
             what = f"makes no sense: {rule.rule_ipv4} is the gateway's address, and no other customer edge has one"
@@ -234,16 +187,6 @@ def _embedded(domain: MapDomain) -> Iterator[tuple[str, IPv6Network]]:
     length = dmr.prefixlen if bits == 0 else 8 * octets[(bits - 1) // 8] + (bits - 1) % 8 + 1
     first = embed_ipv4(domain.rule_ipv4.network_address, dmr)
     yield "rule IPv4 prefix under the dmr", IPv6Network((first, length), strict=False)
-
-
-def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
-    """What customer edges that the Tester emulates cannot have."""
-    if table.end_user_prefix is not None:
-        what = f"does not apply to {campaign.technology.name}, whose customer edges are the Tester's"
-        yield problem(campaign, "map.end_user_prefix", what, "leave the key out")
-    if campaign.side("left").host_macs == "random":
-        what = "is random, but customer edges have the MAC address of the port"
-        yield problem(campaign, "left.host_macs", what, "leave the key out")
 
 
 def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSet) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
-from gatemark.config.only import MAP_EDGES, WITH_BINDINGS, WITH_MAP_RULES
+from gatemark.config.only import EDGE, EDGES_OF_TESTER, MAP_EDGES, MAP_T, NO_ECHO, WITH_BINDINGS, WITH_MAP_RULES
 from gatemark.config.tables import Table
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.facts import EdgeChoice, Order, Variation
@@ -50,12 +50,12 @@ class MapDomainModel(Table):
     """Length of the PSID, only with `ea_bits = 0`. Default: the address is not shared."""
     psid: StrictInt = Field(0, json_schema_extra=_within(0, 0xFFFF))
     """The PSID, only with `ea_bits = 0`."""
-    dmr: Ipv6Prefix | None = None
-    """Default mapping rule of MAP-T: it stands for all IPv4 addresses outside (RFC 6052). Its length is 32, 40, 48, 56,
-    64 or 96. MAP-E has none."""
-    weight: StrictInt = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
+    dmr: Annotated[Ipv6Prefix | None, MAP_T] = None
+    """Default mapping rule: it stands for all IPv4 addresses outside (RFC 6052). Its length is 32, 40, 48, 56, 64 or
+    96."""
+    weight: Annotated[StrictInt, EDGES_OF_TESTER] = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
     """Share of the customer edges; 65,536 at most in all domains."""
-    exclude: Annotated[tuple[Exclusion, ...], AsList] = ()
+    exclude: Annotated[tuple[Exclusion, ...], AsList, EDGES_OF_TESTER] = ()
     """Customer edges to leave out: those whose IPv4 suffix is all zeros or all ones; where `psid_offset` is 0, those
     with ports below 1024 (RFC 7596 section 5.1)."""
 
@@ -88,9 +88,9 @@ class SoftwiresModel(Table):
     """Length of the PSID. 4: 16 lwB4s share an address. 0: none is shared."""
     psid_offset: StrictInt = Field(0, json_schema_extra=_within(0, PSID_OFFSET_MAX))
     """Bits of a port before the PSID; 0, as it should be: one range of ports for each PSID."""
-    weight: StrictInt = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
+    weight: Annotated[StrictInt, EDGES_OF_TESTER] = Field(1, json_schema_extra=_within(1, PATTERN_LENGTH_MAX))
     """Share of the lwB4s; 65,536 at most in all parts."""
-    exclude: Annotated[tuple[Exclusion, ...], AsList] = ()
+    exclude: Annotated[tuple[Exclusion, ...], AsList, EDGES_OF_TESTER] = ()
     """Softwires to leave out: those whose IPv4 suffix is all zeros or all ones; where `psid_offset` is 0, those with
     ports below 1024."""
 
@@ -138,25 +138,25 @@ class MapModel(Table):
     """The rules, 1 to 1024."""
     softwires: Annotated[tuple[SoftwiresModel, ...], WITH_BINDINGS] = Field((), json_schema_extra=_AT_LEAST_ONE)
     """The binding table, in 1 to 1024 parts."""
-    end_user_prefix: Ipv6Prefix | None = None
+    end_user_prefix: Annotated[Ipv6Prefix | None, EDGE] = None
     """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
     5.2); of a lwB4 its whole address, with `/128`. Default: of a rule without EA bits its `ipv6`."""
-    mesh: Annotated[MeshModel | None, MAP_EDGES] = None
+    mesh: Annotated[MeshModel | None, MAP_EDGES, NO_ECHO] = None
     """The hosts outside, `right.ipv4`, are other customer edges of the rule. Default: they are behind the border relay.
     """
-    edges: Count | None = None
+    edges: Annotated[Count | None, EDGES_OF_TESTER] = None
     """How many customer edges are emulated. Default: all that the rules have."""
-    order: Order = "pseudorandom"
+    order: Annotated[Order, EDGES_OF_TESTER] = "pseudorandom"
     """Which customer edges of a domain come first: those with the lowest EA values, the highest, or any."""
-    choice: EdgeChoice = "cycle"
+    choice: Annotated[EdgeChoice, EDGES_OF_TESTER] = "cycle"
     """Customer edge of each foreground frame: one after the other, or drawn each time."""
-    onlink: StrictBool = False
+    onlink: Annotated[StrictBool, EDGES_OF_TESTER] = False
     """Customer edges are neighbours of the gateway and are answered for one by one, for small numbers. Otherwise the
     gateway reaches them all through `left.ipv6.address`, or through the router there with `address_mode =
     "nexthop"`."""
-    forward_ports: Variation = "pseudorandom"
+    forward_ports: Annotated[Variation, EDGES_OF_TESTER] = "pseudorandom"
     """How the source port varies within the port set of a frame's customer edge."""
-    reverse_ports: Variation = "pseudorandom"
+    reverse_ports: Annotated[Variation, EDGES_OF_TESTER] = "pseudorandom"
     """The same for the destination port of the reverse direction. Customer edges that may use every port have those of
     `traffic.source_ports` in both directions."""
 

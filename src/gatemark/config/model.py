@@ -73,7 +73,7 @@ class ProcedureTable(Table):
     reads_frame_rate: ClassVar[bool] = False
     """Whether `problems` asks if the campaign finds the highest rate of frames: it reads the tables that do."""
     only: ClassVar[tuple[Only, ...]] = ()
-    """For which technologies and test beds it makes sense."""
+    """To which technologies and test beds it applies."""
     finds_frame_rate: ClassVar[bool] = False
     """Whether it finds the highest rate of frames that passes, of which others take shares."""
     finds_connection_rate: ClassVar[bool] = False
@@ -84,12 +84,19 @@ class ProcedureTable(Table):
     """Through a stateful gateway: whether its trials begin with test phase 1, at a rate known before."""
     measures_delays: ClassVar[bool] = False
     """Whether it measures delays, of which the Tester's own path has a part."""
+    sends_udp: ClassVar[bool] = True
+    """Whether it sends the frames that `traffic` describes."""
     sends_echo: ClassVar[bool] = False
     """Whether it sends echo messages, whose identifiers a MAP-T border relay must then know."""
     lets_flows_start_apart: ClassVar[bool] = False
     """Whether its trials have a constant load, which network flows may join one after another."""
     needs_line_rate: ClassVar[bool] = False
     """Whether it cannot be measured without the line rate of the medium."""
+
+    @classmethod
+    def is_for(cls, technology: Technology) -> bool:
+        """Whether it applies to a technology."""
+        return all(rule.refusal(technology, None) is None for rule in cls.only)
 
     @property
     def validates(self) -> bool:

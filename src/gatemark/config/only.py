@@ -1,9 +1,10 @@
-"""For which technologies and test beds a key makes sense: a rule at its field. Pure."""
+"""To which technologies, test beds and procedures a key applies: a rule at its field. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel
 
@@ -11,98 +12,174 @@ from gatemark.bed_kinds import BedKind, bed_kinds_where
 from gatemark.technology import Technology, technologies_where
 
 
+class Measured(Protocol):
+    """What the rules ask of a procedure: its table says it."""
+
+    key: ClassVar[str]
+    sends_udp: ClassVar[bool]
+    sends_echo: ClassVar[bool]
+    lets_flows_start_apart: ClassVar[bool]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Only:
-    """Rule of a field: it makes sense only for some technologies, or only on some test beds."""
+    """Rule of a field: it applies only to some technologies, only to some test beds, or only to some procedures."""
 
     technology: Callable[[Technology], bool] | None = None
     bed: Callable[[BedKind], bool] | None = None
+    procedure: Callable[[Measured], bool] | None = None
+    but: str | None = None
+    """Key of the table for which the rule does not hold."""
     lack: str
     """What the others lack: "which keeps no state"."""
     words: str
-    """For which it is, for the description of the file: "stateful gateways"."""
+    """To which it applies, for the description of the file: "stateful gateways"."""
 
-    def refusal(self, technology: Technology | None, kind: BedKind | None) -> tuple[str, str] | None:
+    def refusal(
+        self, technology: Technology | None, kind: BedKind | None, procedures: Sequence[Measured] = ()
+    ) -> tuple[str, str] | None:
         """Say why a key does not apply here, and what to do; None if it does. None stands for what is not known."""
+        leave = "leave it out" if self.but is None else f"leave out all but {self.but}"
         if self.technology is not None and technology is not None and not self.technology(technology):
-            fix = f"leave it out, or set technology to {technologies_where(self.technology)}"
+            fix = f"{leave}, or set technology to {technologies_where(self.technology)}"
             return f"does not apply to {technology.name}, {self.lack}", fix
         if self.bed is not None and kind is not None and not self.bed(kind):
-            fix = f"leave it out, or set testbed.kind to {bed_kinds_where(self.bed)}"
+            fix = f"{leave}, or set testbed.kind to {bed_kinds_where(self.bed)}"
             return f"does not apply to kind = {kind.name}, {self.lack}", fix
+        others = [] if self.procedure is None else [table.key for table in procedures if not self.procedure(table)]
+        if others:
+            tables = " and ".join(f"[{key}]" for key in others)
+            return f"does not apply to {tables}, {self.lack}", f"{leave}, or measure {tables} in a campaign without it"
         return None
+
+    def spares(self, value: object) -> bool:
+        """Whether a table has no other key than the one for which the rule does not hold."""
+        return self.but is not None and isinstance(value, BaseModel) and {key for key, *_ in _set(value)} <= {self.but}
+
+
+def _to(technology: Callable[[Technology], bool], lack: str, words: str) -> Only:
+    return Only(technology=technology, lack=lack, words=words)
 
 
 def _on_beds(bed: Callable[[BedKind], bool], lack: str) -> Only:
     return Only(bed=bed, lack=lack, words=f"kind {bed_kinds_where(bed)}")
 
 
-WITH_TRANSLATION = Only(
-    technology=lambda row: row.translates_within,
-    lack="which does not translate between IPv4 and IPv6",
-    words="translators, and two of them in a row",
+WITH_TRANSLATION = _to(
+    lambda row: row.translates_within,
+    "which does not translate between IPv4 and IPv6",
+    "translators, and two of them in a row",
 )
-TRANSLATORS = Only(
-    technology=lambda row: row.is_translation,
-    lack="which does not translate between IPv4 and IPv6",
-    words="translators",
+TRANSLATORS = _to(lambda row: row.is_translation, "which does not translate between IPv4 and IPv6", "translators")
+BY_PREFIX = _to(
+    lambda row: row.translates_by_prefix,
+    "which does not translate by prefix or mappings",
+    "translators without MAP rules",
 )
-WITH_IPV4_OUT = Only(
-    technology=lambda row: row.is_translation or row.families == ("ipv4", "ipv4"),
-    lack="which sends no IPv4",
-    words="translators, and where two of them are a gateway from IPv4 to IPv4",
+WITH_IPV4 = _to(lambda row: "ipv4" in row.packet_families, "which forwards no IPv4", "gateways that forward IPv4")
+IPV6_ALONE = _to(
+    lambda row: set(row.packet_families) == {"ipv6"} and not row.is_stateful,
+    "which need not forward extension headers (RFC 8219 section 5.2)",
+    "IPv6 routers and 6rd border relays",
 )
-STATEFUL = Only(technology=lambda row: row.is_stateful, lack="which keeps no state", words="stateful gateways")
-WITH_RULES = Only(
-    technology=lambda row: row.has_rules,
-    lack="which has no customer edges",
-    words="gateways of MAP and lightweight 4over6",
+WITH_IPV4_OUT = _to(
+    lambda row: row.is_translation or row.families == ("ipv4", "ipv4"),
+    "which sends no IPv4",
+    "translators, and where two of them are a gateway from IPv4 to IPv4",
 )
-WITH_MAP_RULES = Only(
-    technology=lambda row: row.has_rules and not row.has_bindings, lack="which has no MAP rules", words="MAP gateways"
+STATEFUL = _to(lambda row: row.is_stateful, "which keeps no state", "stateful gateways")
+STATELESS = _to(
+    lambda row: not row.is_stateful,
+    "whose destinations are those of hosts.range (RFC 9693 section 4.1)",
+    "stateless gateways",
 )
-MAP_EDGES = Only(
-    technology=lambda row: row.is_edge and not row.has_bindings and row.in_a_row is None,
-    lack="which is no customer edge of MAP",
-    words="customer edges of MAP",
+WITH_POOL = _to(
+    lambda row: row.is_stateful and not row.is_edge,
+    "which has no pool of addresses",
+    "stateful gateways other than customer edges",
 )
-WITH_BINDINGS = Only(
-    technology=lambda row: row.has_bindings, lack="which has no softwires", words="gateways of lightweight 4over6"
+WITH_RULES = _to(lambda row: row.has_rules, "which has no customer edges", "gateways of MAP and lightweight 4over6")
+WITH_MAP_RULES = _to(lambda row: row.has_rules and not row.has_bindings, "which has no MAP rules", "MAP gateways")
+MAP_EDGES = _to(
+    lambda row: row.is_edge and not row.has_bindings and row.in_a_row is None,
+    "which is no customer edge of MAP",
+    "customer edges of MAP",
 )
-WITH_TUNNELS = Only(technology=lambda row: row.has_tunnels, lack="which has no tunnels", words="gateways with tunnels")
-IN_A_ROW = Only(
-    technology=lambda row: row.in_a_row is not None,
-    lack="which is one gateway",
-    words="two gateways in a row",
+MAP_T = _to(
+    lambda row: row.has_default_rules,
+    "whose customer edges reach the outside by tunnels (RFC 7597 section 5.4)",
+    "gateways of MAP-T",
 )
-WITH_B4S = Only(technology=lambda row: row.has_b4s, lack="which has no B4s", words="DS-Lite AFTRs")
+EDGES_OF_TESTER = _to(lambda row: row.has_edges, "which is the only customer edge itself", "border relays and lwAFTRs")
+EDGE = _to(lambda row: row.is_edge, "whose customer edges are the Tester's", "customer edges")
+NOT_EDGE = _to(
+    lambda row: not row.is_edge, "whose tunnel begins at its MAP address", "gateways other than customer edges"
+)
+WITH_BINDINGS = _to(lambda row: row.has_bindings, "which has no softwires", "gateways of lightweight 4over6")
+WITH_TUNNELS = _to(lambda row: row.has_tunnels, "which has no tunnels", "gateways with tunnels")
+WITHOUT_TUNNELS = _to(
+    lambda row: not row.has_tunnels, "in whose tunnels no echo requests are sent", "gateways without tunnels"
+)
+SIXRD = _to(lambda row: row.delegates_prefixes, "which delegates no prefixes", "6rd border relays")
+IN_A_ROW = _to(lambda row: row.in_a_row is not None, "which is one gateway", "two gateways in a row")
+WITH_B4S = _to(lambda row: row.has_b4s, "which has no B4s", "DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
-CONTROLLED = _on_beds(lambda kind: kind.takes_control, "whose gateways gatemark makes itself")
+CONTROLLED = _on_beds(lambda kind: kind.takes_control, "whose gateway, if any, gatemark makes itself")
+CONTROLLED_BUT_LIMITS = replace(CONTROLLED, but="limits")
+ELSEWHERE = _on_beds(
+    lambda kind: kind.has_gateway and not kind.gateway_is_local,
+    "whose gateway, if any, has the CPUs of testbed.gateway_cores",
+)
 WITH_RECIPE = _on_beds(lambda kind: kind.has_recipe, "which has no recipes")
 WITH_KERNELS = _on_beds(lambda kind: kind.has_kernels, "whose gateway cannot have a kernel of its own")
 LOCAL = _on_beds(lambda kind: kind.gateway_is_local, "whose gateway does not run on this host")
 SEEN = _on_beds(lambda kind: kind.sees_host, "where the gateway's host is not read")
+UDP = Only(
+    procedure=lambda table: table.sends_udp, lack="whose frames are echo requests", words="procedures that send UDP"
+)
+NO_ECHO = Only(
+    procedure=lambda table: not table.sends_echo,
+    lack="whose packets are for hosts behind the border relay",
+    words="procedures that send no echo messages",
+)
+CONSTANT_LOAD = Only(
+    procedure=lambda table: table.lets_flows_start_apart,
+    lack="whose load is not constant",
+    words="throughput, frame loss rate and delay",
+)
 
 
 def refusals(
     table: BaseModel,
     technology: Technology | None,
     kind: BedKind | None,
+    procedures: Sequence[Measured] = (),
     *,
     skip: frozenset[str] = frozenset(),
     at: str = "",
 ) -> Iterator[tuple[str, str, str]]:
     """Yield each key of a table and its tables that does not apply: its path, why, and what to do.
 
-    A key counts only with a value of its own; keys of `skip` are left out.
+    Keys of `skip` are left out.
     """
-    for name, field in type(table).model_fields.items():
-        value, key = getattr(table, name), f"{at}{field.alias or name}"
-        if key in skip or value is None or value is False or value == field.get_default(call_default_factory=True):
+    for name, rules, value in _set(table):
+        key = f"{at}{name}"
+        if key in skip:
             continue
-        rules = (rule.refusal(technology, kind) for rule in field.metadata if isinstance(rule, Only))
-        refusal = next((told for told in rules if told is not None), None)
+        told = (rule.refusal(technology, kind, procedures) for rule in rules if not rule.spares(value))
+        refusal = next(filter(None, told), None)
         if refusal is not None:
             yield (key, *refusal)
-        elif isinstance(value, BaseModel):
-            yield from refusals(value, technology, kind, skip=skip, at=f"{key}.")
+            continue
+        for index, part in enumerate(value) if isinstance(value, tuple) else ((None, value),):
+            if isinstance(part, BaseModel):
+                inner = f"{key}." if index is None else f"{key}[{index}]."
+                yield from refusals(part, technology, kind, procedures, skip=skip, at=inner)
+
+
+def _set(table: BaseModel) -> Iterator[tuple[str, list[Only], Any]]:
+    """Yield each key with a value of its own, which is neither the default nor a no or 0, and the rules of the key."""
+    for name, field in type(table).model_fields.items():
+        value = getattr(table, name)
+        if value and value != field.get_default(call_default_factory=True):
+            yield field.alias or name, [rule for rule in field.metadata if isinstance(rule, Only)], value

@@ -18,15 +18,26 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
+    BY_PREFIX,
+    CONSTANT_LOAD,
     CONTROLLED,
+    CONTROLLED_BUT_LIMITS,
+    ELSEWHERE,
     IN_A_ROW,
+    IPV6_ALONE,
     LOCAL,
+    NOT_EDGE,
     SEEN,
+    SIXRD,
     STATEFUL,
+    STATELESS,
     TRANSLATORS,
+    UDP,
     WITH_GATEWAY,
+    WITH_IPV4,
     WITH_IPV4_OUT,
     WITH_KERNELS,
+    WITH_POOL,
     WITH_RECIPE,
     WITH_TRANSLATION,
     WITH_TUNNELS,
@@ -175,8 +186,8 @@ class LimitsModel(Table):
     """Each command that makes a setting or reads it; those of the table as well."""
     reset_ns: PositiveDuration = Field(defaults.START_LIMIT_NS, alias="reset")
     """Each command of `reset`; the gateway may be a machine that boots."""
-    setup_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="setup")
-    """Each command of `setup`; of a recipe only."""
+    setup_ns: Annotated[PositiveDuration, WITH_RECIPE] = Field(defaults.COMMAND_LIMIT_NS, alias="setup")
+    """Each command of `setup`."""
     start_ns: PositiveDuration = Field(defaults.START_LIMIT_NS, alias="start")
     """Each command of `start`, and once more until the gateway is healthy. The daemons of a recipe have 5 s until they
     are healthy, or as long as `start` says if this table is there."""
@@ -186,7 +197,7 @@ class LimitsModel(Table):
     """Each command of `health`."""
     describe_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="describe")
     """Each command of `describe`."""
-    boot_ns: PositiveDuration = Field(defaults.BOOT_LIMIT_NS, alias="boot")
+    boot_ns: Annotated[PositiveDuration, CONTROLLED] = Field(defaults.BOOT_LIMIT_NS, alias="boot")
     """From the command that boots the host until it is another boot and healthy, and once more until both links are up
     and the gateway answers ARP or neighbour discovery."""
 
@@ -289,7 +300,7 @@ class GatewayControlModel(HostModel, Commands):
     `kern.boottime` of a BSD."""
     after_boot: Annotated[tuple[str, ...], AsList] = ()
     """Run after each boot, before the settings: what a boot forgets."""
-    limits: LimitsModel = LimitsModel()
+    limits: Annotated[LimitsModel, WITH_GATEWAY] = LimitsModel()
     """How long each command may take."""
 
 
@@ -302,7 +313,7 @@ class TelemetryModel(Table):
     """Time from one sample to the next, 0.1 s to 60 s. Each sample costs the host about a millisecond of CPU time. A
     share counts for the sending time only if both of its samples lie in it, so a trial should be some intervals
     long."""
-    cpus: tuple[Annotated[StrictInt, Field(ge=0)], ...] = ()
+    cpus: Annotated[tuple[Annotated[StrictInt, Field(ge=0)], ...], ELSEWHERE] = ()
     """CPUs of its host that do its work. Required where commands run on this machine, where the Tester works as well.
     Kind `netns` takes those of `testbed.gateway_cores`. Default: all."""
     processes: Annotated[tuple[ProcessName, ...], AsList] = ()
@@ -322,19 +333,18 @@ _HopLimitDecrement = Annotated[StrictInt, Field(ge=0, le=254)]
 class TunnelModel(Table):
     """The tunnels of a gateway: packets inside others (RFC 2473)."""
 
-    address: AnyIp | None = None
+    address: Annotated[AnyIp | None, NOT_EDGE] = None
     """The gateway's end of all tunnels, such as the BR address of MAP-E (RFC 7597 section 8) or an AFTR's; of 6rd an
-    IPv4 address; of a B4 its own. No host has it. Required, but of a customer edge with a rule, where it is the MAP
-    address."""
+    IPv4 address; of a B4 its own. No host has it. Required."""
     hop_limit: OuterHopLimit = "any"
     """Hop limit with which an outer header leaves the gateway, as it arrives at the Tester; no RFC has a value."""
     traffic_class: OuterTrafficClass = "copied"
     """Traffic class of an outer header, in both directions: that of the packet inside, as DS-Lite has it (RFC
     6333 section 7.1), or always the same octet (RFC 2473 section 6.4)."""
-    prefix: Ipv6Prefix | None = None
-    """6rd only, and required there: what the prefixes of all customer edges begin with (RFC 5969 section 4)."""
-    ipv4_mask_length: Annotated[StrictInt, Field(ge=0, le=24)] | None = None
-    """6rd only: bits at the begin of an edge's IPv4 address that are not in its prefix, as all edges have the same
+    prefix: Annotated[Ipv6Prefix | None, SIXRD] = None
+    """What the prefixes of all customer edges begin with (RFC 5969 section 4). Required."""
+    ipv4_mask_length: Annotated[Annotated[StrictInt, Field(ge=0, le=24)] | None, SIXRD] = None
+    """Bits at the begin of an edge's IPv4 address that are not in its prefix, as all edges have the same
     (RFC 5969 section 4). Default: 0."""
 
     @property
@@ -360,15 +370,14 @@ class GatewayModel(Table):
 
     technology: Annotated[TechnologyName | None, OfRecipe()] = None
     """What it does, and the families on its left and on its right. Default: the recipe's; else required."""
-    hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe()] = None
-    """By how much hop limit or time to live comes out lower; not in a loop-back. Default: the recipe's, else 1
-    for each gateway."""
+    hop_limit_decrement: Annotated[_HopLimitDecrement | None, OfRecipe(), WITH_GATEWAY] = None
+    """By how much hop limit or time to live comes out lower. Default: the recipe's, else 1 for each gateway."""
     background_hop_limit_decrement: Annotated[_HopLimitDecrement | None, OPEN] = None
     """The same for native IPv6 background, which is only forwarded. Default: 1 for each translator
     and end of a tunnel, else that of the foreground."""
-    prefix: Annotated[TranslationPrefix | None, OfRecipe(), TRANSLATORS] = None
+    prefix: Annotated[TranslationPrefix | None, OfRecipe(), BY_PREFIX] = None
     """Translation prefix (RFC 6052). Its length is 32, 40, 48, 56, 64 or 96, and its bits 64 to 71 are zero."""
-    eam: Annotated[tuple[EamEntry, ...], OfRecipe(), TRANSLATORS] = ()
+    eam: Annotated[tuple[EamEntry, ...], OfRecipe(), BY_PREFIX] = ()
     """Explicit address mappings (RFC 7757)."""
     dont_fragment_rule: Annotated[DontFragmentRule | None, OfRecipe(), WITH_IPV4_OUT] = None
     """DF in the IPv4 packets that a translator makes. `rfc7915`: 0 up to 1260 octets, else 1 (RFC 7915 section 5.1).
@@ -386,9 +395,9 @@ class GatewayModel(Table):
     """The gateway translates non-global IPv4 addresses under `64:ff9b::/96`, against RFC 6052 section 3.1."""
     inside: Annotated[SideName | None, OfRecipe(), STATEFUL] = None
     """Side of the Initiator (RFC 9693 section 4.1). Default: the recipe's, else `"left"`."""
-    pool: Annotated[tuple[IpPrefix, ...], OPEN, STATEFUL, WITH_GATEWAY] = ()
+    pool: Annotated[tuple[IpPrefix, ...], OPEN, WITH_POOL, WITH_GATEWAY] = ()
     """Public addresses that connections are translated to, of the outside's family. At most 2^40 in all; no host is
-    among them. A customer edge has none, because it has its MAP address. Default: the recipe's; else required."""
+    among them. Default: the recipe's; else required."""
     pool_ports: Annotated[PortSpan | None, OPEN, STATEFUL, WITH_GATEWAY] = None
     """Ports of each public address that the gateway uses, for the check of the port space. For a customer edge: those
     ports of its set that are in this range; by default all but port 0. Default: the recipe's, else `"1024-65535"`."""
@@ -405,22 +414,21 @@ class GatewayModel(Table):
     tunnel: Annotated[TunnelModel | None, OfRecipe(), WITH_TUNNELS] = None
     """Its tunnels; required of gateways that have any."""
     table: Annotated[GatewayTableModel, KeyByKey] = GatewayTableModel()
-    """Its connection tracking table; of stateful gateways only."""
+    """Its connection tracking table."""
     settings: dict[SettingName, SettingValue] = {}
     """Values of settings that you name yourself. They are made before the first trial and read back. The recipe or
     `gateway.control` has their commands."""
-    cores: Annotated[StrictInt, Field(ge=1, le=65536)] | None = None
-    """Number of cores that do its work, for tables and plots. For kind `ports` only: `testbed.gateway_cores` names
-    those of a namespace."""
+    cores: Annotated[Annotated[StrictInt, Field(ge=1, le=65536)] | None, ELSEWHERE] = None
+    """Number of cores that do its work, for tables and plots. `testbed.gateway_cores` names those of a namespace."""
     cores_set_by: CoresSetBy | None = None
     """How it was given that number: by `maxcpus=` and a boot, by taking CPUs offline, or by binding its work to them.
     With the first two, the host that `gateway.control.host` names must have that many CPUs online."""
-    control: GatewayControlModel | None = None
-    """Commands that control it. For kind `ports` only, except for `limits`, which apply to the commands of a recipe as
-    well. Of two gateways in a row, the one that keeps the connections."""
+    control: Annotated[GatewayControlModel | None, CONTROLLED_BUT_LIMITS] = None
+    """Commands that control it; `limits` apply to those of a recipe as well. Of two gateways in a row, the one that
+    keeps the connections."""
     other_host: Annotated[OtherHostModel | None, IN_A_ROW, CONTROLLED] = None
     """The host of the other one of two gateways in a row."""
-    telemetry: TelemetryModel | None = None
+    telemetry: Annotated[TelemetryModel | None, WITH_GATEWAY] = None
     """What is sampled at its host beside each trial. Default: CPUs, memory and connections each second for kind
     `netns`, else nothing."""
     name: str = ""
@@ -611,7 +619,7 @@ class DirectionTrafficModel(Table):
     """UDP source ports of this direction. Default: that of `traffic`."""
     destination_ports: DestinationPortsModel | None = None
     """UDP destination ports of this direction. Default: that of `traffic`."""
-    destination_networks: _Networks | None = None
+    destination_networks: Annotated[_Networks | None, STATELESS] = None
     """Destination networks of this direction: of the hosts on the right for `forward`, on the left for `reverse`.
     Default: that of `traffic`."""
     hop_limit: _HopLimit | None = None
@@ -638,23 +646,23 @@ class TrafficModel(Table):
     """UDP source ports; of a stateful gateway those of background only."""
     destination_ports: DestinationPortsModel = DestinationPortsModel()
     """UDP destination ports; of a stateful gateway those of background only."""
-    destination_networks: _Networks = 1
+    destination_networks: Annotated[_Networks, STATELESS] = 1
     """n above 1 draws the destination network of each frame: the third octet of IPv4, or bits 56 to 63 of IPv6, are 0
-    to n - 1 (RFC 2544 section 12 has 256). Not for stateful gateways, and not towards customer edges."""
-    flow_interval_ns: PositiveDuration | None = Field(None, alias="flow_interval")
-    """Network flows start so long after each other (RFC 8219 section 10.2.2); with throughput, frame loss rate and
-    delay only, without background. Default: all start together."""
+    to n - 1 (RFC 2544 section 12 has 256). Not towards customer edges."""
+    flow_interval_ns: Annotated[PositiveDuration | None, CONSTANT_LOAD] = Field(None, alias="flow_interval")
+    """Network flows start so long after each other (RFC 8219 section 10.2.2), without background. Default: all start
+    together."""
     hop_limit: _HopLimit = defaults.HOP_LIMIT
     """Hop limit or time to live as sent (RFC 2544 appendix C.2.6.4)."""
     traffic_class: TrafficClasses = (0,)
     """Traffic class or type of service as sent (RFC 2474). `{by_flow = [...]}` draws one of these for each flow."""
     flow_label: FlowLabel = 0
     """Flow label of IPv6 frames as sent. `by_flow` gives each flow one of its own, never 0 (RFC 6437 section 3)."""
-    extension_headers: Annotated[tuple[ExtensionHeader, ...], AsList] = Field((), max_length=4)
-    """Extension headers of all frames, in this order, through an IPv6 router (RFC 5180 section 5.3)."""
-    trailer_octets: Annotated[StrictInt, Field(ge=0, le=defaults.TRAILER_OCTETS_MAX)] = 0
+    extension_headers: Annotated[tuple[ExtensionHeader, ...], AsList, IPV6_ALONE, UDP] = Field((), max_length=4)
+    """Extension headers of all frames, in this order (RFC 5180 section 5.3)."""
+    trailer_octets: Annotated[StrictInt, Field(ge=0, le=defaults.TRAILER_OCTETS_MAX), UDP] = 0
     """Octets at the end of all frames that are behind the IP packet and no part of it (RFC 894, RFC 2464 section 3)."""
-    dont_fragment: StrictBool = False
+    dont_fragment: Annotated[StrictBool, WITH_IPV4] = False
     """DF of IPv4 frames as sent."""
     udp_checksum: UdpChecksum = "computed"
     """UDP checksum of IPv4 frames as sent. `zero`: they have none (RFC 768). Background is IPv6 and always has one."""
@@ -719,7 +727,7 @@ class LineModel(Table):
 
 
 class ConnectionsModel(Table):
-    """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); stateful gateways only."""
+    """The connections of a stateful test (RFC 9693 section 4.1 to 4.4)."""
 
     count: Annotated[tuple[Count, ...], AsList] = ()
     """Numbers of connections N, each of which is measured. Required unless only the capacity is."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import jinja2
 
-from gatemark.config.only import STATEFUL
 from gatemark.config.recipe import Recipe
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.procedures.registry import PROCEDURES
@@ -54,10 +53,9 @@ def tables_for(technology: Technology) -> dict[str, str]:
         key: table.purpose
         for key, table in tables.items()
         if key in blocks()["procedures"]
-        and (technology.is_stateful or STATEFUL not in table.only)
+        and table.is_for(technology)
         and blocks()["procedures"][key].get("duties_only", False) <= technology.has_duties
-        and blocks()["procedures"][key].get("single_hosts", False)
-        <= (not (technology.has_rules or technology.has_tunnels))
+        and blocks()["procedures"][key].get("single_hosts", False) <= (not technology.has_rules)
     }
 
 

@@ -12,6 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
+from gatemark.config.only import WITHOUT_TUNNELS
 from gatemark.config.problems import listed_twice, problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import distinct
@@ -95,7 +96,9 @@ class OverloadTable(ProcedureTable):
 
     key = "overload"
     purpose = "drive the gateway into overload by echo requests"
+    only = (WITHOUT_TUNNELS,)
     begins_with_full_table = False
+    sends_udp = False
     sends_echo = True
 
     clients: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=CLIENTS_MAX)], ...], AsList] = Field(
@@ -208,9 +211,6 @@ class OverloadTable(ProcedureTable):
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check everything that can be known before the first request is sent."""
-        if campaign.technology.has_tunnels:
-            what = f"does not apply to {campaign.technology.name}: echo requests are sent in no tunnels"
-            yield problem(campaign, self.key, what, "leave the table out")
         if campaign.technology.is_stateful and campaign.roles.inside != "left":
             what = "is right, but the clients of echo requests are on the left"
             yield problem(campaign, "gateway.inside", what, 'write inside = "left" and swap the ports')
@@ -226,20 +226,12 @@ class OverloadTable(ProcedureTable):
             yield from self._state_problems(campaign)
 
     def _mark_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """All echo requests have one traffic class and flow label, and no extension headers."""
+        """All echo requests have one traffic class and flow label."""
         fix = "write one number, or measure this in a campaign without overload"
         if len(campaign.directions.traffic_of("forward").traffic_class) > 1:
             yield problem(campaign, "traffic.traffic_class", "differs by flow, but not in echo requests", fix)
         if campaign.traffic.flow_label == "by_flow":
             yield problem(campaign, "traffic.flow_label", "differs by flow, but not in echo requests", fix)
-        if campaign.traffic.extension_headers:
-            what = "is for UDP, and echo requests have none of them"
-            fix = "leave it out, or measure this in a campaign without overload"
-            yield problem(campaign, "traffic.extension_headers", what, fix)
-        if campaign.traffic.trailer_octets:
-            what = "is for UDP, and echo requests have nothing behind the packet"
-            fix = "leave it out, or measure this in a campaign without overload"
-            yield problem(campaign, "traffic.trailer_octets", what, fix)
 
     def _size_problems(self, campaign: Campaign) -> Iterator[Problem]:
         for name in SIDES:
