@@ -115,8 +115,8 @@ def test_without_its_control_frames_no_case_has_a_result(relay: OpenBed, tmp_pat
 
 
 OF_THE_REFERENCE = OF_LINUX | {
-    "expired_from_outside": ("differs", 0),
-    "expired_from_inside": ("differs", 0),
+    "expired_from_outside": ("does_not_conform", 0),
+    "expired_from_inside": ("does_not_conform", 0),
     "foreign_source_address": ("conforms", 0),
     "hairpin": ("reported", 3),
     "outer_fragments": ("does_not_conform", 0),

@@ -279,7 +279,7 @@ RECIPE: dict[TechnologyName, str] = {"map_e_ce": MAP_E, "lwb4": LWB4, "b4": B4}
 def test_the_reference_gateway(technology: TechnologyName, tmp_path: Path) -> None:
     """It puts nothing together, answers nothing that expires, and turns nothing round; its link carries all packets."""
     expected = OF_LINUX[RECIPE[technology]] | {
-        **dict.fromkeys(("expired_from_outside", "expired_from_inside"), ("differs", 0)),
+        **dict.fromkeys(("expired_from_outside", "expired_from_inside"), ("does_not_conform", 0)),
         "outer_fragments": ("does_not_conform", 0),
         **OF_THE_REFERENCE[technology],
     }

@@ -181,6 +181,7 @@ TunnelFault = Literal[
     "drops outer fragments",
     "forwards what expired",
     "never answers",
+    "answers once",
     "answers to another edge",
     "answers in no tunnel",
     "quotes another address",
@@ -198,10 +199,12 @@ class TunnelRelay(BorderRelay):
         self.relay = relay
         self.planted = frozenset(faults)
         self.passed: list[str] = []
+        self.answered = 0
 
     def _arrivals(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if "forwards nothing" in self.planted:
             return
+        self.answered = 0
         left = [IPv6(bytes.fromhex(packet)) for packet in body["left"]]
         right = [IP(bytes.fromhex(packet)) for packet in body["right"]]
         outer = [packet for packet in left if IPv6ExtHdrFragment in packet]
@@ -271,7 +274,7 @@ class TunnelRelay(BorderRelay):
         if inner.ttl <= 1 and "forwards what expired" not in self.planted:
             error = IP(src="198.19.0.1", dst=inner.src) / ICMP(type=11) / inner
             to = "2001:db8:0:200:0:c000:200:2" if "answers to another edge" in self.planted else outer.src
-            if "never answers" not in self.planted:
+            if self._answers():
                 yield "left", error if "answers in no tunnel" in self.planted else self._tunnel(to, error)
             return
         other = self._edge_at(inner.dst, _port(inner, source=False))
@@ -280,6 +283,10 @@ class TunnelRelay(BorderRelay):
         elif "drops hairpin" not in self.planted:
             to = outer.src if "hairpin to the sender" in self.planted else str(other.address)
             yield "left", self._tunnel(to, self._lower(inner))
+
+    def _answers(self) -> bool:
+        self.answered += 1
+        return not ("never answers" in self.planted or ("answers once" in self.planted and self.answered > 1))
 
     def _is_taken(self, inner: IP, edge: Edge | None) -> bool:
         if edge is None:
@@ -301,7 +308,7 @@ class TunnelRelay(BorderRelay):
         if edge is None or ("drops echo" in self.planted and UDP not in packet):
             return
         if packet.ttl <= 1 and "forwards what expired" not in self.planted:
-            if "never answers" not in self.planted:
+            if self._answers():
                 about = packet.copy()
                 if "quotes another address" in self.planted:
                     about.dst = "10.0.0.1"

@@ -18,7 +18,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.map_domains.domain import MapDomain
 from gatemark.procedures.conformity.cases import cases_of, probes
-from gatemark.procedures.conformity.result import ConformityResult
+from gatemark.procedures.conformity.result import CaseName, ConformityResult
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 DMR = "2001:db8:ffff::/64"
@@ -76,7 +76,7 @@ ALL_RIGHT: dict[TechnologyName, dict[str, str]] = {
     }
     for technology in ROWS
 }
-EXPIRED = ("expired_from_outside", "expired_from_inside")
+EXPIRED: tuple[CaseName, ...] = ("expired_from_outside", "expired_from_inside")
 
 
 @pytest.mark.parametrize("technology", ROWS)
@@ -92,7 +92,7 @@ def test_a_row_that_does_everything_right_conforms(technology: TechnologyName, t
 
 
 WRONG: list[tuple[EdgeFault, dict[str, str]]] = [
-    ("never answers", dict.fromkeys(EXPIRED, "differs")),
+    ("never answers", dict.fromkeys(EXPIRED, "does_not_conform")),
     ("ignores hop limits", dict.fromkeys(EXPIRED, "does_not_conform")),
     ("drops echo", {"echo_from_inside": "does_not_conform"}),
     ("drops errors", {"error_from_outside": "does_not_conform"}),
@@ -130,6 +130,12 @@ def test_each_fault_changes_the_judgement_of_its_cases_alone(
     technology: TechnologyName, fault: EdgeFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, technology, fault)) == ALL_RIGHT[technology] | changed
+
+
+def test_what_expires_is_answered_by_the_rfc_of_the_second_gateway() -> None:
+    for row in ROWS:
+        section = "RFC 7915 section 5.1" if row in ("464xlat", "map_t") else "RFC 1812 section 5.3.1"
+        assert {cases_of(TECHNOLOGIES[row])[name].section for name in EXPIRED} == {section}
 
 
 @pytest.mark.parametrize("technology", ROWS)

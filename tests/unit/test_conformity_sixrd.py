@@ -85,16 +85,16 @@ WRONG: list[tuple[SixrdFault, dict[str, str]]] = [
     ("drops echo", dict.fromkeys(("echo_from_outside", "echo_from_inside", "error_from_outside"), "does_not_conform")),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(EXPIRED, "does_not_conform")),
-    ("never answers", dict.fromkeys(EXPIRED, "differs")),
-    ("answers to another edge", {"expired_from_inside": "differs"}),
-    ("answers in no tunnel", {"expired_from_inside": "differs"}),
+    ("never answers", dict.fromkeys(EXPIRED, "does_not_conform")),
+    ("answers to another edge", {"expired_from_inside": "does_not_conform"}),
+    ("answers in no tunnel", {"expired_from_inside": "does_not_conform"}),
     ("drops errors", {"error_from_outside": "does_not_conform"}),
     ("errors to another edge", {"error_from_outside": "does_not_conform"}),
     ("passes errors of tunnels on", {}),
     ("hairpins", {}),
     ("hairpins to the sender", {}),
     ("drops what is nobody's", {}),
-    ("answers in the next exchange", dict.fromkeys(EXPIRED, "differs")),
+    ("answers in the next exchange", dict.fromkeys(EXPIRED, "does_not_conform")),
 ]
 
 

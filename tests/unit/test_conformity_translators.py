@@ -92,7 +92,7 @@ class TestTranslator:
         [
             ("forwards nothing", dict.fromkeys(all_right("siit64"), "no_result"), None),
             ("drops echo", dict.fromkeys(("echo_from_outside", "echo_from_inside"), "does_not_conform"), None),
-            ("never answers", dict.fromkeys(EXPIRED, "differs"), None),
+            ("never answers", dict.fromkeys(EXPIRED, "does_not_conform"), None),
             ("ignores hop limits", dict.fromkeys(EXPIRED, "does_not_conform"), None),
             ("drops hairpin", {"hairpin": "differs"}, None),
             ("hairpins to the other side", {"hairpin": "differs"}, "arrived right"),
@@ -150,7 +150,7 @@ class TestNat:
         [
             ("forwards nothing", None),
             ("drops echo", {"echo_from_inside": "does_not_conform"}),
-            ("never answers", dict.fromkeys(EXPIRED, "differs")),
+            ("never answers", dict.fromkeys(EXPIRED, "does_not_conform")),
             ("ignores hop limits", dict.fromkeys(EXPIRED, "does_not_conform")),
             ("drops hairpin", {"hairpin": "does_not_conform"}),
             ("keeps the inside source", {"hairpin": "does_not_conform"}),
@@ -187,7 +187,7 @@ class TestClat:
             ((), {}),
             (("forwards nothing",), dict.fromkeys(all_right("nat46"), "no_result")),
             (("drops echo",), {"echo_from_inside": "does_not_conform"}),
-            (("never answers",), dict.fromkeys(EXPIRED, "differs")),
+            (("never answers",), dict.fromkeys(EXPIRED, "does_not_conform")),
             (("ignores hop limits",), dict.fromkeys(EXPIRED, "does_not_conform")),
         ],
     )

@@ -117,13 +117,14 @@ WRONG: list[tuple[TunnelFault, dict[str, str]]] = [
     ("drops inner fragments", {}),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),
-    ("never answers", {"expired_from_inside": "differs", "expired_from_outside": "differs"}),
-    ("answers to another edge", {"expired_from_inside": "differs"}),
-    ("answers in no tunnel", {"expired_from_inside": "differs"}),
+    ("never answers", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),
+    ("answers once", {}),
+    ("answers to another edge", {"expired_from_inside": "does_not_conform"}),
+    ("answers in no tunnel", {"expired_from_inside": "does_not_conform"}),
     ("drops errors", {"error_from_tunnel": "differs"}),
     ("passes one error on", {}),
     ("errors to another edge", {}),
-    ("quotes another address", {"expired_from_outside": "differs"}),
+    ("quotes another address", {"expired_from_outside": "does_not_conform"}),
 ]
 
 
@@ -132,6 +133,17 @@ def test_each_fault_changes_the_judgement_of_its_cases_alone(
     fault: TunnelFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
+
+
+@pytest.mark.parametrize(("fault", "judgement"), [("answers once", "conforms"), ("never answers", "does_not_conform")])
+def test_a_limit_on_answers_is_no_fault_of_a_domain(fault: TunnelFault, judgement: str, tmp_path: Path) -> None:
+    """RFC 4443 section 2.4 f: a gateway that answers about one domain may have no answer left for the next."""
+    result = measured(tmp_path, campaign(SHARED, FULL, cases=["expired_from_outside"]), fault)
+    answered = fault == "answers once"
+    assert [(case.domain, case.judgement, case.icmp, case.may_be_limited) for case in result.cases] == [
+        (0, judgement, {"icmpv4 11/0": 1} if answered else {}, False),
+        (1, judgement, {}, answered),
+    ]
 
 
 def test_a_hairpin_into_another_tunnel_is_told_from_a_delivery(tmp_path: Path) -> None:

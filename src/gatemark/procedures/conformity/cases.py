@@ -59,7 +59,9 @@ class Case(Generic[Scene_contra]):
     sending: Callable[[Scene_contra], Sending | None]
     """Return the packet; None if the rule has no such case."""
     answer: str | None = None
-    """ICMP error with which the gateway should answer."""
+    """ICMP error with which the gateway must or should answer."""
+    answer_level: Level = "should"
+    """How strongly the RFC asks for that."""
     silently: bool = False
     """Whether it must answer with none."""
     some_suffice: bool = False
@@ -277,8 +279,8 @@ EXPIRY_SECTIONS: Mapping[tuple[Family, Family], str] = {
     ("ipv4", "ipv4"): "RFC 1812 section 5.3.1",
     ("ipv6", "ipv6"): "RFC 4443 section 3.3",
 }
-"""Where an RFC says that a packet whose hop limit ends in a gateway is dropped and answered, by its family before and
-behind the gateway."""
+"""Where an RFC says that a packet whose hop limit ends in a gateway must be dropped and answered, by its family before
+and behind the gateway. Answers may be limited (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4), so one is enough."""
 
 
 def _ping(words: str, section: str | None, sending: Callable[[S], Sending]) -> Case[S]:
@@ -298,6 +300,7 @@ def _expiry(words: str, family: Family, behind: Family, way: Callable[[T], Sendi
         due="dropped",
         level="must",
         answer=TIME_EXCEEDED[family],
+        answer_level="must",
         needs="the gateway leaves hop limits as they are",
         sending=sending,
     )
@@ -1036,6 +1039,22 @@ END_TO_END: tuple[CaseName, ...] = (
 """What is due of the gateway with the connections even if another one is between it and the Tester."""
 
 
+def _expiries_of_row(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
+    """Return the cases of hop limits that end in the second gateway, to which translators send packets in IPv6."""
+    cases: dict[CaseName, Case[NatScene]] = {
+        "expired_from_outside": _expiry(
+            "a server sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.downward
+        ),
+        "expired_from_inside": _expiry(
+            "a client sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.upward
+        ),
+    }
+    assert technology.in_a_row is not None, "it is two gateways"
+    if TECHNOLOGIES[technology.in_a_row[1]].has_tunnels:
+        return cases
+    return {name: replace(case, section=EXPIRY_SECTIONS["ipv6", "ipv4"]) for name, case in cases.items()}
+
+
 def row_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
     """Return the cases of two gateways in a row, tried as one (RFC 8219 section 4.2), which is a NAT44.
 
@@ -1048,15 +1067,7 @@ def row_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
             name: replace(case, section=OF_MAP_T.get(name, case.section)) for name, case in TUNNEL_EDGE_CASES.items()
         }
         of_keeper["error_from_outside"] = replace(ERROR_FROM_OUTSIDE, level="should")
-    expiries: dict[CaseName, Case[Any]] = {
-        "expired_from_outside": _expiry(
-            "a server sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.downward
-        ),
-        "expired_from_inside": _expiry(
-            "a client sends with a hop limit that ends in the second gateway", "ipv4", "ipv4", NatScene.upward
-        ),
-    }
-    return {**expiries, **{name: of_keeper[name] for name in END_TO_END if name in of_keeper}}
+    return {**_expiries_of_row(technology), **{name: of_keeper[name] for name in END_TO_END if name in of_keeper}}
 
 
 def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:

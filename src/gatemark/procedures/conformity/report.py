@@ -51,7 +51,7 @@ def _due(case: CaseResult) -> str:
         return f"{case.level} not be decapsulated"
     if case.due == "translated":
         return f"{case.level} be dropped or translated"
-    answer = f", should answer {_icmp_words(case.answer)}" if case.answer is not None else ""
+    answer = f", {case.answer_level} answer {_icmp_words(case.answer)}" if case.answer is not None else ""
     how = " silently" if case.silently else " at least once" if case.some_suffice else ""
     return f"{case.level} be {case.due}{how}{answer}"
 
@@ -76,7 +76,9 @@ def _seen(case: CaseResult) -> str:
         limits = " and ".join(map(str, case.hop_limits))
         what = f"{what}, with hop limit {limits} ({case.hop_limits_due[0]} to {case.hop_limits_due[1]} is due)"
     answers = ", ".join(f"{count} x {_icmp_words(name)}" for name, count in case.icmp.items())
-    return "\n".join(part for part in (what, answers and f"answered: {answers}", "; ".join(case.differences)) if part)
+    limited = "not answered, as those of another domain were" if case.may_be_limited else ""
+    parts = (what, answers and f"answered: {answers}", limited, "; ".join(case.differences))
+    return "\n".join(part for part in parts if part)
 
 
 def _icmp_words(name: str) -> str:

@@ -95,7 +95,14 @@ class CaseResult(Part):
     icmp: Mapping[str, int] = {}
     """ICMP errors that quote these packets, by type and code: `icmpv6 1/5`."""
     answer: str | None = None
-    """ICMP error with which the gateway should answer. Null if there is none."""
+    """ICMP error with which the gateway must or should answer. One is enough, as it may limit how many it sends. Null
+    if there is none."""
+    answer_level: Level = Field(default="should", exclude_if=lambda level: level == "should")
+    """How strongly the RFC asks for the answer. Left out if it is `should`, or if there is no such error."""
+    may_be_limited: bool = Field(default=False, exclude_if=lambda limited: not limited)
+    """Whether packets of the same case with another domain were answered in the same exchange: a limit on how many
+    errors the gateway sends (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4) may be why these were not. Left out if
+    it is not so."""
     silently: bool = Field(default=False, exclude_if=lambda silently: not silently)
     """Whether the gateway must drop the packets without any ICMP error. Left out if it need not."""
     some_suffice: bool = Field(default=False, exclude_if=lambda suffice: not suffice)
@@ -141,8 +148,9 @@ class CaseResult(Part):
             return "does_not_conform" if self.level == "must" else "differs"
         if self.silently and self.icmp:
             return "does_not_conform"
-        answers = self.answer is None or self.answer in self.icmp
-        return "conforms" if answers else "differs"
+        if self.answer is None or self.answer in self.icmp or self.may_be_limited:
+            return "conforms"
+        return "does_not_conform" if self.answer_level == "must" else "differs"
 
 
 class ConformityResult(RunResult):

@@ -267,6 +267,9 @@ def observed(
     tallies = [_Tally() for _ in sent]
     for side, read in () if facts is None else _read_all(facts.arrived):
         _count(campaign, side, read, sent, tallies)
+    answered = any(
+        item.probe.case.answer in tally.icmp for item, tally in zip(sent, tallies, strict=True) if item.role == "case"
+    )
     for probe in batch:
         of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
         controls = [tally for role, tally in of_probe if role == "control"]
@@ -291,6 +294,8 @@ def observed(
             differences=tuple(tally.differences),
             icmp=dict(sorted(tally.icmp.items())),
             answer=case.answer,
+            answer_level=case.answer_level,
+            may_be_limited=answered and case.answer not in tally.icmp,
             silently=case.silently,
             some_suffice=case.some_suffice,
             kept_in_tunnel=tally.kept_in_tunnel,
@@ -376,6 +381,8 @@ def _count_message(side: SideName, error: IcmpError, item: Sent, tally: _Tally) 
 
 def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tally]) -> None:
     """Count an error for the packets that it quotes. One about the packet in a tunnel has to come through that tunnel.
+
+    What it quotes must be what was sent (RFC 1812 section 4.3.2.3).
 
     Where it quotes none, it may quote what the gateway made of one.
     """
