@@ -15,7 +15,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "nobodys_address": "reported",
     "echo_from_outside": "conforms",
     "echo_from_inside": "conforms",
-    "hairpin": "conforms",
+    "hairpin": "reported",
     "fragments": "differs",
 }
 """It translates UDP and echo messages, also between customer edges, answers a foreign port, and drops all else."""

@@ -172,8 +172,8 @@ RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
     "hairpin": Case(
         words="a customer edge sends to the public address and port of another one",
         section="RFC 7599 section 12.2",
-        due="delivered",
-        level="should",
+        due="reported",
+        level="none",
         needs="there is only one customer edge",
         sending=lambda scene: scene.hairpin(),
     ),
@@ -543,7 +543,7 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
     "foreign_source_port": _of_binding("foreign_source_port"),
     "echo_from_outside": replace(RELAY_CASES["echo_from_outside"], section="RFC 7596 section 8.1"),
     "echo_from_inside": replace(RELAY_CASES["echo_from_inside"], section="RFC 7596 section 8.1"),
-    "hairpin": _of_binding("hairpin", level="must"),
+    "hairpin": _of_binding("hairpin", due="delivered", level="must"),
     "outer_fragments": TUNNEL_RELAY_CASES["outer_fragments"],
     "error_from_outside": replace(
         TUNNEL_RELAY_CASES["error_from_outside"], section="RFC 7596 section 8.1", due="delivered", level="should"
