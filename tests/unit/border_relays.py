@@ -324,6 +324,7 @@ EdgeFault = Literal[
     "takes any source",
     "takes any port",
     "takes any address",
+    "answers foreign ports",
     "forgets connections",
 ]
 
@@ -370,6 +371,9 @@ class CustomerEdge:
             return
         if packet.dst != str(self.edge.address) and "takes any address" not in self.faults:
             return
+        if "answers foreign ports" in self.faults and packet[UDP].dport not in self.edge.ports:
+            error = IPv6(src=str(self.edge.address), dst=packet.src) / ICMPv6DestUnreach(code=4) / packet
+            yield "right", error
         inside = next((key for key, port in self._ports.items() if port == packet[UDP].dport), None)
         if inside is None and "takes any port" not in self.faults:
             return

@@ -310,6 +310,7 @@ class TestCustomerEdge:
             ("takes any source", {"outside_dmr": "does_not_conform"}),
             ("takes any port", {"foreign_destination_port": "does_not_conform"}),
             ("takes any address", {}),
+            ("answers foreign ports", {"foreign_destination_port": "does_not_conform"}),
         ],
     )
     def test_each_fault_changes_the_judgement_of_its_case_alone(

@@ -242,6 +242,7 @@ EDGE_CASES: Mapping[CaseName, Case[EdgeScene]] = {
         section="RFC 7599 section 8.2",
         due="dropped",
         level="must",
+        silently=True,
         needs="the gateway shares its address with nobody",
         sending=lambda scene: _to_port(scene, _port_of_neighbour(scene.edge)),
     ),
