@@ -31,6 +31,8 @@ OF_LINUX = {
     "echo_from_outside": ("conforms", 3),
     "echo_from_inside": ("conforms", 3),
     "hairpin": ("reported", 0),
+    "to_own_prefix": ("does_not_conform", 0),  # an error of its tunnel device: it compares the destination as well
+    "to_relays_prefix": ("conforms", 0),
     "outer_fragments": ("conforms", 3),
     "error_from_outside": ("conforms", 3),
     "error_from_tunnel": ("reported", 0),
@@ -65,7 +67,7 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
     controls = 2 * (rounds + 1) * exchanges  # of two customer edges
     assert counts == {
         "out of tunnels": controls + 3 * rounds,  # echo requests, fragments put together, and from a foreign address
-        "into tunnels": controls + 3 * rounds,  # echo requests, errors, and what nobody gets
+        "into tunnels": controls + 4 * rounds,  # echo requests, errors, what nobody gets, and what it sends to itself
     }
     assert cases["expired_from_inside"].icmp.keys() == {"icmpv6 3/0"}
     assert cases["expired_from_outside"].icmp.keys() == {"icmpv6 3/0"}
@@ -119,6 +121,7 @@ OF_THE_REFERENCE = OF_LINUX | {
     "expired_from_inside": ("does_not_conform", 0),
     "foreign_source_address": ("conforms", 0),
     "hairpin": ("reported", 3),
+    "to_own_prefix": ("conforms", 3),
     "outer_fragments": ("does_not_conform", 0),
     "nobodys_address": ("reported", 3),
 }

@@ -32,6 +32,8 @@ SixrdFault = Literal[
     "passes errors of tunnels on",
     "hairpins",
     "hairpins to the sender",
+    "returns nothing",
+    "has no null route",
     "drops what is nobody's",
     "answers in the next exchange",
 ]
@@ -105,11 +107,17 @@ class SixrdRelay:
             return
         if to_edge is None:
             yield "right", outer if "keeps the tunnel" in self.planted else self._lower(inner)
+        elif to_edge == outer.src:
+            yield from (
+                () if "returns nothing" in self.planted else (("left", self._tunnel(to_edge, self._lower(inner))),)
+            )
         elif self.planted & {"hairpins", "hairpins to the sender"}:
             yield "left", self._tunnel(to_edge if "hairpins" in self.planted else outer.src, self._lower(inner))
 
     def _enter(self, packet: IPv6) -> Iterator[tuple[str, Packet]]:
         edge = self._edge_of(packet.dst)
+        if edge == self.relay and "has no null route" not in self.planted:
+            return
         if edge is None or (edge not in self.edges and "drops what is nobody's" in self.planted):
             return
         if packet.hlim <= 1 and "forwards what expired" not in self.planted:

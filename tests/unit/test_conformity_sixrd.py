@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_a_relay_that_does_everything_right_conforms(tmp_path: Path) -> None:
     assert judgements(result) == ALL_RIGHT
     assert {case.controls_correct for case in result.cases} == {12}, "of two hosts, both ways"
     assert {case.case: case.correct for case in result.cases if case.arrived} == dict.fromkeys(
-        ("echo_from_outside", "echo_from_inside", "outer_fragments", "error_from_outside"), 3
+        ("echo_from_outside", "echo_from_inside", "to_own_prefix", "outer_fragments", "error_from_outside"), 3
     ) | {"nobodys_address": 0}
     assert {case.case: case.icmp for case in result.cases if case.icmp} == {name: {"icmpv6 3/0": 3} for name in EXPIRED}
 
@@ -93,6 +93,8 @@ WRONG: list[tuple[SixrdFault, dict[str, str]]] = [
     ("passes errors of tunnels on", {}),
     ("hairpins", {}),
     ("hairpins to the sender", {}),
+    ("returns nothing", {"to_own_prefix": "does_not_conform"}),
+    ("has no null route", {"to_relays_prefix": "does_not_conform"}),
     ("drops what is nobody's", {}),
     ("answers in the next exchange", dict.fromkeys(EXPIRED, "does_not_conform")),
 ]
@@ -142,11 +144,15 @@ def test_what_is_forwarded_in_its_tunnel_was_not_decapsulated(tmp_path: Path) ->
 def test_each_case_differs_from_the_packets_of_the_edge_in_one_thing() -> None:
     flows = {probe.name: probe.sending.flow for probe in probes(campaign())}
     upward = f"{HOST} port 40000 to 2001:2:0:8000::2 port 49151"
-    assert {name: str(flow) for name, flow in flows.items() if name.startswith(("foreign", "hairpin", "nobodys"))} == {
+    assert {
+        name: str(flow) for name, flow in flows.items() if name.startswith(("foreign", "hairpin", "nobodys", "to_"))
+    } == {
         "foreign_tunnel": f"{upward} in a tunnel from {OTHER} to {RELAY}",
         "foreign_tunnel_destination": f"{upward} in a tunnel from {EDGE} to 198.18.0.129",
         "foreign_source_address": upward.replace("2001:db8", "2001:db9") + f" in a tunnel from {EDGE} to {RELAY}",
         "hairpin": f"{HOST} port 40000 to {OTHER_HOST} port 49151 in a tunnel from {EDGE} to {RELAY}",
+        "to_own_prefix": f"{HOST} port 40000 to {HOST} port 49151 in a tunnel from {EDGE} to {RELAY}",
+        "to_relays_prefix": "2001:2:0:8000::2 port 49151 to 2001:db8:c612:1::1 port 40000",
         "nobodys_address": "2001:2:0:8000::2 port 49151 to 2001:db8:c612:82::1 port 40000",
     }
 
@@ -173,6 +179,7 @@ def test_foreign_addresses_are_nobodys(tunnel: dict[str, Any], edges: dict[str, 
     mask = (1 << 32 - (stated.ipv4_mask_length or 0)) - 1
     embedded = IPv4Address(int(wanted.left.ipv4.address) & ~mask | int(IPv6Address(host)) >> shift & mask)
     assert to is not None and not {to.destination, embedded} & used
+    assert ("to_relays_prefix" in flows) == (wanted.left.ipv4.address in IPv4Network("198.18.0.0/16"))
 
 
 def test_without_another_edge_two_cases_do_not_apply() -> None:

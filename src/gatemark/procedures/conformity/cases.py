@@ -607,6 +607,22 @@ SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
         needs="there is only one customer edge",
         sending=lambda scene: scene.hairpin(),
     ),
+    "to_own_prefix": Case(
+        words="a customer edge sends through the relay to its own prefix, to see whether the relay is there",
+        section="RFC 5969 section 8",
+        due="delivered",
+        level="must",
+        needs="",
+        sending=lambda scene: scene.to_own_prefix(),
+    ),
+    "to_relays_prefix": Case(
+        words="a server sends to the prefix that the relay's own IPv4 address gives",
+        section="RFC 5969 section 12",
+        due="dropped",
+        level="must",
+        needs="the relay's IPv4 address has other bits at its begin than those of customer edges",
+        sending=lambda scene: scene.to_relays_prefix(),
+    ),
     "outer_fragments": replace(OUTER_FRAGMENTS, section="RFC 4213 section 3.6"),
     "error_from_outside": Case(
         words="a server answers a packet of a customer edge with an ICMP error",

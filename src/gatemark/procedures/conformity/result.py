@@ -48,6 +48,8 @@ CaseName = Literal[
     "foreign_identifier",
     "larger_than_tunnel",
     "larger_than_tunnel_with_df",
+    "to_own_prefix",
+    "to_relays_prefix",
 ]
 Due = Literal["dropped", "not_decapsulated", "translated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
@@ -120,7 +122,7 @@ class CaseResult(Part):
 
     @property
     def words(self) -> str:
-        words = self.case.replace("_", " ").replace("nobodys", "nobody's")
+        words = self.case.replace("_", " ").replace("nobodys", "nobody's").replace("relays", "relay's")
         words = words.replace("dmr", "the default mapping rule").replace("with df", "with DF")
         return words.replace("of the set", "of the port set")
 

@@ -339,6 +339,19 @@ class SixrdScene:
         sent = replace(self.upward().flow, destination=self.host_of(self.other))
         return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.other, crossings=2))
 
+    def to_own_prefix(self) -> Sending:
+        """Return a packet from an edge's prefix to the same, in the tunnel to the relay, and what arrives there."""
+        sent = replace(self.upward().flow, destination=self.host_of(self.edge))
+        return Sending(side="left", flow=sent, delivery=self._delivery(sent, self.edge))
+
+    def to_relays_prefix(self) -> Sending | None:
+        """Return a packet of the server to the prefix of the relay's own IPv4 address; None if it has none."""
+        mask_length, end = self.tunnel.ipv4_mask_length or 0, self.tunnel.end
+        common = IPv4Network((self.edge, mask_length), strict=False)
+        if not isinstance(end, IPv4Address) or end not in common:
+            return None
+        return Sending(side="right", flow=replace(self.downward().flow, destination=self.host_of(end)))
+
     def _tunnel_to(self, edge: IPv4Address) -> Tunnel:
         return Tunnel(source=self.tunnel.end, destination=edge)
 

@@ -36,7 +36,8 @@ class ConformityTable(ProcedureTable):
     those from `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
     `echo_from_inside` and both `expired` ones, a stateless one `echo_from_outside` as well; a NAT46 has those of a
     NAT44 but `hairpin`. A MAP-E border relay has the first eight and those from `expired_from_outside` to
-    `error_from_tunnel`, a 6rd border relay the same without ports, fragments of packets and `nobodys_tunnel`. An AFTR
+    `error_from_tunnel`, a 6rd border relay the same without ports, fragments of packets and `nobodys_tunnel`, but with
+    `to_own_prefix` and `to_relays_prefix`. An AFTR
     has those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
     fragments and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones, `port_of_the_set`,
     `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels, fragments, errors, foreign
