@@ -13,6 +13,7 @@ from tests.unit.test_maptperf import SELF_TEST, read
 
 from gatemark.campaign.file import load_campaign
 from gatemark.cli.main import main
+from gatemark.dut.recipe import recipe_text
 from gatemark.linux_aftr import PRIVATE, nat_rules
 from gatemark.results.toml_text import to_toml
 
@@ -36,6 +37,8 @@ domains = [{ipv6 = "2001:db8:ce::/51", ipv4 = "192.0.2.0/24", ea_bits = 13, psid
 maximum = 1000
 """
 RULE = "2001:db8:ce::/51"
+RECIPE_OF = {"map_e_br": "mape-br", "lwaftr": "lwaftr", "aftr": "aftr", "sixrd_br": "sixrd-br"}
+HOSTS: dict[str, Any] = {"mode": "pseudorandom", "range": "2-15"}
 
 
 @pytest.fixture
@@ -187,11 +190,13 @@ def test_ends_of_tunnels_are_printed_for_gateways(capsys: pytest.CaptureFixture[
     assert script.count("\nroute add 100.64.0.") == 100
     assert '        ip saddr 100.64.0.0/10 oifname != "dslite" snat to 198.19.0.1\n' in script
     assert "ip -6 address add 2001:2:0:ffff::1/128 dev lo\nip link add dslite type ip6tnl external\n" in script
+    assert "\nip link set dslite mtu 1500 up\n" in script, "the left link has 1540"
     assert main(["export", "vpp", sixrd]) == 0
     assert capsys.readouterr().out == "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 198.18.0.1\n"
     assert main(["export", "linux", sixrd]) == 0
     script = capsys.readouterr().out
     assert "ip tunnel 6rd dev sixrd 6rd-prefix 2001:db8::/32 6rd-relay_prefix 0.0.0.0/0\n" in script
+    assert "\nip link set sixrd mtu 1500 up\n" in script, "the left link has 1520"
     apart = tmp_path / "6rd.toml"
     text = Path(sixrd).read_text().replace("ipv4_mask_length = 0", "ipv4_mask_length = 16")
     apart.write_text(text.replace('address = "198.18.0.1"  ', 'address = "192.0.2.1"  '))
@@ -237,6 +242,117 @@ def test_outer_traffic_classes_that_linux_would_not_write_are_refused(
     if told is not None:
         assert f"gateway.tunnel.traffic_class: is {stated}: outer headers of packets of {told}\n" in printed
         assert ("write traffic_class = 0" in printed) == (name != "34-two-ports-6rd")
+
+
+TUNNEL_EXAMPLES = ("29-two-ports-map-e", "31-two-ports-aftr", "34-two-ports-6rd", "36-two-ports-lwaftr")
+
+
+@pytest.mark.parametrize("name", TUNNEL_EXAMPLES)
+def test_the_exported_tunnels_hold_what_a_recipe_gives_theirs(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A tunnel of Linux with many ends has an MTU of 1452 or 1480 unless it is set, whatever its link has."""
+    campaign = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    campaign["left"]["mtu"] = 9236
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(campaign))
+    assert main(["export", "linux", str(file)]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("ip link set"))
+    assert f'"{line}"' in recipe_text(f"linux-{RECIPE_OF[campaign['gateway']['technology']]}")
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "hosts", "told"),
+    [
+        (
+            "31-two-ports-aftr",
+            "ipv6",
+            {
+                "address": "2001:2:0:1::2",
+                "router": "2001:2::2",
+                "gateway": "2001:2::1",
+                "hosts": HOSTS | {"offset": 14},
+            },
+            ["2001:2:0:1::2/127", "2001:2:0:1::4/126", "2001:2:0:1::8/125"],
+        ),
+        (
+            "34-two-ports-6rd",
+            "ipv4",
+            {"address": "198.18.64.2", "router": "198.18.0.2", "gateway": "198.18.0.1", "hosts": HOSTS | {"offset": 1}},
+            ["198.0.2.0/23", "198.0.4.0/22", "198.0.8.0/21"],
+        ),
+        (
+            "34-two-ports-6rd",
+            "ipv4",
+            {"address": "198.18.64.2", "router": "198.18.0.2", "gateway": "198.18.0.1"},
+            ["198.18.64.2/32"],
+        ),
+    ],
+)
+def test_subscribers_behind_a_router_have_routes(
+    name: str,
+    family: str,
+    hosts: dict[str, Any],
+    told: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    campaign = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    campaign["left"] |= {"address_mode": "nexthop", family: hosts}
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(campaign))
+    for gateway, add in (("linux", "ip -6 route add" if family == "ipv6" else "ip route add"), ("vpp", "ip route add")):
+        assert main(["export", gateway, str(file)]) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if " via " in line]
+        assert lines == [f"{add} {network} via {hosts['router']}" for network in told]
+
+
+@pytest.mark.parametrize(
+    ("name", "tunnel", "sent", "told"),
+    [
+        ("29-two-ports-map-e", {"hop_limit": 33}, {}, {"hop_limit": "is 33, but this gateway always writes 64"}),
+        ("36-two-ports-lwaftr", {"hop_limit": 33}, {}, {"hop_limit": "is 33, but this gateway always writes 64"}),
+        ("31-two-ports-aftr", {"hop_limit": 64}, {}, {"hop_limit": "always writes that of the packet inside"}),
+        ("31-two-ports-aftr", {"traffic_class": 0}, {"traffic_class": 40}, {"traffic_class": "have class 40, not 0"}),
+        (
+            "34-two-ports-6rd",
+            {"hop_limit": 33},
+            {"traffic_class": 40},
+            {"hop_limit": "is 33, but this gateway always writes 64", "traffic_class": "have class 0, not 40"},
+        ),
+        ("29-two-ports-map-e", {"hop_limit": 64}, {"traffic_class": 40}, {}),
+        ("34-two-ports-6rd", {"hop_limit": 64}, {}, {}),
+    ],
+)
+def test_outer_headers_that_vpp_would_not_write_are_refused(
+    name: str,
+    tunnel: dict[str, Any],
+    sent: dict[str, Any],
+    told: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    campaign = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    campaign["gateway"]["tunnel"] |= tunnel
+    campaign["traffic"] |= sent
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(campaign))
+    assert main(["export", "vpp", str(file)]) == (2 if told else 0)
+    printed = capsys.readouterr().err
+    for key, words in told.items():
+        assert f"gateway.tunnel.{key}: " in printed and words in printed
+
+
+@pytest.mark.parametrize("name", ["29-two-ports-map-e", "36-two-ports-lwaftr"])
+def test_vpp_writes_the_class_of_outer_headers_that_is_stated(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    campaign = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    campaign["gateway"]["tunnel"]["traffic_class"] = 40
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(campaign))
+    assert main(["export", "vpp", str(file)]) == 0
+    assert "\nmap params traffic-class 28\n" in capsys.readouterr().out
 
 
 def test_a_pool_of_several_networks_takes_connections_in_turn() -> None:

@@ -217,8 +217,9 @@ def test_a_relay_of_the_kernel_has_a_route_for_each_customer_edge() -> None:
         assert f"{edge.address} . {int(edge.ipv4):#x} . {edge.psid << 5:#x}" in inward
         assert f"{edge.ipv4} . {edge.psid << 5} : 10.0.0." in outward
     assert "(@nh,480,16 & 0x3e0) @sources0 accept" in inward and "ip6 saddr . @nh,416,32 @sources1 accept" in inward
-    script = tunnel_script(files, relay)
+    script = tunnel_script(files, relay, mtu=9196)
     assert all(line in script for line in files.routes) and f"address add {relay}/128" in script
+    assert "ip link set softwires mtu 9196 up\n" in script
 
 
 @settings(max_examples=100)

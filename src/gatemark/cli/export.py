@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
 from gatemark.cli.common import one_campaign
 from gatemark.cli.output import AsJson, print_json
+from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, made_aftr, unmade_aftr
+from gatemark.config.complete import host_set
 from gatemark.config.map_gateway import made_gateway
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.problems import raise_if_any
+from gatemark.config.reserved import Network
+from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import TunnelModel
 from gatemark.dut.recipe import complete_campaign
-from gatemark.errors import ConfigError
+from gatemark.errors import ConfigError, Problem
 from gatemark.linux_aftr import PRIVATE, TUNNEL, nat_rules
 from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.linux import sixrd_script, tunnel_script
@@ -31,7 +36,10 @@ from gatemark.map_domains.rule_export import (
     vpp_softwires,
 )
 from gatemark.map_domains.tayga import border_relay, relay_script
-from gatemark.technology import Technology
+from gatemark.technology import FAMILY_WORDS, SIDES, Technology
+
+VPP_HOP_LIMIT = 64
+"""Of VPP's outer headers of MAP-E, lwAFTR and 6rd (`src/plugins/map/ip4_map.c`, `src/vnet/ipip/sixrd.c`)."""
 
 GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
 
@@ -39,8 +47,8 @@ GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
 def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
     """Print commands that configure the provider's gateway of a campaign.
 
-    These are MAP rules or softwires with the routes to their customers, the tunnels of B4s, or the 6rd prefix; for
-    Snabb they are a part of its configuration file.
+    These are MAP rules or softwires with the routes to their customers, the tunnels of B4s, or the 6rd prefix; and
+    routes to hosts behind a router. For Snabb they are a part of its configuration file.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
@@ -74,15 +82,27 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         commands = writer.write(campaign, interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
-    table, through = campaign.edges.emulated, campaign.side("left").link_address("ipv6")
-    if table is not None and through is not None and not table.onlink and gateway != "snabb":
-        route = "ip route add" if gateway == "vpp" else "ip -6 route add"
-        commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.parts)
+    if gateway != "snabb":
+        ipv6_route = "ip route add" if gateway == "vpp" else "ip -6 route add"
+        for network, through in _routes(campaign):
+            commands += f"{ipv6_route if network.version == 6 else 'ip route add'} {network} via {through}\n"
     if as_json:
         print_json({"gateway": gateway, "commands": commands})
     else:
         print(commands, end="")
     return 0
+
+
+def _routes(campaign: Campaign) -> Iterator[tuple[Network, IPv4Address | IPv6Address]]:
+    """Yield networks that are not on a link of the gateway, each with its neighbour on the way there."""
+    for name, family in product(SIDES, FAMILY_WORDS):
+        side = campaign.side(name)
+        hosts, through = host_set(campaign, name, family), side.link_address(family)
+        if side.address_mode == "nexthop" and hosts is not None and through is not None:
+            yield from ((network, through) for network in hosts.covering())
+    table, through = campaign.edges.emulated, campaign.side("left").link_address("ipv6")
+    if table is not None and through is not None and not table.onlink:
+        yield from ((part.ipv6, through) for part in table.parts)
 
 
 def _table(campaign: Campaign) -> MapModel:
@@ -110,26 +130,42 @@ def _tayga(campaign: Campaign, _: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
-def _refuse_other_classes(campaign: Campaign, *, copies: bool) -> None:
-    """Refuse outer headers of another traffic class than Linux writes: that of the packet inside, or 0."""
+def _inside_mtu(campaign: Campaign) -> int:
+    """Return the largest packet that the link carries inside a tunnel, octets."""
+    return mtu_of(campaign, campaign.roles.inside) - defaults.HEADER_OCTETS[campaign.technology.outer_family]
+
+
+def _other_classes(campaign: Campaign, *, copies: bool) -> Iterator[Problem]:
+    """Yield why outer headers are of another traffic class than stated: the gateway copies that of the packet inside,
+    or writes 0."""
     stated = _tunnel_of(campaign).traffic_class
     for octet in campaign.directions.classes_into_tunnels:
         due, written = octet if stated == "copied" else stated, octet if copies else 0
         if due != written:
             what = f"is {stated}: outer headers of packets of class {octet} would have class {written}, not {due}"
             fix = 'write traffic_class = "copied"' if copies else "write traffic_class = 0"
-            raise ConfigError(what=what, where="gateway.tunnel.traffic_class", fix=fix)
+            yield Problem(what=what, where="gateway.tunnel.traffic_class", fix=fix)
+            return
+
+
+def _other_hop_limit(campaign: Campaign, *, written: int | None) -> Iterator[Problem]:
+    """Yield why outer headers have another hop limit than stated: always `written`; None: that of the packet inside."""
+    stated = _tunnel_of(campaign).hop_limit
+    if stated not in ("any", written):
+        words, fix = ("that of the packet inside", "") if written is None else (written, f" or hop_limit = {written}")
+        what = f"is {stated}, but this gateway always writes {words}"
+        yield Problem(what=what, where="gateway.tunnel.hop_limit", fix=f'write hop_limit = "any"{fix}')
 
 
 def _linux_relay(campaign: Campaign, _: Sequence[str]) -> str:
-    _refuse_other_classes(campaign, copies=False)
+    raise_if_any(_other_classes(campaign, copies=False))
     tunnel = _tunnel_of(campaign)
     files = made_gateway(campaign.technology, _table(campaign), MapGatewayModel(), tunnel, echo=False)
-    return tunnel_script(files, tunnel.ipv6_end)
+    return tunnel_script(files, tunnel.ipv6_end, mtu=_inside_mtu(campaign))
 
 
 def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
-    _refuse_other_classes(campaign, copies=False)
+    raise_if_any(_other_classes(campaign, copies=False))
     tunnel, gateway, roles = _tunnel_of(campaign), campaign.gateway, campaign.roles
     inside, outside = campaign.side(roles.inside), campaign.side(roles.outside)
     raise_if_any(unmade_aftr(inside, outside, campaign.b4_model, B4GatewayModel(), private_at="b4.hosts"))
@@ -137,14 +173,20 @@ def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
     ports = None if gateway.pool_ports is None else f"{gateway.pool_ports.minimum}-{gateway.pool_ports.maximum}"
     pool = [network for network in gateway.pool if isinstance(network, IPv4Network)]
     whole = replace(files, nftables=files.nftables + nat_rules(PRIVATE, pool, ports))
-    return tunnel_script(whole, tunnel.ipv6_end, tunnel=TUNNEL)
+    return tunnel_script(whole, tunnel.ipv6_end, mtu=_inside_mtu(campaign), tunnel=TUNNEL)
 
 
 def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
-    _refuse_other_classes(campaign, copies=True)
+    raise_if_any(_other_classes(campaign, copies=True))
     tunnel = _tunnel_of(campaign)
     assert tunnel.prefix is not None, "the campaign is complete"
-    return sixrd_script(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel), hop_limit=tunnel.made_hop_limit)
+    return sixrd_script(
+        tunnel.prefix,
+        _sixrd_edges(campaign),
+        end=_ipv4_end(tunnel),
+        hop_limit=tunnel.made_hop_limit,
+        mtu=_inside_mtu(campaign),
+    )
 
 
 def _sixrd_edges(campaign: Campaign) -> IPv4Network:
@@ -165,18 +207,24 @@ def _snabb(campaign: Campaign, _: Sequence[str]) -> str:
 
 def _vpp_relay(campaign: Campaign, interfaces: Sequence[str]) -> str:
     table = _table(campaign)
+    if not campaign.technology.has_tunnels:
+        return vpp_commands(table.whole_rules, interfaces=interfaces)
+    raise_if_any(_other_hop_limit(campaign, written=VPP_HOP_LIMIT))
+    tunnel = _tunnel_of(campaign)
+    relay, octet = tunnel.ipv6_end, None if tunnel.traffic_class == "copied" else tunnel.traffic_class
     if campaign.technology.has_bindings:
-        return vpp_softwires(_known_edges(table), relay=_tunnel_of(campaign).ipv6_end, interfaces=interfaces)
-    relay = _tunnel_of(campaign).ipv6_end if campaign.technology.has_tunnels else None
-    return vpp_commands(table.whole_rules, relay=relay, interfaces=interfaces)
+        return vpp_softwires(_known_edges(table), relay=relay, traffic_class=octet, interfaces=interfaces)
+    return vpp_commands(table.whole_rules, relay=relay, traffic_class=octet, interfaces=interfaces)
 
 
 def _vpp_aftr(campaign: Campaign, _: Sequence[str]) -> str:
+    raise_if_any((*_other_hop_limit(campaign, written=None), *_other_classes(campaign, copies=True)))
     pool = (network for network in campaign.gateway.pool if isinstance(network, IPv4Network))
     return vpp_aftr(pool, end=_tunnel_of(campaign).ipv6_end)
 
 
 def _vpp_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
+    raise_if_any((*_other_hop_limit(campaign, written=VPP_HOP_LIMIT), *_other_classes(campaign, copies=False)))
     tunnel = _tunnel_of(campaign)
     assert tunnel.prefix is not None, "the campaign is complete"
     return vpp_sixrd(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
 from gatemark.config.reserved import Network
 from gatemark.config.tables import B4Model, EamEntry, Ipv4Model, Ipv6Model
@@ -126,6 +126,14 @@ class HostSet:
             for start, size in _aligned_blocks(self.minimum, self.maximum):
                 mask = fixed & ~((size - 1) << shift)
                 yield Pattern(self.address_of(start, network) & mask, mask)
+
+    def covering(self) -> Iterator[Network]:
+        """Yield networks that hold all hosts: each ends at the first bit that varies in it."""
+        everything = (1 << 8 * self.octets) - 1
+        for pattern in self.patterns():
+            length = 8 * self.octets - (~pattern.mask & everything).bit_length()
+            address = IPv4Address(pattern.value) if self.family == "ipv4" else IPv6Address(pattern.value)
+            yield ip_network((address, length), strict=False)
 
     def meets(self, other: HostSet) -> bool:
         """Whether any address belongs to both sets."""

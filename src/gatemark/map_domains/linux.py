@@ -102,8 +102,11 @@ def tunnel_edge(edge: Edge, peers: Sequence[Edge] = (), *, tunnel: str = TUNNEL,
     )
 
 
-def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNNEL) -> str:
-    """Return commands for a shell that make the gateway of these files, with its end at `relay`, on a host."""
+def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, mtu: int, tunnel: str = TUNNEL) -> str:
+    """Return commands for a shell that make the gateway of these files, with its end at `relay`, on a host.
+
+    `mtu` is of the packets inside, octets: Linux does not derive it from the link where tunnels have many ends.
+    """
     settings = "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
     return "".join(
         (
@@ -112,17 +115,18 @@ def tunnel_script(files: GatewayFiles, relay: IPv6Address, *, tunnel: str = TUNN
             f"sysctl -w {settings} net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0\n",
             f"ip -6 address add {relay}/128 dev lo\n",
             f"ip link add {tunnel} type ip6tnl external\n",
-            f"ip link set {tunnel} up\n",
+            f"ip link set {tunnel} mtu {mtu} up\n",
             "nft -f relay.nft\n",
             "ip -batch routes\n",
         )
     )
 
 
-def sixrd_script(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address, hop_limit: int) -> str:
+def sixrd_script(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address, hop_limit: int, mtu: int) -> str:
     """Return commands for a shell that make a 6rd border relay at `end` of the Linux kernel (RFC 5969).
 
-    `edges` are the IPv4 addresses of customer edges, as far as all begin alike; `hop_limit` is of outer headers.
+    `edges` are the IPv4 addresses of customer edges, as far as all begin alike; `hop_limit` is of outer headers, `mtu`
+    of the packets inside, octets.
     """
     return "".join(
         (
@@ -130,7 +134,7 @@ def sixrd_script(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address, h
             f"ip address add {end}/32 dev lo\n",
             f"ip tunnel add sixrd mode sit local {end} ttl {hop_limit} tos inherit\n",
             f"ip tunnel 6rd dev sixrd 6rd-prefix {prefix} 6rd-relay_prefix {edges}\n",
-            "ip link set sixrd up\n",
+            f"ip link set sixrd mtu {mtu} up\n",
             f"ip -6 route add {prefix} dev sixrd\n",
         )
     )

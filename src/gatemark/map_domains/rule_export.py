@@ -32,12 +32,16 @@ def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
 
 
 def vpp_commands(
-    domains: Sequence[MapDomain], *, relay: IPv6Address | None = None, interfaces: Sequence[str] = ()
+    domains: Sequence[MapDomain],
+    *,
+    relay: IPv6Address | None = None,
+    traffic_class: int | None = None,
+    interfaces: Sequence[str] = (),
 ) -> str:
     """Return commands of VPP's command line that make a border relay with these rules, on `interfaces`.
 
-    `relay`: the end of its tunnels, of MAP-E; None: MAP-T. Raises ConfigError with every rule that is not written for
-    VPP.
+    `relay`: the end of its tunnels, of MAP-E; None: MAP-T. `traffic_class`: that of all outer headers; None: that of
+    the packet inside. Raises ConfigError with every rule that is not written for VPP.
     """
     _without_single_psids(domains, "VPP", "it would need a `map add rule` for each PSID, which is not written here")
     lines = []
@@ -49,14 +53,18 @@ def vpp_commands(
             f"map add domain ip4-pfx {domain.rule_ipv4} ip6-pfx {domain.rule_ipv6} ip6-src {source}"
             f" ea-bits-len {domain.ea_bits} psid-offset {offset} psid-len {domain.psid_length}"
         )
+    lines += _vpp_class(traffic_class)
     lines += [f"map interface {interface}{'' if relay else ' map-t'}" for interface in interfaces]
     return "\n".join(lines) + "\n"
 
 
-def vpp_softwires(edges: Iterable[Edge], *, relay: IPv6Address, interfaces: Sequence[str] = ()) -> str:
+def vpp_softwires(
+    edges: Iterable[Edge], *, relay: IPv6Address, traffic_class: int | None = None, interfaces: Sequence[str] = ()
+) -> str:
     """Return commands of VPP's command line that make a lwAFTR at `relay`, which has no domains yet, on `interfaces`.
 
-    VPP numbers its domains from 0: each IPv4 address is one, and each PSID of it a rule.
+    VPP numbers its domains from 0: each IPv4 address is one, and each PSID of it a rule. `traffic_class`: that of all
+    outer headers; None: that of the packet inside.
     """
     lines: list[str] = []
     numbers: dict[IPv4Address, int] = {}
@@ -72,6 +80,7 @@ def vpp_softwires(edges: Iterable[Edge], *, relay: IPv6Address, interfaces: Sequ
             )
         if psid_bits:
             lines.append(f"map add rule index {numbers[edge.ipv4]} psid {edge.psid} ip6-dst {edge.address}")
+    lines += _vpp_class(traffic_class)
     lines += [f"map interface {interface}" for interface in interfaces]
     return "\n".join(lines) + "\n"
 
@@ -99,6 +108,11 @@ def snabb_bindings(edges: Iterable[Edge], *, relay: IPv6Address) -> str:
         for edge in edges
     )
     return f"binding-table {{\n{softwires}}}\n"
+
+
+def _vpp_class(traffic_class: int | None) -> list[str]:
+    """Return the command for outer headers that all have one class, in hexadecimal digits; VPP copies it otherwise."""
+    return [] if traffic_class is None else [f"map params traffic-class {traffic_class:x}"]
 
 
 def _without_single_psids(domains: Sequence[MapDomain], gateway: str, why: str) -> None:
