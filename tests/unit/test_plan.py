@@ -208,8 +208,47 @@ def test_the_defaults_deviate_only_where_the_tester_cannot_do_more() -> None:
     )
 
 
+NO_HEADER = (
+    "No frame has an IPv6 extension header; RFC 5180 section 7 wants each test repeated with one, and with a chain"
+)
+IN_CHAIN = "The chain of extension headers holds hop_by_hop, which RFC 5180 section 5.3 keeps out of chains."
+AS_THROUGHPUT = (
+    "A throughput is measured with hop-by-hop options; RFC 5180 section 5.3 wants their effect on the router"
+)
+
+
+@pytest.mark.parametrize(
+    ("technology", "headers", "told"),
+    [
+        ("router66", [], [NO_HEADER]),
+        ("router66", ["routing"], ["All frames have the IPv6 extension header, routing; RFC 5180 section 7"]),
+        (
+            "router66",
+            ["routing", "fragment"],
+            ["All frames have a chain of IPv6 extension headers, routing, fragment;"],
+        ),
+        ("router66", ["hop_by_hop"], ["All frames have the IPv6 extension header, hop_by_hop;", AS_THROUGHPUT]),
+        ("router66", ["hop_by_hop", "routing"], ["All frames have a chain", IN_CHAIN, AS_THROUGHPUT]),
+        ("router44", [], []),
+        ("siit64", [], []),
+    ],
+)
+def test_tests_without_and_with_extension_headers_are_due(technology: str, headers: list[str], told: list[str]) -> None:
+    family = "ipv6" if technology == "router66" else "ipv4"
+    traffic = {"extension_headers": headers, "frame_sizes": {"family": family, "octets": [128]}}
+    wanted = campaign(technology, traffic=traffic, throughput={})
+    lines = [line for line in sentences(wanted) if "RFC 5180" in line]
+    assert [line.startswith(words) for line, words in zip(lines, told, strict=True)] == [True] * len(told)
+
+
+def test_the_loss_of_frames_with_hop_by_hop_options_is_what_is_asked_for() -> None:
+    traffic = {"extension_headers": ["hop_by_hop"], "frame_sizes": {"family": "ipv6", "octets": [128]}}
+    wanted = campaign("router66", traffic=traffic, frame_loss={"rates": ["1k"]})
+    assert not any(line.startswith(AS_THROUGHPUT) for line in sentences(wanted))
+
+
 def test_foreign_addresses_and_static_neighbours_are_told() -> None:
     left = {"port": "pci:1", "gateway_mac": "02:00:00:00:00:01", "ipv4": {"address": "10.0.0.2", "gateway": "10.0.0.1"}}
     told = sentences(rfc_campaign(left=left))
     assert any("used: 10.0.0.2 (RFC" in sentence for sentence in told)
-    assert any("static on the left side" in sentence for sentence in told)
+    assert any("static on the left side" in sentence and "RFC 5180 section 4 " in sentence for sentence in told)

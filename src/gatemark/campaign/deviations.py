@@ -66,7 +66,7 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
     if static:
         yield (
             f"The gateway's link-layer address is static on the {' and '.join(static)} side, not resolved"
-            " (RFC 5180 section 5.2.2 prefers dynamic neighbours)."
+            " (RFC 5180 section 4 prefers dynamic neighbours)."
         )
     if campaign.gateway.lowest_ipv6_mtu is not None:
         yield (
@@ -178,6 +178,7 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
             f"Frames have {traffic.trailer_octets} octets behind the IP packet, which is so much shorter (RFC 2544"
             " appendix C.2.6.4 has none)."
         )
+    yield from _of_the_extension_headers(campaign)
     yield from _of_the_networks(campaign)
     for way in campaign.directions.in_use:
         settings = campaign.directions.traffic_of(way)
@@ -243,6 +244,31 @@ def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
                 " (RFC 2544 section 23)."
             )
             yield Deviation(sentence=sentence, rules_out_claim=True)
+
+
+def _of_the_extension_headers(campaign: Campaign) -> Iterator[str]:
+    """RFC 5180 sections 5.3 and 7: every test without, with one and with a chain, which has no hop-by-hop options."""
+    headers = campaign.traffic.extension_headers
+    technology = campaign.technology
+    if technology.is_plain_forwarding and technology.families == ("ipv6", "ipv6"):
+        if not headers:
+            yield (
+                "No frame has an IPv6 extension header; RFC 5180 section 7 wants each test repeated with one, and with"
+                " a chain of them."
+            )
+        else:
+            words = "the IPv6 extension header" if len(headers) == 1 else "a chain of IPv6 extension headers"
+            listed = ", ".join(headers)
+            yield f"All frames have {words}, {listed}; RFC 5180 section 7 wants each test without any as well."
+    if "hop_by_hop" not in headers:
+        return
+    if len(headers) > 1:
+        yield "The chain of extension headers holds hop_by_hop, which RFC 5180 section 5.3 keeps out of chains."
+    if campaign.finds_frame_rate:
+        yield (
+            "A throughput is measured with hop-by-hop options; RFC 5180 section 5.3 wants their effect on the router at"
+            " 1, 10 and 50 % of the line rate."
+        )
 
 
 def _of_the_networks(campaign: Campaign) -> Iterator[str]:
