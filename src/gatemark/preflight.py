@@ -30,6 +30,7 @@ from gatemark.trial.exchange import Exchange, read_exchange
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import kept_hop_limits
+from gatemark.tunnel_preflight import tunnel_faults
 
 FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
@@ -271,6 +272,8 @@ def judge_path(
         said = [f"{count} x wrong {reason.replace('_', ' ')}" for reason, count in faults.items()]
         if limits := kept_hop_limits(report, direction.direction):
             said.append(f"hop limit {limits} where {_hop_limit_due(campaign, direction)} is due")
+        tunnels = tuple(tunnel_faults(campaign, report, direction))
+        said += [told.observed for told in tunnels if told.observed]
         if said:
             observed += f"; {', '.join(said)}"
         if icmp:
@@ -279,7 +282,9 @@ def judge_path(
             check=check,
             status="failed",
             observed=observed,
-            remedy=_remedy_here(report) or _remedy(campaign, direction, faults, what),
+            remedy=_remedy_here(report)
+            or "; ".join(told.remedy for told in tunnels)
+            or _remedy(campaign, direction, faults, what),
         )
 
 

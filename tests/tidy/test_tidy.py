@@ -81,7 +81,18 @@ ARROWS: dict[str, set[str]] = {
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
 
-ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "stored", "tester", "cli"}
+ASSEMBLY = {
+    "",
+    "demo",
+    "doctor",
+    "map_preflight",
+    "preflight",
+    "session",
+    "stored",
+    "tester",
+    "tunnel_preflight",
+    "cli",
+}
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (

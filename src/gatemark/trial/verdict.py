@@ -51,7 +51,7 @@ def judge(report: TrialReport, loss_tolerance: Fraction, *, establishes_all: boo
 
 def _checksum_remark(report: TrialReport, direction: str) -> str:
     """Say that wrong UDP checksums are what software leaves to a card that adds the rest; empty if they are not."""
-    kept = _kept(report, direction, "udp_checksum")
+    kept = kept_frames(report, direction, "udp_checksum")
     if not kept or not all(isinstance(packet, Packet) and packet.checksum_left_to_hardware for packet in kept):
         return ""
     return f": the first {len(kept)} have the sum of the pseudo-header, so it was left to hardware"
@@ -65,11 +65,11 @@ def _hop_limit_remark(report: TrialReport, direction: str) -> str:
 
 def kept_hop_limits(report: TrialReport, direction: str) -> str:
     """Return the wrong hop limits of the frames that were kept, such as "62" or "61 and 62"; empty if none was."""
-    kept = _kept(report, direction, "hop_limit")
+    kept = kept_frames(report, direction, "hop_limit")
     return " and ".join(map(str, sorted({packet.hop_limit for packet in kept if isinstance(packet, Packet)})))
 
 
-def _kept(report: TrialReport, direction: str, reason: str) -> list[Read]:
+def kept_frames(report: TrialReport, direction: str, reason: str) -> list[Read]:
     """Return the frames of a direction that were kept for a reason, as they are read."""
     return [
         read_frame(bytes.fromhex(frame.octets))
