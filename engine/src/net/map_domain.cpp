@@ -41,7 +41,7 @@ void check_bits(const MapRule& rule, const std::string& where, Errors& errors) {
 void check_psid(const MapRule& rule, const std::string& where, Errors& errors) {
     const unsigned bits = rule.psid_bits.value_or(0);
     if (rule.ea_bits != 0 && (rule.psid_bits || rule.psid)) {
-        errors.push_back({"a PSID is given beside the EA bits, which it follows from", where + ".psid", "send null, or ea_bits 0"});
+        errors.push_back({"a PSID is given together with the EA bits, from which it follows", where + ".psid", "send null, or ea_bits 0"});
         return;
     }
     if (rule.psid.has_value() != (bits != 0)) {

@@ -34,7 +34,7 @@ void check_eam(const TranslationConfig& config, Errors& errors) {
         const EamEntry& entry = config.eam[i];
         const std::string where = "translation.eam[" + std::to_string(i) + "]";
         if (entry.ipv4.address.family != net::Family::ipv4 || entry.ipv6.address.family != net::Family::ipv6 || entry.ipv6.length == 0) {
-            errors.push_back({text(entry.ipv4) + " and " + text(entry.ipv6) + " are no mapping", where,
+            errors.push_back({text(entry.ipv4) + " and " + text(entry.ipv6) + " are not a mapping", where,
                               "ipv4 is an IPv4 prefix, ipv6 an IPv6 prefix of 1 bit or more"});
             continue;
         }
@@ -98,7 +98,7 @@ void check_6rd(const MapRuleSpec& rule, Errors& errors) {
     constexpr unsigned delegated_bits_max = 64;
     const std::string where = "translation.domains[" + std::to_string(rule.number) + "]";
     if (rule.ea_bits == 0 || rule.ea_bits + rule.ipv4.length != 32) {
-        errors.push_back({text(rule.ipv4) + " tells no customers apart", where + ".ipv4", "an IPv4 prefix of 31 bits or less"});
+        errors.push_back({text(rule.ipv4) + " does not distinguish customers", where + ".ipv4", "an IPv4 prefix of 31 bits or less"});
     } else if (rule.end_user_bits() > delegated_bits_max) {
         errors.push_back({"a customer's prefix would have " + std::to_string(rule.end_user_bits()) + " bits", where + ".ipv6",
                           "at most " + std::to_string(delegated_bits_max - rule.ea_bits) + " bits with this IPv4 prefix"});
@@ -142,7 +142,7 @@ void check_map(const TranslationConfig& config, Errors& errors) {
 
 void check_end(const net::Address& end, net::Family family, const char* where, Errors& errors) {
     if (end.family != family || stays_on_link(end.bytes.data(), end.family)) {
-        errors.push_back({net::to_text(end) + " is no end of a tunnel", where,
+        errors.push_back({net::to_text(end) + " is not an end of a tunnel", where,
                           family == net::Family::ipv6 ? "a global IPv6 address" : "a global IPv4 address"});
     }
 }
@@ -150,7 +150,7 @@ void check_end(const net::Address& end, net::Family family, const char* where, E
 void check_subscriber(const TranslationConfig& config, Errors& errors) {
     const auto& [relay, subscriber] = std::pair{config.tunnel.relay, config.tunnel.subscriber};
     if (subscriber.has_value() != (config.mode == Mode::b4)) {
-        errors.push_back({subscriber ? "only a B4 is told its end of a tunnel" : "is missing", "tunnel.subscriber",
+        errors.push_back({subscriber ? "applies only to a B4" : "is missing", "tunnel.subscriber",
                           subscriber ? "leave it out, or set mode to b4" : "write the address of the gateway's own end"});
     } else if (subscriber) {
         check_end(*subscriber, tunnel_family(config.mode), "tunnel.subscriber", errors);
@@ -182,7 +182,7 @@ void check_tunnel(const TranslationConfig& config, Errors& errors) {
         }
     }
     if (config.tunnel.hop_limit == 0) {
-        errors.push_back({"0 is no hop", "tunnel.hop_limit", "1 to 255"});
+        errors.push_back({"0 is not a hop", "tunnel.hop_limit", "1 to 255"});
     }
 }
 
@@ -196,7 +196,7 @@ Errors check(const TranslationConfig& config) {
     check_eam(config, errors);
     check_pool(config, errors);
     if (config.hop_limit_decrement == 0) {
-        errors.push_back({"0 is no hop", "translation.hop_limit_decrement", "1 or more"});
+        errors.push_back({"0 is not a hop", "translation.hop_limit_decrement", "1 or more"});
     }
     if (config.lowest_ipv6_mtu < 1280) {
         errors.push_back({std::to_string(config.lowest_ipv6_mtu) + " octets is below the minimum MTU of IPv6",

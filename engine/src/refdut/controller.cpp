@@ -38,7 +38,8 @@ std::string Controller::answer(const std::string& line) {
         const json request = json::parse(line, nullptr, false);
         if (!request.is_object() || !request.contains("command") || !request["command"].is_string()) {
             // The line may be of any octets, and may be cut within a character.
-            return written(refuse("is no command", line.substr(0, 80), "send one JSON object per line, such as {\"command\":\"counts\"}"));
+            return written(
+                refuse("is not a command", line.substr(0, 80), "send one JSON object per line, such as {\"command\":\"counts\"}"));
         }
         return written(execute(request));
     } catch (const std::bad_alloc&) {
@@ -94,7 +95,7 @@ json Controller::execute(const json& request) {
         stopped_ = true;
         return {{"ok", true}};
     }
-    return refuse("is no command", command, "use counts, reset_counts, reload, load, clear, connections, reset or stop");
+    return refuse("is not a command", command, "use counts, reset_counts, reload, load, clear, connections, reset or stop");
 }
 
 json Controller::load(const std::string& path) {

@@ -46,7 +46,7 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
                           "at most " + std::to_string(128 - rule.ipv6.length) + " with this IPv6 prefix"});
     }
     if (rule.psid_bits > psid_bits_max) {
-        errors.push_back({std::to_string(rule.psid_bits) + " bits are no length of a PSID", where + ".psid_bits", "0 to 16"});
+        errors.push_back({std::to_string(rule.psid_bits) + " bits are not a valid PSID length", where + ".psid_bits", "0 to 16"});
     }
     const unsigned psid_bits = rule.ea_bits == 0 ? rule.psid_bits : rule.embedded_psid_bits();
     if (psid_bits <= psid_bits_max && (rule.psid_offset > 15 || rule.psid_offset + psid_bits > port_bits)) {
@@ -60,7 +60,7 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
             {"only customers of one address share its ports", where + ".psid_bits", "leave it out, or write an IPv4 prefix of 32 bits"});
     }
     if (rule.psid != 0 && (rule.ea_bits > 0 || rule.psid_bits > psid_bits_max || rule.psid >> rule.psid_bits != 0)) {
-        errors.push_back({std::to_string(rule.psid) + " is no PSID of " + std::to_string(rule.psid_bits) + " bits", where + ".psid",
+        errors.push_back({std::to_string(rule.psid) + " is not a PSID of " + std::to_string(rule.psid_bits) + " bits", where + ".psid",
                           "give psid_bits of a rule without EA bits, and a PSID below 2 to its power"});
     }
 }
@@ -122,7 +122,7 @@ void check_edge(const std::vector<MapRuleSpec>& domains, const net::Prefix& end_
             return;  // nothing follows from a rule that has a problem
         }
         if (end_user_prefix.length != 128 || edge_of(domains, end_user_prefix).address != end_user_prefix.address.bytes) {
-            errors.push_back({text(end_user_prefix) + " is no lwB4's address", "translation.end_user_prefix",
+            errors.push_back({text(end_user_prefix) + " is not the address of a lwB4", "translation.end_user_prefix",
                               "the prefix of 64 bits, 16 zero bits, the IPv4 address and the PSID, with /128"});
         }
     } else if (end_user_prefix.length != basic->end_user_bits()) {

@@ -287,7 +287,7 @@ void check_flow_start(const DirectionRequest& direction, std::chrono::nanosecond
         errors.push_back({"flows that start one after another make a load of their own", at, "leave out the step and the bursts"});
     }
     if (direction.foreground_m != direction.foreground_n) {
-        errors.push_back({"flows that start one after another have no background beside them", at, "send foreground only"});
+        errors.push_back({"flows that start one after another cannot be combined with background", at, "send foreground only"});
     }
     if (direction.flow_start->ramp_slots() >= frame_count_of(duration, direction.frames_per_second)) {
         errors.push_back({"the trial ends before the last flow starts", at, "choose a longer duration_ns, or fewer flows"});
