@@ -89,8 +89,8 @@ _ROWS = (
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",
         programs=("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter"),
-        commands_run="as root, in namespaces of their own for network, mounts and process numbers, isolated in nothing"
-        " else: they can read, change and delete every file of this machine",
+        commands_run="as root, in namespaces of their own for network, mounts and process numbers, but not otherwise"
+        " sandboxed: they can read, change and delete every file of this machine",
     ),
     BedKind(
         name="ports",

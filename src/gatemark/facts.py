@@ -51,7 +51,7 @@ class ClockFacts(Facts):
     resolution_ps: int
     """Smallest step observed between two readings of the clock."""
     read_ps: int
-    """What a reading costs."""
+    """Cost of a reading."""
 
 
 class SettingFact(Facts):
@@ -67,14 +67,14 @@ class SettingFact(Facts):
 
 
 class SamplingFacts(Facts):
-    """What sampling the gateway's host costs it, measured with no frames under way."""
+    """Cost of sampling to the gateway's host, measured with no frames under way."""
 
     interval_ns: int
     """Time from one sample to the next."""
     samples: int
     """How many were taken to learn it."""
     cpu_ns: int | None
-    """CPU time of one sample, of the sampler and all that it starts. Null if the host did not tell."""
+    """CPU time of one sample, of the sampler and all that it starts. Null if the host did not report it."""
 
     @property
     def share_of_core(self) -> float | None:
@@ -90,9 +90,9 @@ class InterruptFacts(Facts):
     name: str
     """Its name as its driver has it, such as `eth1-TxRx-3`."""
     cpus: str | None = None
-    """CPUs that serve it. Null if the host does not tell."""
+    """CPUs that serve it. Null if the host does not report it."""
     allowed_cpus: str | None = None
-    """CPUs that may serve it; the kernel chooses among them. Null if the host does not tell."""
+    """CPUs that may serve it; the kernel chooses among them. Null if the host does not report it."""
     taken: Mapping[int, int] = {}
     """How often each CPU took it since the host was started, without those that never did."""
 
@@ -108,61 +108,63 @@ class InterfaceFacts(Facts):
     interface: str
     """Name of the interface."""
     driver: str | None = None
-    """Its driver. Null if it does not tell."""
+    """Its driver. Null if not reported."""
     numa_node: int | None = None
-    """NUMA node of the card, -1 if it has none. Null if it does not tell."""
+    """NUMA node of the card, -1 if it has none. Null if not reported."""
     rx_queues: int | None = None
-    """Receive queues. Null if it does not tell."""
+    """Receive queues. Null if not reported."""
     tx_queues: int | None = None
-    """Transmit queues. Null if it does not tell."""
+    """Transmit queues. Null if not reported."""
     rss_udp4: str | None = None
-    """What of an IPv4 UDP packet chooses its queue, as ethtool says it. Null if the driver does not tell."""
+    """The fields of an IPv4 UDP packet that choose its queue, as ethtool names them. Null if the driver does not report
+    it."""
     rss_udp6: str | None = None
-    """The same for IPv6. Null if the driver does not tell."""
+    """The same for IPv6. Null if the driver does not report it."""
     interrupts: tuple[InterruptFacts, ...] = ()
-    """Its interrupts, as a rule one for each queue, in the order of their numbers; empty if the host does not tell."""
+    """Its interrupts, as a rule one for each queue, in the order of their numbers; empty if the host does not report
+    them."""
 
     @property
     def interrupt_words(self) -> str:
-        """Which CPUs serve which interrupt; empty if the host does not tell."""
+        """Which CPUs serve which interrupt; empty if the host does not report them."""
         return "; ".join(f"{interrupt.name} by {interrupt.served_by}" for interrupt in self.interrupts)
 
 
 class GatewayHostFacts(Facts):
-    """The gateway's host as it described itself at the beginning of a session; null is what it does not tell."""
+    """The gateway's host as it described itself at the beginning of a session; null is what it does not report."""
 
     host_name: str | None = None
-    """Its name. Null if it does not tell."""
+    """Its name. Null if not reported."""
     kernel: str | None = None
-    """Name, release and architecture of its kernel. Null if it does not tell."""
+    """Name, release and architecture of its kernel. Null if not reported."""
     command_line: str | None = None
-    """Command line of its kernel. Null if it does not tell."""
+    """Command line of its kernel. Null if not reported."""
     boot_id: str | None = None
-    """Identifier of the boot: another one after each boot; on a BSD its time. Null if it does not tell."""
+    """Identifier of the boot, which changes with each boot; on a BSD its time. Null if not reported."""
     cpu_model: str | None = None
-    """Model of its CPU. Null if it does not tell."""
+    """Model of its CPU. Null if not reported."""
     cpus_online: int | None = None
-    """Logical CPUs that work. Null if it does not tell."""
+    """Logical CPUs that work. Null if not reported."""
     cpu_list: str | None = None
-    """CPUs that work. Null if it does not tell."""
+    """CPUs that work. Null if not reported."""
     governor: str | None = None
-    """Frequency governors of all CPUs, each once. Null if it does not tell."""
+    """Frequency governors of all CPUs, each once. Null if not reported."""
     mhz_min: int | None = None
-    """Lowest frequency of a CPU at that moment. Null if it does not tell."""
+    """Lowest frequency of a CPU at that moment. Null if not reported."""
     mhz_max: int | None = None
-    """Highest frequency of a CPU at that moment. Null if it does not tell."""
+    """Highest frequency of a CPU at that moment. Null if not reported."""
     memory_kilobytes: int | None = None
-    """Its memory. Null if it does not tell."""
+    """Its memory. Null if not reported."""
     available_kilobytes: int | None = None
-    """What is free of it for programs, at that moment. Null if it does not tell."""
+    """Memory available to programs, at that moment. Null if not reported."""
     numa_nodes: int | None = None
-    """Number of NUMA nodes. Null if it does not tell."""
+    """Number of NUMA nodes. Null if not reported."""
     interfaces: tuple[InterfaceFacts, ...] = ()
     """Its network cards."""
 
 
 class Ceiling(Facts):
-    """What the Tester alone reaches in one mode of traffic."""
+    """The limit of the Tester alone in one mode of traffic."""
 
     family: Family
     """Family of the frames."""

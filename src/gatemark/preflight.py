@@ -56,14 +56,14 @@ ECHO_CHECKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 ICMP_MEANINGS = {
     "icmpv4 3/0": "no route to the network",
     "icmpv4 3/1": "the gateway could not find the destination host, or has no route to it",
-    "icmpv4 3/3": "the gateway took the frame for its own: the destination is the gateway's address",
+    "icmpv4 3/3": "the gateway treated the frame as its own: the destination is the gateway's address",
     "icmpv4 3/4": "the frame is too large for the next link and DF is set: raise the MTU",
     "icmpv4 3/13": "the gateway's policy forbids it",
     "icmpv4 11/0": "the time to live ran out: raise traffic.hop_limit, or look for a routing loop",
     "icmpv6 1/0": "no route to the destination",
     "icmpv6 1/1": "the gateway's policy forbids it",
     "icmpv6 1/3": "the gateway could not find the destination host: its neighbour discovery got no answer",
-    "icmpv6 1/4": "the gateway took the frame for its own: the destination is the gateway's address",
+    "icmpv6 1/4": "the gateway treated the frame as its own: the destination is the gateway's address",
     "icmpv6 1/5": "the gateway's source address check failed",
     "icmpv6 2/0": "the frame is too large for the next link: raise the MTU",
     "icmpv6 3/0": "the hop limit ran out: raise traffic.hop_limit, or look for a routing loop",
@@ -196,8 +196,8 @@ def judge_class(report: TrialReport, probed: int) -> Iterator[Finding]:
             check=check,
             status="warning",
             observed=f"{observed}; {', '.join(said or ['the others wrong'])}",
-            remedy="the campaign sends one class alone, so its figures say nothing of others: see whether the gateway"
-            " is meant to do this, or write traffic.traffic_class = {by_flow = [0, 184]}",
+            remedy="the campaign sends one class alone, so its figures say nothing about others: see whether the"
+            " gateway is meant to do this, or write traffic.traffic_class = {by_flow = [0, 184]}",
         )
 
 

@@ -153,7 +153,7 @@ def test_an_error_in_the_tunnel_of_another_b4_is_not_delivered(aftr: OpenBed, tm
     ("source", "judgement", "difference"),
     [
         ("snat to 198.19.0.1", "conforms", None),
-        ("accept", "does_not_conform", f"source {PRIVATE} is no public address of the gateway"),
+        ("accept", "does_not_conform", f"source {PRIVATE} is not a public address of the gateway"),
     ],
 )
 def test_an_aftr_with_rules_for_hairpins(

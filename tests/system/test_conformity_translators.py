@@ -125,8 +125,8 @@ def test_linux_turns_nothing_round_by_itself(nat44: OpenBed, tmp_path: Path) -> 
     ("source", "judgement", "difference"),
     [
         ("snat to 198.19.0.1", "conforms", None),
-        ("masquerade", "does_not_conform", "source 198.18.0.1 is no public address of the gateway"),
-        ("accept", "does_not_conform", "source 198.18.0.2 is no public address of the gateway"),
+        ("masquerade", "does_not_conform", "source 198.18.0.1 is not a public address of the gateway"),
+        ("accept", "does_not_conform", "source 198.18.0.2 is not a public address of the gateway"),
     ],
 )
 def test_linux_with_rules_for_hairpins(

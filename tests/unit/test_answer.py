@@ -98,7 +98,7 @@ def test_a_journal_with_another_report_is_refused(words: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("part", TABLES)
 def test_a_table_of_losses_adds_up(part: str, tmp_path: Path) -> None:
-    words = "forward foreground: what lost frames differ by does not add up"
+    words = "forward foreground: the counts of the properties of lost frames do not add up"
     assert words in refusal_of(lambda record: with_counts(record, loss_table=TABLES[part]), tmp_path)
 
 

@@ -669,11 +669,11 @@ def test_a_damaged_campaign_json_is_an_error_in_words(
     for command in (["plan"], ["run"], ["archive", "--verify"]):
         assert main([*command, str(forged)]) in (2, 3) or command[0] == "archive"
         said = capsys.readouterr()
-        assert "campaign.json is" in said.err + said.out
+        assert "campaign.json " in said.err + said.out
     subprocess.run(["tar", "-xf", str(forged), "-C", str(tmp_path)], check=True)
     shutil.rmtree(tmp_path / "router" / "archive")
     assert main(["archive", str(tmp_path / "router"), "--output", str(tmp_path / "again.tar.gz")]) == 3
-    assert "campaign.json is" in capsys.readouterr().err
+    assert "campaign.json " in capsys.readouterr().err
 
 
 def test_a_file_of_an_archive_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -820,7 +820,7 @@ def test_nothing_is_overwritten_and_what_is_interrupted_leaves_nothing(tmp_path:
     with pytest.raises(ResultError, match="holds no campaign"):
         write_archive(tmp_path / "empty")
     (folder / "link").symlink_to("/etc/passwd")
-    with pytest.raises(ResultError, match="no ordinary file"):
+    with pytest.raises(ResultError, match="not an ordinary file"):
         write_archive(folder, target)
     assert list(target.parent.iterdir()) == []
 
@@ -856,16 +856,16 @@ DESCRIPTION = ("x/archive/archive.json", b"{}")
         ([("../../x", b"")], "leads out of its folder"),
         ([("/etc/x", b"")], "leads out of its folder"),
         ([("x/a\nb", b"")], "leads out of its folder"),
-        ([special("x/a", tarfile.SYMTYPE, "/etc")], "no ordinary file"),
-        ([special("x/a", tarfile.LNKTYPE, "/etc/passwd")], "no ordinary file"),
-        ([special("x/a", tarfile.CHRTYPE)], "no ordinary file"),
-        ([special("x/a", tarfile.DIRTYPE)], "no ordinary file"),
+        ([special("x/a", tarfile.SYMTYPE, "/etc")], "not an ordinary file"),
+        ([special("x/a", tarfile.LNKTYPE, "/etc/passwd")], "not an ordinary file"),
+        ([special("x/a", tarfile.CHRTYPE)], "not an ordinary file"),
+        ([special("x/a", tarfile.DIRTYPE)], "not an ordinary file"),
         ([("x/a", b""), ("x/a", b"")], "holds x/a twice"),
         ([("x/a", b""), ("x/a/b", b"")], "a file and a folder"),
         ([("x/a", b"")], "no folder with SHA256SUMS"),
         ([("x/a", b""), ("y/a", b"")], "no folder with SHA256SUMS"),
         ([SUMS, DESCRIPTION], "archive/archive.json has no checksum"),
-        ([("x/SHA256SUMS", b"nonsense"), DESCRIPTION], "line 1 of SHA256SUMS is no checksum"),
+        ([("x/SHA256SUMS", b"nonsense"), DESCRIPTION], "line 1 of SHA256SUMS is not the checksum"),
         ([("x/SHA256SUMS", f"{'0' * 64}  archive/archive.json\n".encode()), DESCRIPTION], "its checksum differs"),
         ([("x/SHA256SUMS", f"{hashlib.sha256(b'{}').hexdigest()}  archive/archive.json\n".encode()), DESCRIPTION],
          "of another format"),

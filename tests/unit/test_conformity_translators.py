@@ -176,7 +176,7 @@ class TestNat:
         result = measured(tmp_path, campaign("nat44"), Nat("keeps the inside source"))
         hairpin = hairpin_of(result)
         assert hairpin.due_packet == "any public address and port to 198.18.0.9 port 40001"
-        assert hairpin.differences == ("source 198.18.0.2 is no public address of the gateway",)
+        assert hairpin.differences == ("source 198.18.0.2 is not a public address of the gateway",)
         assert hairpin.packet == "198.18.0.2 port 40000 to 198.19.0.1 port 20001"
 
 

@@ -154,7 +154,7 @@ def test_a_ratio_of_others_is_a_short_fraction(text: object) -> None:
         share: Ratio
 
     assert Shared.model_validate({"share": "4/5"}).share == Fraction(4, 5)
-    with pytest.raises(ValidationError, match="is no ratio"):
+    with pytest.raises(ValidationError, match="is not a ratio"):
         Shared.model_validate({"share": text})
 
 

@@ -104,7 +104,7 @@ class TestDefaults:
         ({"back_to_back": {}, "line": {"rate": "1G"}}, "back_to_back", "add a table [throughput]"),
         ({"throughput": THROUGHPUT, "back_to_back": {"resolution": "101%"}}, "back_to_back.resolution", "1%"),
         ({"system_recovery": {}}, "system_recovery.load", "no throughput is measured"),
-        ({"system_recovery": {"load": 1000, "overload": "100%"}}, "system_recovery.overload", "no overload"),
+        ({"system_recovery": {"load": 1000, "overload": "100%"}}, "system_recovery.overload", "not an overload"),
         ({"throughput": THROUGHPUT, "reset": {}}, "reset", "does not apply to kind = loopback"),
         ({**PORTS, "throughput": THROUGHPUT, "reset": {}}, "gateway.control.reset", "nothing resets the gateway"),
         ({"throughput": {**THROUGHPUT, "frame_timeout": "0s"}}, "throughput.frame_timeout", "above 0"),

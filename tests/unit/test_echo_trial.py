@@ -147,7 +147,7 @@ def test_loss_and_an_early_end_are_no_fault_of_the_tester() -> None:
 
 def test_a_report_without_echo_is_a_fault_of_the_engine() -> None:
     report = changed(echo_facts.report(client(0), client(1)), echo=None)
-    assert reasons(report) == ("the report says nothing of echo requests: a fault of the engine",)
+    assert reasons(report) == ("the report says nothing about echo requests: a fault of the engine",)
 
 
 def test_each_client_is_in_the_report() -> None:

@@ -98,8 +98,8 @@ def test_another_protocol_is_refused() -> None:
     [
         ([None], "died during the request 'link'"),
         ([], "did not answer the request 'link'"),
-        (["no json"], "no JSON object"),
-        (["[1]"], "no JSON object"),
+        (["no json"], "not a JSON object"),
+        (["[1]"], "not a JSON object"),
         ([{"answer": "perhaps", "id": 1}], "'perhaps'"),
         ([OSError(5, "Input/output error")], "Input/output error"),
     ],

@@ -104,7 +104,7 @@ def test_two_parts_need_prefixes_of_their_own() -> None:
 
 
 def test_a_gateway_has_rules_or_bindings() -> None:
-    assert "beside map.domains" in problems_of(softwires=[PART], domains=[RULE])["map.softwires"]
+    assert "together with map.domains" in problems_of(softwires=[PART], domains=[RULE])["map.softwires"]
     assert problems_of(domains=[RULE]) == {"map.domains": "does not apply to lwaftr, which has no MAP rules"}
     assert problems_of("map_e_br", softwires=[PART]) == {
         "map.softwires": "does not apply to map_e_br, which has no softwires"

@@ -210,7 +210,7 @@ def test_a_default_mapping_rule_inside_another_domain() -> None:
 def test_the_weights_are_limited_in_all() -> None:
     other = changed(PAPER, rule_ipv6=OTHER6, rule_ipv4=OTHER4, weight=65535)
     assert places(PAPER, other, edges=10) == {}
-    assert places(changed(PAPER, weight=2), other) == {"map.domains": "the weights are 65537 in all"}
+    assert places(changed(PAPER, weight=2), other) == {"map.domains": "the weights add up to 65537"}
 
 
 def test_more_customer_edges_than_there_are() -> None:
@@ -249,7 +249,7 @@ def test_nested_rules_have_the_customer_edges_that_the_outer_one_lacks() -> None
 
 def test_a_rule_whose_customer_edges_are_all_of_longer_rules() -> None:
     halves = [changed(PAPER, rule_ipv6=f"2001:db8:{low}::/51", rule_ipv4=f"192.0.2.{low}/25") for low in (0, 128)]
-    assert places(PAPER, *halves) == {"map.domains[0]": "has no customer edge whose address no longer rule holds"}
+    assert places(PAPER, *halves) == {"map.domains[0]": "has only customer edges whose addresses longer rules hold"}
 
 
 def test_a_nested_prefix_that_holds_no_map_address_is_allowed() -> None:

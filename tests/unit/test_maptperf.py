@@ -117,7 +117,7 @@ def test_a_whole_file() -> None:
         "Tester-R-MAC, line 6: is left out: the right port has an address of its own.",
         "Mem-Channels, line 34: is left out: the engine does not need it.",
         "64:ff9b::/96 must not represent 203.0.113.56, which is not global (RFC 6052 section 3.1): add"
-        " gateway.well_known_prefix_allowed = true if the gateway translates it all the same.",
+        " gateway.well_known_prefix_allowed = true if the gateway translates it anyway.",
     )
     assert MapModel.model_validate(imported.document["map"]).rules[0].edge_count == 254 * 4096
 

@@ -193,9 +193,9 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
         (
             MAP_T,
             {"map": {"mesh": {"psid": 16}}},
-            "map.mesh.psid: is no PSID of map.domains[0], which has 4 bits for it",
+            "map.mesh.psid: is not a PSID of map.domains[0], which has 4 bits for it",
         ),
-        (MAP_T, {"map": {"mesh": {"psid": -1}}}, "map.mesh.psid: is no PSID of map.domains[0]"),
+        (MAP_T, {"map": {"mesh": {"psid": -1}}}, "map.mesh.psid: is not a PSID of map.domains[0]"),
         (
             MAP_T,
             {"connections": {"destination_ports": "1280-1344"}},
@@ -206,7 +206,7 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
         (
             MAP_E,
             {"traffic": {"traffic_class": {"by_flow": [0, 8]}}},
-            "map.mesh: goes with traffic class 0 only: outer headers to other customers have it, and packets have 8",
+            "map.mesh: works with traffic class 0 only: outer headers to other customers have it, and packets have 8",
         ),
         (
             MAP_E,
@@ -216,7 +216,7 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
                     "end_user_prefix": None,
                 }
             },
-            "map.mesh: makes no sense: 198.18.128.18/32 is the gateway's address, and no other customer edge has one",
+            "map.mesh: does not apply: 198.18.128.18/32 is the gateway's address, and no other customer edge has one",
         ),
         (
             MAP_T,
@@ -226,7 +226,7 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
                     "end_user_prefix": "2001:2:0:4034::/64",
                 }
             },
-            "map.mesh: makes no sense: 198.18.128.18/32 is the gateway's address",
+            "map.mesh: does not apply: 198.18.128.18/32 is the gateway's address",
         ),
         (
             "linux-lwb4",
@@ -237,10 +237,14 @@ def test_who_writes_customers_without_mesh_learns_of_it_where_there_is_one(recip
                     "end_user_prefix": "2001:2:0:4000:0:c612:8012:34/128",
                 }
             },
-            "map.mesh: does not apply to lwb4, which is no customer edge of MAP",
+            "map.mesh: does not apply to lwb4, which is not a customer edge of MAP",
         ),
         ("linux-mape", {"map": {"end_user_prefix": "2001:2:0:4012:3000::/68"}}, "map.mesh: does not apply to map_e,"),
-        ("tayga-mapt-br", {"map": {"end_user_prefix": None}}, "map.mesh: does not apply to map_t_br, which is no cust"),
+        (
+            "tayga-mapt-br",
+            {"map": {"end_user_prefix": None}},
+            "map.mesh: does not apply to map_t_br, which is not a cust",
+        ),
     ],
 )
 def test_what_makes_no_mesh_is_refused(recipe: str, tables: dict[str, Any], said: str) -> None:

@@ -661,7 +661,7 @@ class TestReport:
         assert contradiction.endswith("so these figures contradict each other.")
         slow = clean.model_copy(update={"rtt_ns": {**clean.rtt_ns, "maximum": figure(12_000_000)}})
         (explained,) = _consistency_notes(overload_columns.result([slow]))
-        assert "the longest round trip took 12 ms; a slot goes on after 10ms without a reply" in explained
+        assert "the longest round trip took 12 ms; a slot continues after 10ms without a reply" in explained
 
     def test_the_testers_own_round_trip_is_unknown_without_a_self_test(self) -> None:
         assert "are unknown: run `gatemark selftest` with the campaign file" in own_round_trip(run_of(*TAYGA))

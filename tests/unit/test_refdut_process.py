@@ -249,7 +249,7 @@ def test_one_that_dies_is_told(executable: Path, folder: Path) -> None:
     with RefDut(configuration(folder), folder, executable=executable) as gateway:
         with pytest.raises(TestBedError, match="no JSON"):
             gateway.ask("noise")
-        with pytest.raises(TestBedError, match="is no JSON object"):
+        with pytest.raises(TestBedError, match="is not a JSON object"):
             gateway.ask("die")
         until = time.monotonic() + 60
         while gateway.is_running and time.monotonic() < until:

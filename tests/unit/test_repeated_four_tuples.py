@@ -171,7 +171,7 @@ def test_a_gateway_that_forgets_a_connection_fails(tmp_path: Path) -> None:
 
 def test_it_is_told_as_a_deviation() -> None:
     told = [deviation.sentence for deviation in deviations(campaign())]
-    assert any("no connection establishment rate" in sentence for sentence in told)
+    assert any("not a connection establishment rate" in sentence for sentence in told)
 
 
 def test_connections_must_live_until_the_last_frame() -> None:

@@ -140,7 +140,7 @@ def test_without_a_self_test_the_report_says_how_to_make_one() -> None:
     document_ = stateless([delay_run([point(400_000, both(22_900))])])
     for text in (Words(page_of(document_)).text, terminal_of(document_, width=400)):
         assert "The Tester's own part of these delays was not measured: `gatemark selftest`" in text
-        assert "What the Tester's clock can resolve was not recorded." in text
+        assert "The resolution of the Tester's clock was not recorded." in text
         assert "self-latency," not in text
 
 

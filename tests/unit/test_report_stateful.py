@@ -102,7 +102,7 @@ def test_repeated_four_tuples_are_told_with_what_they_are_not() -> None:
     )
     for number, said in ((1, "2,528,482 are expected"), (2, "3,999,818 are expected")):
         assert said in sentence(published, number)
-        assert "(no connection establishment rate)" in sentence(published, number)
+        assert "(not a connection establishment rate)" in sentence(published, number)
         assert "aximum connection establishment" not in sentence(published, number)
     page = Words(page_of(published)).text
     assert "36.79 %" in page
@@ -285,7 +285,7 @@ def behaviour(**changes: int) -> Behaviour:
         (behaviour(port_preserved=0), "Mapping is endpoint-independent: all of 4,096 endpoints"),
         (behaviour(sources_endpoint_independent=0), "Mapping is endpoint-dependent: none of 4,096 endpoints"),
         (behaviour(sources_endpoint_independent=96), "Mapping is endpoint-dependent: 96 of 4,096 endpoints"),
-        (behaviour(sources_compared=0), "was not seen"),
+        (behaviour(sources_compared=0), "do not show whether mapping"),
     ],
 )
 def test_mapping_in_words(seen_behaviour: Behaviour, expected: str) -> None:
@@ -333,13 +333,13 @@ def test_what_a_gateway_wrote_into_headers_is_told() -> None:
         "Run 1: the gateway gave 2,000 frames without flow label one (RFC 6437 section 3), which counts as delivered."
     ]
     assert said(with_trailer=2000) == [
-        "Run 1: 2,000 frames had octets behind the IP packet, which are no part of it (RFC 894, RFC 2464 section 3),"
+        "Run 1: 2,000 frames had octets behind the IP packet, which are not part of it (RFC 894, RFC 2464 section 3),"
         " and count as delivered."
     ]
     assert said(identifications=256, distinct_identifications=1) == [
-        "Run 1: 255 of 256 frames that others may fragment have the same IPv4 identification as an earlier one between"
-        " the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section"
-        " 4.1)."
+        "Run 1: 255 of 256 frames that may be fragmented later have the same IPv4 identification as an earlier one"
+        " between the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864"
+        " section 4.1)."
     ]
 
 

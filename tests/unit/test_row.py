@@ -85,7 +85,7 @@ def test_a_single_gateway_stands_between_the_testers_sides() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"linux-aftr"', '"linux-lwaftr"', "b4 and lwaftr make no service in a row"),
+        ('"linux-aftr"', '"linux-lwaftr"', "b4 and lwaftr do not form a service in a row"),
         ('"linux-aftr"', '"linux-aft"', "no built-in recipe `linux-aft`"),
         ('["linux-b4", "linux-aftr"]', '["linux-b4"]', "row"),
         ('description = "both"', "", "description: this key is required"),

@@ -237,8 +237,8 @@ def test_trials_that_were_removed_by_hand_leave_a_trace(write_campaign: WriteCam
 @pytest.mark.parametrize(
     ("asked", "octets", "words"),
     [
-        (0, (0,), "All frames had traffic class 0: what the gateway does with others was not measured."),
-        (184, (184,), "All frames had the traffic class octet 184: what the gateway does with others was not"),
+        (0, (0,), "All frames had traffic class 0: the gateway's treatment of others was not measured."),
+        (184, (184,), "All frames had the traffic class octet 184: the gateway's treatment of others was not"),
         ({"by_flow": [184, 0]}, (0, 184), None),
     ],
 )
@@ -250,7 +250,7 @@ def test_the_report_says_which_classes_were_not_sent(
     result = measure(campaign_from_dict(document), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
     assert result.document.traffic_classes == octets
     page = (result.folder / "report.html").read_text()
-    assert words in page if words else "what the gateway does with others" not in page
+    assert words in page if words else "the gateway's treatment of others" not in page
 
 
 def test_interrupts_that_moved_meanwhile_are_told(write_campaign: WriteCampaign, tmp_path: Path) -> None:

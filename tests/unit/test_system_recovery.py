@@ -251,7 +251,7 @@ class TestRefused:
         limited_by, reason = self.reason(path, SimulatedDevice(capacity_forward=20_000), system_recovery=table)
         assert (limited_by, reason) == (
             "gateway",
-            "no frame was lost at the overload of 11000 frames/s, so it was no overload",
+            "no frame was lost at the overload of 11000 frames/s, so it was not an overload",
         )
 
     def test_a_gateway_that_forwards_the_line_rate(self, path: Path) -> None:
@@ -280,4 +280,4 @@ class TestRefused:
     def test_a_share_of_almost_nothing(self, path: Path) -> None:
         table = {"load": 5, "duration": "2s", "observe": "1s"}
         _, reason = self.reason(path, SimulatedDevice(capacity_forward=5), system_recovery=table, throughput=None)
-        assert "no overload" in reason
+        assert "not an overload" in reason

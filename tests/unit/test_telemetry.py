@@ -127,7 +127,7 @@ def test_a_counter_that_cannot_be_is_told_and_gives_no_share(idle: float) -> Non
     facts = facts_of(reading(sample(1, {0: 1}), sample(2, {0: idle}), sample(3, {0: idle + 0.5})))
     level = facts.level("sending", "busy")
     assert level is not None and (level.samples, level.mean) == (1, 50.0)
-    assert facts.faults == ("the idle time of CPU 0 went backwards or on faster than time",)
+    assert facts.faults == ("the idle time of CPU 0 ran backwards or faster than time",)
 
 
 def test_a_short_trial_has_only_the_share_of_the_whole_of_it() -> None:
@@ -218,7 +218,7 @@ def test_interrupts_are_told_for_each_core_that_is_online() -> None:
         ({24: {}}, "went backwards"),
         ({}, "came or went"),
         ({24: {0: 200}, 25: {}}, "came or went"),
-        (None, "not told by each sample"),
+        (None, "some samples do not say"),
     ],
     ids=["wraps", "is set to 0", "goes", "comes", "is not understood"],
 )
@@ -467,7 +467,7 @@ def test_a_host_whose_cards_are_polled_is_not_warned_of(
 ) -> None:
     """The few interrupts are of the connection to it."""
     text = page_with({3: 99}, monkeypatch, tmp_path / "out")
-    assert "fewer than 100 interrupts of the network cards a second, so they do not tell" in text
+    assert "fewer than 100 interrupts of the network cards a second, so they do not show" in text
     assert "warning: only" not in text
 
 

@@ -169,7 +169,7 @@ WRONG = {
         "did you mean connections.count?",
     ),
     "part of a list": ('"traffic.frame_sizes.octets.0" = [64]', "names no key", ""),
-    "no list": ('"connections.count" = "1k"', "vary[0].connections.count: is 1k, no list", "list the values"),
+    "no list": ('"connections.count" = "1k"', "vary[0].connections.count: is 1k, not a list", "list the values"),
     "empty": ('"connections.count" = []', "vary[0].connections.count: is an empty list", ""),
     "length": ('"seed" = [1, 2]\n"repetitions" = [1, 2, 3]', "has 3 values, seed has 2", "[[vary]] of its own"),
     "twice": ('"seed" = [1]\n[[vary]]\n"seed" = [2]', "vary[1].seed: is varied twice", ""),

@@ -117,7 +117,7 @@ def kept_inputs(folder: ResultFolder, inputs: tuple[Input, ...]) -> tuple[InputT
     for given in kept:
         if digest(given.text) != given.facts.sha256:
             raise ResultError(
-                what=f"{INPUTS}/{given.facts.file} is not the file that {DESCRIPTION} tells of",
+                what=f"{INPUTS}/{given.facts.file} is not the file that {DESCRIPTION} describes",
                 where=str(folder.path),
                 fix="get the archive again from where it comes from",
             )

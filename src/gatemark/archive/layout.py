@@ -40,7 +40,7 @@ class Input(Facts):
     @classmethod
     def _stays(cls, value: str) -> str:
         if not is_safe(value):
-            raise ValueError(f"{value!a} is no name of a file in {INPUTS}")
+            raise ValueError(f"{value!a} is not the name of a file in {INPUTS}")
         return value
 
 
@@ -78,7 +78,7 @@ def read_checksums(text: str, *, where: str) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), start=1):
         match = re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line)
         if match is None or match[2] in digests:
-            what = f"line {number} of {CHECKSUMS} is no checksum of another file"
+            what = f"line {number} of {CHECKSUMS} is not the checksum of another file"
             raise ConfigError(what=what, where=where, fix="get the archive again from where it comes from")
         digests[match[2]] = match[1]
     return digests

@@ -97,11 +97,11 @@ def unpack(file: IO[bytes], archive: Path, place: Path) -> Unpacked:
         digests = dict(_files(reader, place))
         reader.drain()
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
-        raise _bad(archive, f"is damaged, or no archive of gatemark: {error}") from None
+        raise _bad(archive, f"is damaged, or not a gatemark archive: {error}") from None
     tops = {path.partition("/")[0] for path in digests}
     top = next(iter(tops), "")
     if len(tops) != 1 or not {f"{top}/{CHECKSUMS}", f"{top}/{DESCRIPTION}"} <= digests.keys():
-        raise _bad(archive, f"is no archive of gatemark: it has no folder with {CHECKSUMS} and {DESCRIPTION}")
+        raise _bad(archive, f"is not a gatemark archive: it has no folder with {CHECKSUMS} and {DESCRIPTION}")
     path = place / top
     _check(archive, path, {name.partition("/")[2]: digest for name, digest in digests.items()})
     return Unpacked(
@@ -126,14 +126,14 @@ def _files(reader: _Reader, place: Path) -> Iterator[tuple[str, str]]:
             if not is_safe(name):
                 raise _bad(archive, f"holds {name!a}, a path that leads out of its folder or cannot be one")
             if member.type != tarfile.REGTYPE or member.issparse():
-                raise _bad(archive, f"holds {name}, which is no ordinary file")
+                raise _bad(archive, f"holds {name}, which is not an ordinary file")
             if name in taken:
                 raise _bad(archive, f"holds {name} twice")
             if len(taken) == FILES_MAX:
                 raise _bad(archive, f"holds more than {FILES_MAX} files")
             taken.add(name)
             source = tar.extractfile(member)
-            assert source is not None, "an ordinary file has a content"
+            assert source is not None, "an ordinary file has content"
             yield name, _copy(source, place / name, archive)
 
 
@@ -147,7 +147,7 @@ def _copy(source: IO[bytes], target: Path, archive: Path) -> str:
                 digest.update(piece)
                 file.write(piece)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        raise _bad(archive, f"holds a file and a folder of the name {target.name}") from None
+        raise _bad(archive, f"holds a file and a folder named {target.name}") from None
     return digest.hexdigest()
 
 
@@ -157,7 +157,7 @@ def _check(archive: Path, path: Path, digests: dict[str, str]) -> None:
     listed = read_checksums((path / CHECKSUMS).read_text(encoding="utf-8", errors="replace"), where=str(archive))
     wrong = [f"{name} has no checksum" for name in digests if name not in listed]
     wrong += [
-        f"{name} is not what it was: its checksum differs"
+        f"{name} has changed: its checksum differs"
         for name, digest in digests.items()
         if listed.get(name, digest) != digest
     ]
@@ -197,7 +197,7 @@ class _Reader:
     def seek(self, position: int) -> int:
         """Read on to a position."""
         if position < self._position:
-            raise _bad(self.archive, "is damaged, or no archive of gatemark: its headers point backwards")
+            raise _bad(self.archive, "is damaged, or not a gatemark archive: its headers point backwards")
         while self._position < position and self.read(min(PIECE_OCTETS, position - self._position)):
             pass
         return self._position
@@ -205,7 +205,7 @@ class _Reader:
     def read(self, size: int) -> bytes:
         """Return the next octets; fewer at the end only."""
         if size > 16 * PIECE_OCTETS:
-            raise _bad(self.archive, "is damaged, or no archive of gatemark: a header has an absurd size")
+            raise _bad(self.archive, "is damaged, or not a gatemark archive: a header has an absurd size")
         content: bytes = self._content.read(size)
         self._position += len(content)
         self._room -= len(content)
@@ -219,7 +219,7 @@ class _Reader:
         """Read what stands behind the last file, so that the checksum of gzip is checked."""
         while piece := self.read(PIECE_OCTETS):
             if piece.strip(b"\0"):
-                raise _bad(self.archive, "is damaged: something stands behind its end")
+                raise _bad(self.archive, "is damaged: data follows its end")
 
     def sha256(self) -> str:
         """Return the digest of all that was read of the file itself."""

@@ -78,7 +78,7 @@ def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
         control = gateway.get("control") if isinstance(gateway, dict) else None
         if isinstance(control, dict):
             control.pop("commands", None)
-    yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in differences(stored, now))
+    yield from (f"campaign.json does not follow from campaign.toml: {words}" for words in differences(stored, now))
 
 
 def _recipe(folder: ResultFolder, inputs: Inputs) -> Path | None:
@@ -138,7 +138,7 @@ def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
             if key not in stored:
                 yield f"{at}{ADDED}"
             elif key not in now:
-                yield f"{at} is not there any more"
+                yield f"{at} is missing"
             else:
                 yield from differences(stored[key], now[key], at)
     elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):

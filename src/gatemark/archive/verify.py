@@ -181,7 +181,7 @@ def _unread_of_journal(content: Unpacked, folder: ResultFolder) -> Iterator[Find
         with KeptTrials(folder.journal_file) as kept:
             torn = kept.torn_octets
         if torn:
-            words = f"the last {torn:,} octets of {JOURNAL} are no whole line, so no trial"
+            words = f"the last {torn:,} octets of {JOURNAL} are not a whole line, so not a trial"
             yield Finding(what="journal", where=where, outcome="unknown", words=words)
             return
         with evaluating(folder.path), folder.journal_file.open("rb") as file:
@@ -207,7 +207,7 @@ def _report(content: Unpacked, folder: ResultFolder, page: Callable[[], str]) ->
     """Say whether a report is the page that this gatemark makes."""
     if not folder.has("report.html"):
         return
-    where, words = _where(content, folder), "report.html is what follows from the results"
+    where, words = _where(content, folder), "report.html follows from the results"
     try:
         with evaluating(folder.path):
             is_same = folder.read_text("report.html") == page()
@@ -325,7 +325,7 @@ def _series_faults(result: ResultFolder, inputs: Inputs) -> Iterator[str]:
 def _csv_faults(folder: ResultFolder, name: str, text: str) -> Iterator[str]:
     """Say so if a table is another one; how lines end is no difference."""
     if folder.read_text(name).splitlines() != text.splitlines():
-        yield f"{name} is another table than that of its results"
+        yield f"{name} is not the table of its results"
 
 
 def _makers(folder: ResultFolder) -> Iterator[str]:

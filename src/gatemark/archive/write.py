@@ -169,7 +169,7 @@ def _members(result: ResultFolder) -> Iterator[tuple[str, Path]]:
         if any(part.startswith(".") for part in relative.parts) or relative.parts[0] in (OWN_FOLDER, CHECKSUMS):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()) or not is_safe(f"folder/{relative.as_posix()}"):
-            what = f"holds {str(relative)!a}, which is no ordinary file of a result folder"
+            what = f"holds {str(relative)!a}, which is not an ordinary file of a result folder"
             raise ResultError(what=what, where=str(result.path), fix="move it elsewhere")
         if path.is_file():
             yield relative.as_posix(), path
@@ -221,10 +221,10 @@ class _Hashing:
         except OSError as error:
             raise _unreadable(self._name, error.strerror or str(error)) from error
         if len(piece) < size:
-            raise _unreadable(self._name, "it became shorter meanwhile")
+            raise _unreadable(self._name, "it became shorter while it was read")
         self.digest.update(piece)
         return piece
 
 
 def _unreadable(name: str, why: str) -> ResultError:
-    return ResultError(what=f"cannot be read: {why}", where=name, fix="see that it may be read, and try again")
+    return ResultError(what=f"cannot be read: {why}", where=name, fix="make it readable, and try again")

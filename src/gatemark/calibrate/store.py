@@ -42,7 +42,7 @@ class StoredCalibration:
             raise ResultError(
                 what="the folder already holds a calibration",
                 where=str(folder),
-                fix=f"name another folder with --output, or go on with: gatemark calibrate --resume {folder}",
+                fix=f"name another folder with --output, or resume this one with: gatemark calibrate --resume {folder}",
             )
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)

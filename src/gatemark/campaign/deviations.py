@@ -157,7 +157,10 @@ def _prefixes(campaign: Campaign) -> Iterator[Network]:
 def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
     traffic = campaign.traffic
     if "bidirectional" not in traffic.direction:
-        yield "Traffic is unidirectional only (RFC 2544 section 14 and RFC 8219 section 5.3 want it bidirectional)."
+        yield (
+            "Traffic is unidirectional only (RFC 2544 section 14 and RFC 8219 section 5.3 ask for bidirectional"
+            " traffic)."
+        )
     measured, standard = measured_octets(campaign), standard_octets(campaign)
     required = tuple(octets for octets in standard if octets <= 1518)
     missing = [str(octets) for octets in required if octets not in measured]
@@ -211,8 +214,8 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
         if settings.udp_checksum == "zero":
             yield (
-                f"UDP frames are sent without checksum over IPv4 in {way} direction: RFC 1242 section 3.17 wants full"
-                " checksum processing where a frame has one, and here a gateway has none to process."
+                f"UDP frames are sent without checksum over IPv4 in {way} direction: RFC 1242 section 3.17 asks for"
+                " full checksum processing where a frame has a checksum, and these have none."
             )
 
 
@@ -303,7 +306,7 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         yield from _of_the_orders_of_use(campaign)
     if campaign.bed.has_gateway and "count_connections" not in campaign.control.actions:
         yield (
-            "The gateway's connections are not counted, so nothing but frames shows that its table is empty before a"
+            "The gateway's connections are not counted, so only frames show that its table is empty before a"
             " trial and full after test phase 1 (RFC 9693 section 4.4)."
         )
     if campaign.bed.has_gateway and campaign.gateway.table.udp_timeout_ns is None:

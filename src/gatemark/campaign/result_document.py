@@ -201,7 +201,7 @@ def claim_of(
     if not complete:
         unmet.append("Not all runs of the campaign are finished.")
     if any(run.refused for run in runs):
-        unmet.append("At least one run was not made, for the reason that it has.")
+        unmet.append("At least one run was not made, for the reason given there.")
     if any(run.limited_by == "tester" for run in runs):
         unmet.append("At least one run was limited by the Tester, so it is no result of the gateway.")
     if any(run.limited_by == "host" for run in runs):

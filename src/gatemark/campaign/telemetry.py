@@ -190,7 +190,7 @@ def _interval(begin: HostSample, end: HostSample, faults: dict[str, None]) -> _I
             continue
         idle_ns = end.cpus[cpu] - begin.cpus[cpu]
         if not -error_ns <= idle_ns <= lasted_ns + error_ns:
-            faults[f"the idle time of CPU {cpu} went backwards or on faster than time"] = None
+            faults[f"the idle time of CPU {cpu} ran backwards or faster than time"] = None
             continue
         shares[f"cpu.{cpu}"] = 100 * min(1.0, max(0.0, 1 - idle_ns / lasted_ns))
     shares |= _of_processes(begin.processes, end.processes, lasted_ns, faults)
@@ -203,7 +203,7 @@ def _interrupts(begin: InterruptSample | None, end: InterruptSample | None, faul
     """Return how many interrupts of the network cards each core took; none unless that of all cores is known."""
     if begin is None or end is None:
         if begin is not end:
-            faults["which cores took interrupts of the network cards was not told by each sample"] = None
+            faults["some samples do not say which cores took interrupts of the network cards"] = None
         return {}
     if set(begin.cpus) != set(end.cpus) or begin.taken.keys() != end.taken.keys():
         faults["a CPU or an interrupt of the network cards came or went: which cores took them is not known"] = None

@@ -92,7 +92,7 @@ class Trials:
                 what=f"line {record.order.trial_number}: judged by its report and the campaign, its validity,"
                 " verdict, suspicion or causes are others than the line says",
                 where=str(self.journal.path),
-                fix="another version of gatemark judged it: go on with that one, or measure into a new folder",
+                fix="another version of gatemark judged it: use that one, or measure into a new folder",
             )
         return record
 
@@ -320,5 +320,5 @@ def _refuse(record: TrialRecord, damages: Iterable[str]) -> NoReturn:
         where="connections.rate",
         fix="lower connections.rate, or see that the gateway holds that many connections and has ports for them"
         if is_loss
-        else "no frame was lost, so a lower connections.rate would not help: mend what the gateway makes of frames",
+        else "no frame was lost, so a lower connections.rate would not help: correct how the gateway changes frames",
     )

@@ -44,7 +44,7 @@ def init(
     ports
         Elsewhere: the Tester's ports, left and right, such as pci:0000:01:00.0 pci:0000:01:00.1.
     measure
-        Table of what is measured, such as throughput. What it takes its loads from is added. Can be repeated.
+        Table of what is measured, such as throughput. Procedures that supply its loads are added. Can be repeated.
     time
         How long it may take, such as 10min; rfc: as long as the RFCs say.
     as_json

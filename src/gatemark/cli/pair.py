@@ -96,7 +96,7 @@ def pair(
     resume
         Go on with the pairs in this folder; of the other options, --time may say how long in all.
     trust_commands
-        With --resume: go on with a folder that came from another user. That of another machine is refused in any case.
+        With --resume: continue a folder that came from another user. That of another machine is refused in any case.
     as_json
         Print pair.json instead of tables.
     """

@@ -44,7 +44,7 @@ def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -
     """Show all settings of a campaign with their defaults, its runs, their duration and its deviations from the RFCs.
 
     It also shows the layout: the CPU that polls each queue, as this machine's engine would choose it now. Finally it
-    shows the commands that the campaign runs, as whom and where.
+    shows the commands that the campaign runs, and the user and the machine of each.
 
     For a file with [[vary]] it shows the columns, the settings and duration of each, and the total duration. plan sends
     nothing and changes nothing.

@@ -44,7 +44,7 @@ def run(
         Resume the campaign or series in this result folder, with its own copy of the campaign file. In a series,
         columns that failed are tried again. gatemark refuses it if anything changed that a figure may depend on.
     trust_commands
-        With --resume: go on with a folder that came from another user or an archive. With an archive: measure it.
+        With --resume: continue a folder that came from another user or an archive. With an archive: measure it.
         Campaign and recipe say which commands run here.
     as_json
         Print the result as JSON instead of tables: result.json, or series.json.

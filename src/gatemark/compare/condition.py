@@ -112,7 +112,7 @@ def judged_shares(limit: Limit, best: float, worst: float) -> tuple[Outcome, str
     if worst <= limit.limit:
         return "not_met", f"{words}: none of it is above {bound}"
     outcome: Outcome = "met" if limit.may else "not_met"
-    return outcome, f"{words}: it may be above {bound} or below; more values would tell"
+    return outcome, f"{words}: it may be above {bound} or below; more values would decide"
 
 
 def _shares_lost(quantity: ComparedQuantity, low: float, high: float, *, is_ratio: bool) -> tuple[float, float]:

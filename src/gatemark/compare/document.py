@@ -43,7 +43,7 @@ class ComparedSide(Part):
     gatemark: tuple[str, ...]
     """Versions that measured it, each once."""
     measured_at: str | None
-    """Begin of the first session, UTC. Null if nothing was measured."""
+    """Start of the first session, UTC. Null if nothing was measured."""
     incomplete: bool
     """Whether any campaign has not ended."""
     trials: int
@@ -83,7 +83,7 @@ class SideFigure(Part):
     resolution: int | None
     """Distance of the bounds at which the search ended. Null without a search."""
     at_least: int | None
-    """What passed in every repetition, where the figure is only a bound. Null where it is none."""
+    """What passed in every repetition, where the figure is only a bound. Null where it is not one."""
     limited_by: LimitedBy | None
     """What limited it, as in `result.csv`. Null where nothing was measured, or nothing limits it."""
     load_frames_per_second: Coordinate

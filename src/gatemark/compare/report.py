@@ -49,9 +49,9 @@ MEANING = (
 )
 
 ONE_CAMPAIGN = (
-    "Values are repetitions of a single campaign: what changes between two campaigns, such as other work of the"
-    " machine, they all have in common, and it looks like a difference of the gateways. Campaigns that are made"
-    " several times in turn, in a folder for each side, do not have that error."
+    "Values are repetitions of a single campaign: they share whatever changes between two campaigns, such as other"
+    " work of the machine, and it looks like a difference of the gateways. Campaigns repeated in turn, in a folder for"
+    " each side, do not have that error."
 )
 
 JUDGEMENTS: Mapping[Judgement, str] = {

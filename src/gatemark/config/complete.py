@@ -340,7 +340,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
                     f"{prefix} must not represent {bad}, which is not global: translators drop such packets"
                     " (RFC 6052 section 3.1)",
                     'use a network-specific prefix such as "2001:2:0:6400::/96", or set'
-                    " gateway.well_known_prefix_allowed = true if the gateway translates them all the same",
+                    " gateway.well_known_prefix_allowed = true if the gateway translates them anyway",
                 )
 
 

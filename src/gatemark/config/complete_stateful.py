@@ -247,8 +247,8 @@ def _space(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign,
                 "connections.count",
-                f"{count} connections need {space.destination_ports.count} destination ports beside"
-                f" {space.sources} source endpoints and {space.destination_hosts} destination hosts",
+                f"{count} connections need {space.destination_ports.count} destination ports with {space.sources}"
+                f" source endpoints and {space.destination_hosts} destination hosts",
                 fix,
             )
             return

@@ -70,7 +70,10 @@ def _other_host(campaign: Campaign) -> Iterator[Problem]:
         key for key, host in (("gateway.control", control), (table, other)) if host is None or host.count_middle is None
     ]
     if len(lacking) == 1:
-        what = "is missing: where frames were lost is known only if both gateways count what they hand to their link"
+        what = (
+            "is missing: gatemark knows where frames were lost only if both gateways count the frames that they hand"
+            " to their link"
+        )
         yield problem(campaign, f"{lacking[0]}.count_middle", what, "write it for both, or for none")
     captured = {
         "gateway.control.outer_interface": control.outer_interface,

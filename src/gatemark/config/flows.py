@@ -48,7 +48,7 @@ def flow_problems(campaign: Campaign) -> Iterator[Problem]:
     """Yield why flows cannot start one after another; only where the file wants it, and once the sides are known."""
     key = "traffic.flow_interval"
     if campaign.traffic.has_background:
-        yield problem(campaign, key, "has no meaning beside background traffic", 'write traffic.mix = "1/1"')
+        yield problem(campaign, key, "cannot be combined with background traffic", 'write traffic.mix = "1/1"')
     if campaign.technology.is_stateful:
         model = campaign.connections_model
         if (model.send_order, model.read_order) != ("increasing", "increasing"):

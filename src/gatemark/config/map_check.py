@@ -28,7 +28,7 @@ def check_map(campaign: CampaignFile) -> Iterator[Problem]:
             what = f"is {getattr(table, key)}, but ports cannot be taken in turn from customer edges that are drawn"
             yield problem(campaign, f"map.{key}", what, 'choose "pseudorandom" or "fixed", or set map.choice = "cycle"')
     if table.domains and table.softwires:
-        what = "are beside map.domains, but a gateway has MAP rules or a binding table, never both"
+        what = "are set together with map.domains, but a gateway has either MAP rules or a binding table"
         yield problem(campaign, "map.softwires", what, "leave one of them out")
         return
     yield from (in_file(campaign, of_rule) for of_rule in domain_problems(table.whole_rules, edges=table.edges))
@@ -112,7 +112,7 @@ def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
             what = f"is missing: the rule has {rule.edge_count} customer edges, and the gateway is one of them"
             yield problem(campaign, key, what, f"write its IPv6 prefix, for example {example}")
     elif rule.in_identifier and campaign.edges.gateway is None:
-        what = f"{prefix} is no lwB4's address"
+        what = f"{prefix} is not the address of a lwB4"
         fix = (
             f"{rule.rule_ipv6}, 16 zero bits, the IPv4 address and the PSID make one (RFC 7596 section 5.1), with /128"
         )
@@ -154,10 +154,10 @@ def _mesh(campaign: Campaign, table: MapModel, edge: Edge, at: str, hosts: HostS
     rule, peers = edge.domain, table.peers
     if peers is None:
         if not rule.suffix_bits:
-            what = f"makes no sense: {rule.rule_ipv4} is the gateway's address, and no other customer edge has one"
+            what = f"does not apply: {rule.rule_ipv4} is the gateway's address, and no other customer edge has one"
             yield problem(campaign, "map.mesh", what, "leave it out, or write a rule of several IPv4 addresses")
         else:
-            what = f"is no PSID of {table.key}[0], which has {rule.psid_length} bits for it"
+            what = f"is not a PSID of {table.key}[0], which has {rule.psid_length} bits for it"
             yield problem(campaign, "map.mesh.psid", what, f"write 0 to {rule.sharing_ratio - 1}")
         return
     lowest, highest = IPv4Address(hosts.lowest), IPv4Address(hosts.highest)
@@ -166,7 +166,7 @@ def _mesh(campaign: Campaign, table: MapModel, edge: Edge, at: str, hosts: HostS
         yield problem(campaign, at, what, f"write addresses of other customer edges, such as {next(iter(peers)).ipv4}")
     elif edge.ipv4 in hosts:
         what = f"{hosts} has {edge.ipv4}, the gateway's own IPv4 address"
-        yield problem(campaign, at, what, "leave it out: a gateway takes packets to it for its own")
+        yield problem(campaign, at, what, "leave it out: a gateway treats packets to it as its own")
     span = campaign.connections_model.destination_ports
     if span is not None and not peers.has_ports(span.minimum, span.maximum):
         what = f"{span} has ports outside of the set of PSID {peers.psid}"
@@ -218,7 +218,7 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
             f"{WELL_KNOWN_PREFIX} must not represent {bad}, which is not global: translators drop such packets"
             " (RFC 6052 section 3.1)",
             'use a network-specific prefix such as "2001:2:0:6400::/64", or set'
-            " gateway.well_known_prefix_allowed = true if the gateway translates them all the same",
+            " gateway.well_known_prefix_allowed = true if the gateway translates them anyway",
         )
 
 

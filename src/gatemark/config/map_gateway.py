@@ -66,6 +66,7 @@ def unmade_gateway(
         yield Problem(what=what, where="map.mesh", fix=f"write a rule with {PEERS_MAX + 1} IPv4 addresses at most")
     if table.peers is not None and technology.has_tunnels and any(classes):
         what = (
-            f"goes with traffic class 0 only: outer headers to other customers have it, and packets have {max(classes)}"
+            "works with traffic class 0 only: outer headers to other customers have it, and packets have"
+            f" {max(classes)}"
         )
         yield Problem(what=what, where="map.mesh", fix="send packets of traffic class 0, or leave map.mesh out")

@@ -217,6 +217,6 @@ def _notes(entries: Entries, rule: MapDomain) -> tuple[str, ...]:
     if rule.dmr == WELL_KNOWN_PREFIX and not IPv4Address(values["Tester-R-IPv4"]).is_global:
         notes.append(
             f"{WELL_KNOWN_PREFIX} must not represent {values['Tester-R-IPv4']}, which is not global (RFC 6052 section"
-            " 3.1): add gateway.well_known_prefix_allowed = true if the gateway translates it all the same."
+            " 3.1): add gateway.well_known_prefix_allowed = true if the gateway translates it anyway."
         )
     return tuple(notes)

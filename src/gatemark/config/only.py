@@ -102,7 +102,7 @@ WITH_RULES = _to(lambda row: row.has_rules, "which has no customer edges", "gate
 WITH_MAP_RULES = _to(lambda row: row.has_rules and not row.has_bindings, "which has no MAP rules", "MAP gateways")
 MAP_EDGES = _to(
     lambda row: row.is_edge and not row.has_bindings and row.in_a_row is None,
-    "which is no customer edge of MAP",
+    "which is not a customer edge of MAP",
     "customer edges of MAP",
 )
 MAP_T = _to(

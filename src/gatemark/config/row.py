@@ -89,7 +89,7 @@ def row_recipe(file: RowFile, first: Recipe, second: Recipe, where: str) -> RowR
     technology = next((row for row in TECHNOLOGIES.values() if row.in_a_row == names), None)
     if technology is None:
         known = "; ".join(" and ".join(row.in_a_row) for row in TECHNOLOGIES.values() if row.in_a_row)
-        what = f"{names[0]} and {names[1]} make no service in a row"
+        what = f"{names[0]} and {names[1]} do not form a service in a row"
         raise ConfigError(what=what, where=f"{where}: row", fix=f"choose recipes of {known}")
     if problems := list(_problems(technology, first, second, where)):
         raise ConfigError(problems=problems)

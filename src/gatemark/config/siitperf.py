@@ -330,8 +330,8 @@ def _connections(writer: Writer, inside: SideName) -> None:
         else:
             writer.put(f"connections.{key}", str(fixed), f"{way}-var-{port}")
             if varies:
-                writer.note("ports that vary without being enumerated cannot be expressed beside enumerated"
-                            " addresses: they are fixed here.", f"{way}-var-{port}")  # fmt: skip
+                writer.note("ports that vary without being enumerated cannot be combined with enumerated addresses"
+                            ": they are fixed here.", f"{way}-var-{port}")  # fmt: skip
     if not ports and not addresses:
         writer.note(
             "no enumeration: four-tuples would repeat. Connections are enumerated here; frames with"

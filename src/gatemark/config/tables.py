@@ -156,11 +156,11 @@ class SettingModel(Table):
     """One setting of the gateway that the user named: its value is that of `gateway.settings`."""
 
     apply: Annotated[tuple[str, ...], AsList] = Field(min_length=1)
-    """Gives the setting its value, for which `{value}` stands. Write no quotes around it: the shell gets it as one
+    """Gives the setting its value, written as `{value}`. Write no quotes around it: the shell gets it as one
     word, whatever is in it."""
     read: str | None = None
     """Prints the value and nothing else. Texts are compared without blanks around them, whole numbers as numbers.
-    Without it the report says that nobody read it back."""
+    Without it the report says that the value was not read back."""
     at_boot: StrictBool = False
     """Takes effect with the next boot: `apply` runs before each boot, `read` after it. `maxcpus=` on the kernel's
     command line for example; not in a recipe."""
@@ -283,11 +283,11 @@ class GatewayControlModel(HostModel, Commands):
     middle_interface: Annotated[InterfaceName | None, IN_A_ROW] = None
     """Its interface to the other gateway, for captures as at `outer_interface`."""
     commands: Annotated[tuple[str, ...], AsList] = ()
-    """Files with more keys of this table. What the campaign file says itself wins."""
+    """Files with more keys of this table. Values in the campaign file itself take precedence."""
     boot: BootOccasion = "never"
-    """Before what the host is booted. `column`: the first trial of each session. `repetition`: that and each further
-    repetition. `trial`: each trial; the boot then also empties the table, before each test phase 1, in place of
-    `clear_state`."""
+    """When the host is booted. `column`: before the first trial of each session. `repetition`: before each further
+    repetition as well. `trial`: before each trial; the boot then also empties the table, before each test phase 1, in
+    place of `clear_state`."""
     boot_after_collapse: StrictBool = False
     """The host is booted as well when the gateway stopped working in a trial, and the campaign goes on. It needs
     another `boot` than `"never"`, and `health`."""
@@ -296,7 +296,7 @@ class GatewayControlModel(HostModel, Commands):
     power_cycle: Annotated[tuple[str, ...], AsList] = ()
     """Boots the host, from this machine: by IPMI or a power distribution unit for example."""
     boot_id: str | None = None
-    """Prints at the host what is another after each boot. Required without `host`. Default: `boot_id` of Linux,
+    """Prints a value at the host that changes with each boot. Required without `host`. Default: `boot_id` of Linux,
     `kern.boottime` of a BSD."""
     after_boot: Annotated[tuple[str, ...], AsList] = ()
     """Run after each boot, before the settings: what a boot forgets."""
@@ -403,7 +403,7 @@ class GatewayModel(Table):
     ports of its set that are in this range; by default all but port 0. Default: the recipe's, else `"1024-65535"`."""
     mapping: Annotated[MappingKind | None, OPEN, STATEFUL, WITH_GATEWAY] = None
     """How the gateway maps (RFC 4787 section 4.1), for the check of the port space: each source endpoint needs a public
-    port, or each of one destination does. What the gateway does is observed. Default: the recipe's."""
+    port, or each of one destination does. The report shows the mapping observed. Default: the recipe's."""
     zero_udp_checksum: Annotated[StrictBool | None, OPEN, WITH_TRANSLATION] = None
     """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768). Exactly these frames count as
     correct; they are counted apart, and the report says so. Any 0x0000 counts as correct where 0xffff may be due in a
@@ -541,7 +541,7 @@ class SideModel(Table):
     """`fixed`: every emulated host has the MAC address of the port. `random`: each has one of its own (RFC 4814 section
     4.2); not with `address_mode = "nexthop"`, where the gateway sees the router's only."""
     gateway_mac: Annotated[MacAddress | None, WITH_GATEWAY] = None
-    """The gateway's address on this side, which is then not asked for by ARP or neighbour discovery."""
+    """The gateway's address on this side, which then needs no ARP or neighbour discovery."""
     vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = None
     """IEEE 802.1Q VLAN identifier of every frame on this side."""
     queues: Annotated[StrictInt, Field(ge=1, le=64)] | None = None
@@ -667,9 +667,9 @@ class TrafficModel(Table):
     udp_checksum: UdpChecksum = "computed"
     """UDP checksum of IPv4 frames as sent. `zero`: they have none (RFC 768). Background is IPv6 and always has one."""
     forward: DirectionTrafficModel | None = None
-    """What is different from left to right."""
+    """Differences from left to right."""
     reverse: DirectionTrafficModel | None = None
-    """What is different from right to left."""
+    """Differences from right to left."""
 
     @property
     def has_foreground(self) -> bool:
@@ -715,7 +715,7 @@ class ValidityModel(Table):
     or at a time where it is made again and its host watched.
     Default: the time in which the gateway's smallest queue fills at the load of the trial."""
     suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000)] = defaults.SUSPECT_RETRIES
-    """How often a trial is repeated whose failure is suspect, before nothing is concluded at its load."""
+    """How often a trial with a suspect failure is repeated before its load is left undecided."""
 
 
 class LineModel(Table):

@@ -156,7 +156,7 @@ def _traffic_classes(value: Any) -> tuple[int, ...]:
     classes = tuple(value["by_flow"]) if several else (value,)
     if any(isinstance(octet, bool) or not isinstance(octet, int) or not 0 <= octet <= 255 for octet in classes):
         raise BadValueError(
-            f"{value!r} is no traffic class", "write 0 to 255, or {by_flow = [0, 184]} to draw one for each flow"
+            f"{value!r} is not a traffic class", "write 0 to 255, or {by_flow = [0, 184]} to draw one for each flow"
         )
     if several and not 2 <= len(set(classes)) == len(classes):
         raise BadValueError("by_flow lists fewer than two, or one twice", "list each one once, or write one number")
@@ -171,7 +171,7 @@ def _number_or(word: str, lowest: int, highest: int, *, name: str, meaning: str)
             return value
         if value == word:
             return word
-        raise BadValueError(f"{value!r} is no {name}", f'write {lowest} to {highest}, or "{word}" {meaning}')
+        raise BadValueError(f"{value!r} is not a {name}", f'write {lowest} to {highest}, or "{word}" {meaning}')
 
     return read
 
@@ -313,7 +313,7 @@ def _translation_prefix(value: Any) -> IPv6Network:
         )
     if prefix.network_address.packed[8] != 0:
         raise BadValueError(
-            f"{prefix} has bits 64 to 71 set", "RFC 6052 section 2.2 wants them zero, as in 2001:2:0:6400::/96"
+            f"{prefix} has bits 64 to 71 set", "RFC 6052 section 2.2 requires them to be zero, as in 2001:2:0:6400::/96"
         )
     return prefix
 

@@ -78,7 +78,7 @@ class ColumnPlace:
     """From 1, in the order in which columns are measured."""
     title: str
     settings: Mapping[str, Any]
-    """What the varied keys are set to, as the file has it, by path."""
+    """Values of the varied keys, as the file has it, by path."""
     steps: tuple[int, ...]
     """Which value of each `[[vary]]` it has, from 0."""
     without: tuple[str, ...]
@@ -233,7 +233,7 @@ class _Reader:
         for later, row in enumerate(rows):
             if row in rows[:later]:
                 same = f"values {rows.index(row) + 1} and {later + 1} of every list are the same"
-                self.tell(f"[{number}]", same, "leave one out; how often a column is measured is said by repetitions")
+                self.tell(f"[{number}]", same, "leave one out; repetitions says how often a column is measured")
         from_previous = table.get(FROM_PREVIOUS, False)
         if not isinstance(from_previous, bool):
             self.tell(f"[{number}].{FROM_PREVIOUS}", "is neither true nor false", "write true, or leave it out")
@@ -275,7 +275,7 @@ class _Reader:
             fix = f"did you mean {guess}?" if guess else "write a path of the file, such as connections.count"
             self.tell(at, "names no key of the campaign file", fix)
         elif not isinstance(value, list):
-            self.tell(at, f"is {value_words(value)}, no list", "list the values of the key, one for each column")
+            self.tell(at, f"is {value_words(value)}, not a list", "list the values of the key, one for each column")
         elif len(value) > COLUMNS_MAX:
             self.tell(at, f"has more than {COLUMNS_MAX} values", "leave out some, or write several files")
         elif not value:

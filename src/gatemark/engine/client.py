@@ -182,7 +182,7 @@ class EngineClient:
             raise Interrupted(
                 what="stopped by the user",
                 where=f"request {body['request']!r}",
-                fix=f"what was measured is kept; continue with {RESUME}",
+                fix=f"all measurements so far are kept; continue with {RESUME}",
             ) from None
         except BaseException:  # of a callback, or of a signal; the engine itself was ended or has answered
             self._end_sending(identifier, str(body["request"]))
@@ -233,7 +233,7 @@ class EngineClient:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            raise self._dead(f"it answered with something that is no JSON object: {line[:200]!r}")
+            raise self._dead(f"its answer is not a JSON object: {line[:200]!r}")
         return message
 
     def _end_sending(self, identifier: int, request: str) -> None:
@@ -258,7 +258,7 @@ class EngineClient:
         return EngineError(
             what=f"{what}\n{end}" if end else what,
             where="gatemark-engine",
-            fix="what was measured is kept; look at the end of the engine's log, then continue with --resume",
+            fix="all measurements so far are kept; look at the end of the engine's log, then continue with --resume",
         )
 
     def _kill(self) -> None:

@@ -127,7 +127,7 @@ def kernel_at(path: Path) -> Kernel:
     """Return the kernel of a path, one that was built or the user's own; raise TestBedError if there is none."""
     if not path.is_file() or not os.access(path, os.X_OK):
         raise TestBedError(
-            what="no User-Mode Linux kernel is there: it is an executable file",
+            what="no User-Mode Linux kernel is there: it must be an executable file",
             where=f"testbed.kernel {path}",
             fix=f'build one with `{BUILD_COMMAND}` and write kernel = "uml", or name the executable',
         )

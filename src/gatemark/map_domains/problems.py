@@ -46,7 +46,7 @@ def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None) -
         return
     if spread.period > PATTERN_LENGTH_MAX:
         yield Problem(
-            what=f"the weights are {spread.period} in all",
+            what=f"the weights add up to {spread.period}",
             where=key,
             fix=f"write smaller weights in the same ratios, at most {PATTERN_LENGTH_MAX} in all",
         )
@@ -91,7 +91,7 @@ def _softwire_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
         yield Problem(what=what, where=f"{at}.ipv6", fix="write a prefix of length 64 (RFC 7596 section 5.1)")
     if not 0 <= psid_bits <= PORT_BITS:
         what = f"{psid_bits} is not between 0 and {PORT_BITS}"
-        yield Problem(what=what, where=f"{at}.psid_bits", fix="write how many bits of a port tell lwB4s apart")
+        yield Problem(what=what, where=f"{at}.psid_bits", fix="write how many bits of a port distinguish lwB4s")
 
 
 def _port_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
@@ -139,7 +139,7 @@ def _dmr_problems(dmr: IPv6Network, at: str) -> Iterator[Problem]:
         fix = "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
         yield Problem(what=f"{dmr} has length {dmr.prefixlen}", where=f"{at}.dmr", fix=fix)
     if dmr.network_address.packed[8] != 0:
-        fix = "RFC 6052 section 2.2 wants them zero, as in 2001:2:0:6400::/96"
+        fix = "RFC 6052 section 2.2 requires them to be zero, as in 2001:2:0:6400::/96"
         yield Problem(what=f"{dmr} has bits 64 to 71 set", where=f"{at}.dmr", fix=fix)
 
 
@@ -207,7 +207,7 @@ def _dmr_overlaps(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
                 yield Problem(
                     what=f"{domain.dmr} overlaps {other.rule_ipv6}, the IPv6 prefix of {key}[{number}]",
                     where=f"{key}[{index}].dmr",
-                    fix="choose a prefix outside of all rules: it stands for the addresses of no customer edge",
+                    fix="choose a prefix outside of all rules: it does not represent addresses of customer edges",
                 )
 
 
@@ -220,7 +220,7 @@ def _too_many_edges(
         needed, rule = counts[index], domains[index]
         if most == 0:
             yield Problem(
-                what="has no customer edge whose address no longer rule holds",
+                what="has only customer edges whose addresses longer rules hold",
                 where=f"{key}[{index}]",
                 fix="leave it out, or choose prefixes that lie apart: a gateway takes the longest match",
             )

@@ -40,7 +40,7 @@ class PairSide(Part):
     lossy: int
     """Trials in which it lost frames at a load at which its delay was measured."""
     bounds: int
-    """Trials of pairs that count in which it forwarded nearly all that was offered."""
+    """Trials of pairs that count in which it forwarded nearly everything offered."""
     invalid: int
     """Trials in which the Tester did not do its job, searches for a load included."""
     suspect: int
@@ -51,7 +51,7 @@ class PairSide(Part):
 
 
 class PairLook(Part):
-    """What the first pairs that count showed when they were looked at."""
+    """Evidence of the first pairs that count, at one look."""
 
     pairs: int
     """Number of these pairs."""
@@ -139,13 +139,13 @@ class PairDocument(Document):
     pairs_left_out: int
     """Pairs left out because a trial of them was lossy, invalid or suspect, searches for a load included."""
     look: PairLook | None
-    """The last look: what is concluded rests on it. Null if it was not due."""
+    """The last look, on which the conclusions rest. Null if it was not due."""
     judgement: Judgement
     """What it shows of B against A."""
     autocorrelation: float | None
     """Of the logarithms of successive ratios. Null with fewer than 10 pairs."""
     findings: tuple[str, ...]
-    """What else is to be known, in sentences."""
+    """Further findings, in sentences."""
     conditions: tuple[Condition, ...]
     """One entry for each `--fail-if`."""
     decided: bool

@@ -56,8 +56,9 @@ FORWARDING_RATE = Figure(
     better="higher",
     load_words="at the maximum offered load",
     load_share=Fraction(4, 3),
-    meaning="The forwarding rate at the maximum offered load (RFC 2285 section 3.6.2) is no throughput: a gateway that"
-    " forwards less under overload than just below it has a lower one. It does not say what a search would find.",
+    meaning="The forwarding rate at the maximum offered load (RFC 2285 section 3.6.2) is not a throughput: a gateway"
+    " that forwards less under overload than just below it has a lower forwarding rate. A search may find a different"
+    " rate.",
 )
 MEDIAN_DELAY = Figure(
     name="median delay",
@@ -65,9 +66,9 @@ MEDIAN_DELAY = Figure(
     better="lower",
     load_words="at a load below both",
     load_share=Fraction(1, 2),
-    meaning="The median delay is that of all frames of a trial, in the direction in which it is longer, at half of what"
-    " the slower gateway forwarded under overload. It holds the Tester's own paths, which both sides have in common:"
-    " they move the ratio towards 1.",
+    meaning="The median delay is that of all frames of a trial, in the direction in which it is longer, at half the"
+    " rate of the slower gateway under overload. It includes the Tester's own paths, which both sides share: they move"
+    " the ratio towards 1.",
 )
 CONNECTIONS_PER_SECOND = Figure(
     name="connections per second",
@@ -75,8 +76,8 @@ CONNECTIONS_PER_SECOND = Figure(
     better="higher",
     load_words="at a rate above both",
     load_share=Fraction(4, 3),
-    meaning="The connections that are established per second at a rate that is too high for the gateway are no maximum"
-    " connection establishment rate, at which none may fail (RFC 9693 section 4.5).",
+    meaning="Connections established per second at a rate too high for the gateway are not its maximum connection"
+    " establishment rate, at which none may fail (RFC 9693 section 4.5).",
     establishes=True,
 )
 THROUGHPUT = Figure(
@@ -85,8 +86,8 @@ THROUGHPUT = Figure(
     better="higher",
     load_words="of alternating searches",
     load_share=None,
-    meaning="Each throughput is that of a search with short trials; RFC 2544 section 24 asks for 60 s. Their ratio is"
-    " what is estimated: publish the throughput that gatemark run measures.",
+    meaning="Each throughput comes from a search with short trials; RFC 2544 section 24 asks for 60 s. Pairs estimate"
+    " the ratio: publish the throughput that gatemark run measures.",
 )
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure for figure in (FORWARDING_RATE, MEDIAN_DELAY, CONNECTIONS_PER_SECOND, THROUGHPUT)

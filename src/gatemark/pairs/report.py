@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 MEANING = (
     "The estimate is that of Hodges and Lehmann, the interval that of the Wilcoxon signed-rank test, inverted, both of"
-    " the logarithms of the ratios. It was looked at again and again: the errors of all looks together are the allowed"
-    " one (alpha spending, Lan and DeMets 1983), so stopping early does not raise the error. It is wider by 1.5 %"
-    " at either end, because two test beds of one gateway differ by up to that."
+    " the logarithms of the ratios. The interval was examined repeatedly: the errors of all looks together are the"
+    " allowed one (alpha spending, Lan and DeMets 1983), so stopping early does not raise the error. It is wider by"
+    " 1.5 % at either end, because two test beds of one gateway differ by up to that."
 )
 
 ENDS: Mapping[Ended, str] = {

@@ -137,7 +137,7 @@ def _lowest_rate(campaign: Campaign, cell: Cell) -> int:
 def create_folder(path: Path, options: PairOptions, measured: Measured, equipment: Equipment) -> ResultFolder:
     """Make the folder of new pairs; one that already holds some is refused."""
     if (path / INPUTS).exists() or (path / "campaign.toml").exists():
-        fix = f"name another folder with --output, or go on with: gatemark pair --resume {path}"
+        fix = f"name another folder with --output, or resume this one with: gatemark pair --resume {path}"
         raise ResultError(what="the folder already holds results", where=str(path), fix=fix)
     with writing(path, command="pair"):
         path.mkdir(parents=True, exist_ok=True)

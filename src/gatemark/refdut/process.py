@@ -116,7 +116,7 @@ class RefDut:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            raise self._error(f"answered {command!r} with {answer[:200]!r}, which is no JSON object")
+            raise self._error(f"answered {command!r} with {answer[:200]!r}, which is not a JSON object")
         problems = _problems(message)
         if problems:
             raise TestBedError(problems=problems)

@@ -29,7 +29,7 @@ from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.technology import TECHNOLOGIES
 
 SHARE_NOTE = (
-    "A share is the median as a part of the median of another campaign with the same traffic: of plain forwarding by as"
+    "A share is the median divided by the median of another campaign with the same traffic: of plain forwarding by as"
     " many cores if that was measured, else of the first campaign of the same technology."
 )
 SCALE_UP_NOTE = (

@@ -12,7 +12,7 @@ from gatemark.results.run import RunResult
 
 LEAD = (
     "After the first trial with a fault, a short one at a low load is captured on all three links, and each frame that"
-    " arrives damaged is compared with what each gateway had to make of it. All counts but `faulty` are of the short"
+    " arrives damaged is compared with the output due from each gateway. All counts but `faulty` are of the short"
     " trial, which changes no result."
 )
 

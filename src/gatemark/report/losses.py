@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAD = (
-    "A frame is a function of its number, so all fields of a frame that never arrived are known. What is said here sets"
-    " at least 95 % of the lost frames of a trial apart from those that arrived, and chance would show it in less than"
-    " one of a million trials. Where nothing does, frames were lost at random, or by a queue that overflowed: the"
-    " ordinary end of a search. It is asked of failed trials that count, and changes no verdict."
+    "A frame is a function of its number, so all fields of a frame that never arrived are known. Each cause named here"
+    " distinguishes at least 95 % of the lost frames of a trial from those that arrived, and chance would produce it"
+    " in less than one of a million trials. Without such a cause, frames were lost at random, or by a queue that"
+    " overflowed: the ordinary end of a search. Only failed trials that count are examined, and no verdict changes."
 )
 SHOWN_MAX = 4
 """Trials that are plotted."""

@@ -38,7 +38,7 @@ def _moved_sentences(document: ResultDocument) -> Iterator[str]:
     if document.interrupts_moved:
         yield (
             "While it was measured, interrupts of the gateway's host moved to other CPUs, as irqbalance moves them;"
-            f" part of what differs between repetitions may come from that: {'; '.join(document.interrupts_moved)}."
+            f" part of the difference between repetitions may come from that: {'; '.join(document.interrupts_moved)}."
         )
 
 
@@ -68,7 +68,7 @@ def behaviour_section(document: ResultDocument) -> Section:
         for run in document.runs
         if run.connections is not None and (behaviour := run.connections.behaviour) is not None
     )
-    title = "What the Tester's state table shows, one trial of each run"
+    title = "The Tester's state table, one trial of each run"
     return Section(title="", tables=(table_of(title, BEHAVIOUR, rows),))
 
 
@@ -92,8 +92,8 @@ def mapping_sentence(behaviour: Behaviour) -> str:
     compared, same = behaviour.sources_compared, behaviour.sources_endpoint_independent
     if not compared:
         return (
-            "Whether mapping depends on the destination was not seen: no endpoint of the Initiator had connections to"
-            " several destinations."
+            "The trials do not show whether mapping depends on the destination: no endpoint of the Initiator had"
+            " connections to several destinations."
         )
     those = f"of {format_count(compared)} endpoints of the Initiator with connections to several destinations"
     if same == compared and behaviour.port_preserved == behaviour.examined:
@@ -212,14 +212,14 @@ def _header_sentences(document: ResultDocument) -> Iterator[str]:
             )
         if changes.with_trailer:
             yield (
-                f"Run {run.number}: {_frames(changes.with_trailer)} had octets behind the IP packet, which are no part"
-                " of it (RFC 894, RFC 2464 section 3), and count as delivered."
+                f"Run {run.number}: {_frames(changes.with_trailer)} had octets behind the IP packet, which are not"
+                " part of it (RFC 894, RFC 2464 section 3), and count as delivered."
             )
         if repeated := changes.repeated_identifications:
             yield (
-                f"Run {run.number}: {format_count(repeated)} of {_frames(changes.identifications)} that others may"
-                " fragment have the same IPv4 identification as an earlier one between the same hosts, so their"
-                " fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section 4.1)."
+                f"Run {run.number}: {format_count(repeated)} of {_frames(changes.identifications)} that may be"
+                " fragmented later have the same IPv4 identification as an earlier one between the same hosts, so"
+                " their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section 4.1)."
             )
 
 

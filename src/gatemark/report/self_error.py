@@ -61,7 +61,7 @@ def error_notes(document: ResultDocument) -> Iterator[str]:
         if negative:
             yield f"In that self-test {format_count(negative)} delays were negative: the clock cannot be relied on."
     if document.clock is None:
-        yield "What the Tester's clock can resolve was not recorded."
+        yield "The resolution of the Tester's clock was not recorded."
     else:
         yield (
             f"The clock of the Tester has steps of {_picoseconds(document.clock.resolution_ps)}, and a reading takes"

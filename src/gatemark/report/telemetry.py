@@ -143,16 +143,16 @@ def _lead(part: ReportPart) -> Iterator[str]:
     yield (
         f"A program at the gateway's host took samples while {format_count(sampled.sampled)} of"
         f" {format_count(sampled.trials)} trials ran (each test phase is one); in {format_count(sampled.sending)} of"
-        " them some time between two samples lies in the sending time as a whole. Shown is, for each run, the trial"
-        " with the highest load that passed. All samples are in the folder telemetry."
+        " them some time between two samples lies entirely in the sending time. For each run, the table shows the"
+        " trial with the highest load that passed. All samples are in the folder telemetry."
     )
     sampling = None if part.provenance is None else part.provenance.last.sampling
     if sampling is None:
-        yield "What sampling costs the host was not measured."
+        yield "The cost of sampling to the host was not measured."
     elif sampling.cpu_ns is None or sampling.share_of_core is None:
         yield (
-            f"A sample was due each {format_duration_ns(sampling.interval_ns)}. What one costs is not known: the host"
-            " did not tell."
+            f"A sample was due each {format_duration_ns(sampling.interval_ns)}. The cost of a sample is not known: the"
+            " host did not report it."
         )
     else:
         yield (
@@ -170,35 +170,36 @@ def _notes(part: ReportPart, shown: Sequence[Shown]) -> Iterator[str]:
     if shown:
         errors = [facts.uncertainty_ns for *_, facts in shown]
         yield (
-            "Busy is all time in which a core was not idle and did not wait for a disk, whichever program ran."
-            f" The samples may lie up to {format_duration_ns(max(errors))} beside their place in the trial; time"
-            " between two of them counts for a phase only if it lies in it for sure."
+            "Busy is all time in which a core was not idle and did not wait for a disk, whichever program ran. The"
+            f" samples may be off by up to {format_duration_ns(max(errors))} from their place in the trial; time"
+            " between two of them counts for a phase only if it certainly lies in it."
         )
         spans = [span for *_, facts in shown if (span := facts.span(_shown_span(facts))) is not None and span.intervals]
         if spans:
             of_mean = max(span.error_ns / span.covered_ns for span in spans)
             of_one = max(span.error_ns * span.intervals / span.covered_ns for span in spans)
             yield (
-                f"The steps in which the host counts time leave a mean open by up to {100 * of_mean:.2g} %, and by up"
-                f" to {100 * of_one:.2g} % the share between two samples, of which maximum and standard deviation are."
+                f"The steps in which the host counts time make a mean uncertain by up to {100 * of_mean:.2g} %, and by"
+                f" up to {100 * of_one:.2g} % the share between two samples, from which maximum and standard deviation"
+                " are computed."
             )
         if any(_shown_span(facts) == "whole" for *_, facts in shown):
             yield (
                 "Where the time says “waits included”, no two samples lie in the sending time: the share is of the"
                 " whole trial, not of the time in which frames were sent. Longer trials, or a shorter"
-                " gateway.telemetry.interval, tell that."
+                " gateway.telemetry.interval, give the share of that time."
             )
         if not any(facts.level(_shown_span(facts), BUSY) for *_, facts in shown):
             yield "Not sampled: busy shares. The host has no /proc/stat, or its cores are not the gateway's alone."
         if not any(AVAILABLE in facts.first for *_, facts in shown):
-            yield "Not sampled: memory. The host does not tell it."
+            yield "Not sampled: memory. The host does not report it."
         if not any(_counts(facts) for *_, facts in shown) and part.is_stateful:
             yield "Not sampled: connections. The host's kernel does not count any."
         yield from _interrupt_notes(part, shown)
     if sampled.damaged:
         yield (
-            f"{format_count(sampled.damaged)} samples were left out: torn, out of order, or so slow that they have no"
-            " one time."
+            f"{format_count(sampled.damaged)} samples were left out: torn, out of order, or too slow to have a single"
+            " time."
         )
     for reason in sampled.reasons:
         yield f"In {format_count(reason.trials)} trials: {reason.reason}."
@@ -232,7 +233,7 @@ def _interrupt_findings(facts: TelemetryFacts) -> Iterator[str]:
         return
     if total < INTERRUPTS_MIN:
         yield (
-            f"fewer than {INTERRUPTS_MIN} interrupts of the network cards a second, so they do not tell which cores"
+            f"fewer than {INTERRUPTS_MIN} interrupts of the network cards a second, so they do not show which cores"
             " forward frames. Cards that are polled take none."
         )
         return

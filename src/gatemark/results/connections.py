@@ -25,11 +25,11 @@ class GatewayTable(Part):
     """The connection tracking table as the gateway is configured (RFC 9693 section 4.4); null: not stated."""
 
     size: int | None
-    """Connections that it is configured to hold. Null if nobody told."""
+    """Connections that it is configured to hold. Null if not stated."""
     hash_size: int | None
-    """Buckets of its hash table. Null if nobody told."""
+    """Buckets of its hash table. Null if not stated."""
     udp_timeout_ns: int | None
-    """After what time without frames it deletes a connection. Null if nobody told."""
+    """Time without frames after which it deletes a connection. Null if not stated."""
 
 
 class PhaseOne(Part):
@@ -65,7 +65,7 @@ class GatewayCounts(Part):
 
 
 class Behaviour(Part):
-    """What the Tester's state table says about the gateway, from one trial of the run."""
+    """The gateway's behavior in the Tester's state table, from one trial of the run."""
 
     established: int
     """Connections in the state table."""
@@ -117,10 +117,10 @@ class Connections(Part):
     gap_ns: int
     """Wait between the phases."""
     phase_one: PhaseOne | None
-    """Test phase 1 before what is measured (RFC 9693 section 4.2): never part of the result. Null where test phase 1 is
-    itself what is measured, or if no attempt was made."""
+    """Test phase 1 before the measurement (RFC 9693 section 4.2): never part of the result. Null where test phase 1 is
+    itself the measurement, or if no attempt was made."""
     gateway_counts: GatewayCounts | None
-    """The gateway's own count of its connections beside the Tester's. Null if there is none."""
+    """The gateway's own count of its connections, compared with the Tester's. Null if there is none."""
     behaviour: Behaviour | None
-    """What the Tester's state table says about the gateway after one trial of the run, of several that with the most
-    connections. Null if no trial established the connections."""
+    """The gateway's behavior as the Tester's state table shows it after one trial of the run: of several, the one with
+    the most connections. Null if no trial established the connections."""

@@ -72,7 +72,7 @@ class HostPart(Part):
 
     trials: int
     """Number of trials in which the gateway's host was read; 0 if Tester and gateway share a CPU, or if the kernel does
-    not tell."""
+    not report it."""
     suspect: int
     """Trials that failed, but may have failed for the host: they do not count."""
     held_up_max_ns: int | None
@@ -100,9 +100,9 @@ class TunnelPart(Part):
     traffic_class: int | None
     """Traffic class of every outer header. Null: that of the packet inside."""
     prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
-    """What the prefixes of all customer edges of 6rd begin with (RFC 5969). Left out where it has none."""
+    """Prefix that those of all 6rd customer edges begin with (RFC 5969). Left out where it has none."""
     ipv4_mask_length: int | None = Field(default=None, exclude_if=lambda length: length is None)
-    """Bits at the begin of their IPv4 addresses that are not in their prefixes. Left out without a prefix."""
+    """Bits at the start of their IPv4 addresses that are not in their prefixes. Left out without a prefix."""
 
 
 class MapRulePart(RuleFacts):
@@ -170,7 +170,7 @@ class Gateway(Part):
     name: str
     """What was measured."""
     version: str
-    """Its version; empty if nobody told."""
+    """Its version; empty if not stated."""
     technology: TechnologyName
     """What it does, as the campaign file calls it."""
     hop_limit_decrement: int
@@ -201,11 +201,11 @@ class Gateway(Part):
     cores: int | None
     """Number of its cores. Null if neither `testbed.gateway_cores` nor `gateway.cores` says it."""
     cores_set_by: CoresSetBy | None = None
-    """How it was given that number of cores. Null if nobody says it."""
+    """How it was given that number of cores. Null if not stated."""
     settings: tuple[SettingFact, ...] = ()
     """Settings that the campaign names, and those of the table that were read, as they were in the last session."""
     boots_before: BootOccasion = "never"
-    """Before what its host is booted; `column` is the first trial of a session."""
+    """When its host is booted; `column` is before the first trial of a session."""
     configuration: str
     """Its configuration as text (RFC 2544 section 7), as it was in the first session."""
     commands: str
@@ -224,7 +224,7 @@ class Deviation(Part):
     """Where the campaign leaves the RFCs."""
 
     sentence: str
-    """What is done otherwise, with the section of the RFC."""
+    """How the measurement differs, with the section of the RFC."""
     rules_out_claim: bool = False
     """Whether a MUST is not met, so that no compliance can be claimed (RFC 2544 section 5). Trials and waits that are
     shorter than the RFC's count as not met, although the RFC gives no capitals for them."""
@@ -239,10 +239,10 @@ class Claim(Part):
     sentence: str
     """The claim in words."""
     informational: str | None
-    """The statement about RFC 9693, which is informational, so that nothing can comply with it. Null for a stateless
+    """The statement about RFC 9693; it is informational, so nothing can comply with it. Null for a stateless
     gateway."""
     unmet: tuple[str, ...]
-    """What stands against a claim beside `deviations`, one sentence each."""
+    """Obstacles to a claim other than `deviations`, one sentence each."""
 
 
 class ResultDocument(Document):
@@ -279,14 +279,14 @@ class ResultDocument(Document):
     telemetry: TelemetryPart | None = None
     """In how many trials the gateway's host was sampled. Null where it was not to be sampled."""
     interrupts_moved: tuple[str, ...] = Field(default=(), exclude_if=lambda moved: not moved)
-    """Interrupts of the gateway's host that other CPUs served at the end of a session than at its begin, a sentence
-    each. Left out if there are none, or the host does not tell."""
+    """Interrupts of the gateway's host that moved to other CPUs during a session, a sentence each. Left out if there
+    are none, or the host does not report them."""
     deviations: tuple[Deviation, ...]
     """Where the campaign leaves the RFCs."""
     claim: Claim
     """What may be claimed."""
     clock: ClockPart | None = None
-    """The Tester's clock. Null if the engine did not tell."""
+    """The Tester's clock. Null if the engine did not report it."""
     self_test: SelfTestPart | None = None
     """What the Tester reaches without a gateway. Null if it was not measured before the campaign."""
 

@@ -22,7 +22,7 @@ class HeaderChanges(Part):
     """IPv6 frames that were sent with flow label 0 and that it gave another one, as a router may (RFC 6437 section 3).
     """
     with_trailer: int = Field(default=0, exclude_if=lambda frames: frames == 0)
-    """Frames that had octets behind the IP packet, which are no part of it (RFC 894, RFC 2464 section 3)."""
+    """Frames that had octets behind the IP packet, which are not part of it (RFC 894, RFC 2464 section 3)."""
     identifications: int
     """Frames whose IPv4 identification it chose, with DF clear, and which were compared with others of the same pair of
     hosts: in each trial at most the first 16,384 and 256 of a pair."""

@@ -29,7 +29,7 @@ def _ratio(value: object) -> Fraction:
     if isinstance(value, Fraction | int):
         return Fraction(value)
     if not isinstance(value, str) or _RATIO.fullmatch(value) is None:
-        raise ValueError('is no ratio such as "4/5"')
+        raise ValueError('is not a ratio such as "4/5"')
     return Fraction(value)
 
 

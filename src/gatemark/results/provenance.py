@@ -17,9 +17,10 @@ class MachineFacts(Facts):
     host_name: str
     """Name of the machine."""
     identity: str | None
-    """Digest of the machine's number (`/etc/machine-id`): tells machines of one name apart. Null if it has none."""
+    """Digest of the machine's number (`/etc/machine-id`): distinguishes machines with the same name. Null if it has
+    none."""
     cpu_model: str | None
-    """Model of its CPU. Null if it does not tell."""
+    """Model of its CPU. Null if not reported."""
     cpus: int
     """Logical CPUs that gatemark may use."""
     governor: str | None
@@ -29,15 +30,15 @@ class MachineFacts(Facts):
     hypervisor: str | None
     """`yes` or the vendor's name, if the CPU says that it is virtual, else null."""
     memory_kilobytes: int | None
-    """Memory of the machine. Null if the kernel does not tell."""
+    """Memory of the machine. Null if the kernel does not report it."""
     huge_pages_total: int | None
-    """Huge pages reserved. Null if the kernel does not tell."""
+    """Huge pages reserved. Null if the kernel does not report it."""
     huge_page_kilobytes: int | None
-    """Size of one. Null if the kernel does not tell."""
+    """Size of one. Null if the kernel does not report it."""
     cpus_isolated: str | None
     """List of isolated CPUs. Null if there are none."""
     numa_nodes: int | None
-    """Number of NUMA nodes. Null if the kernel does not tell."""
+    """Number of NUMA nodes. Null if the kernel does not report it."""
 
 
 class QueueCounts(Facts):
@@ -71,11 +72,11 @@ class EngineFacts(Facts):
     workers: tuple[str, ...]
     """Core and tasks of each worker, as text."""
     queues: QueueCounts | None = None
-    """Queues of the ports, in each direction. Null if the engine did not tell."""
+    """Queues of the ports, in each direction. Null if the engine did not report it."""
     layout: tuple[str, ...] = ()
     """Why these queues and cores, a sentence each."""
     clock: ClockFacts | None = None
-    """The clock that schedules frames and measures delays. Null if the engine did not tell."""
+    """The clock that schedules frames and measures delays. Null if the engine did not report it."""
 
 
 class PortFact(Facts):
@@ -97,7 +98,7 @@ class PortFact(Facts):
     """Largest IP packet, octets."""
     timestamps: Literal["software", "hardware"] | None = None
     """Who reads the clock when a frame arrives: `software` (the engine) or `hardware` (the port). Null if the engine
-    did not tell."""
+    did not report it."""
 
 
 class SoftwareFacts(Facts):
@@ -121,7 +122,7 @@ class Session(Facts):
     engine_log_sha256: str | None = None
     """SHA-256 of `engine.log` at its end, with what earlier sessions wrote. Null if it was not finished."""
     resumed: bool
-    """Whether it went on with an earlier one."""
+    """Whether it continued an earlier one."""
     trials_before: int = 0
     """Trials that the journal held at its begin."""
     trials_removed: int = 0
@@ -140,12 +141,12 @@ class Session(Facts):
     gateway_host: GatewayHostFacts | None = None
     """The gateway's host as it described itself when the session began. Null if `gateway.control` names no host."""
     interrupts_moved: tuple[str, ...] = Field(default=(), exclude_if=lambda moved: not moved)
-    """Interrupts of the gateway's host that other CPUs served when measuring had ended, a sentence each. Left out if
-    there are none, the host does not tell, or the session was interrupted."""
+    """Interrupts of the gateway's host that had moved to other CPUs when measuring ended, a sentence each. Left out if
+    there are none, the host does not report them, or the session was interrupted."""
     settings: tuple[SettingFact, ...] = ()
     """Settings that the campaign names, as they were made."""
     sampling: SamplingFacts | None = None
-    """What sampling the gateway's host costs it, measured when the session began. Null where it is not sampled."""
+    """Cost of sampling to the gateway's host, measured when the session began. Null where it is not sampled."""
     other_gateway_host: GatewayHostFacts | None = Field(default=None, exclude_if=lambda host: host is None)
     """The host of the other one of two gateways in a row. Left out if there is none, or `gateway.other_host` names
     none."""

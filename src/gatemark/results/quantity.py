@@ -63,9 +63,9 @@ class Quantity:
     """Largest of the lowest loads that failed in a repetition."""
     resolution: int | None = None
     """Distance of the bounds at which a search ended, in `unit` and rounded up, the largest over the repetitions: the
-    true figure is up to so much better. None without a search."""
+    true figure may be better by up to this much. None without a search."""
     limited_by: LimitedBy | None = "gateway"
-    """None: it was read at the gateway's host, at a load that passed. Whatever limited the run, it is no bound."""
+    """None: it was read at the gateway's host, at a load that passed. It is not a bound, whatever limited the run."""
     tester_limited_at: int | None = None
     refused: str | None = None
     """Why nothing was measured, as a sentence."""
@@ -182,19 +182,19 @@ COLUMNS: Mapping[str, CsvColumn] = {
     "resolution": _figure(
         "resolution",
         "as `unit`",
-        "distance of the bounds at which a search ended, the largest of the repetitions: the true figure is up to so"
-        " much better",
+        "distance of the bounds at which a search ended, the largest of the repetitions: the true figure may be better"
+        " by up to this much",
     ),
     "limited_by": _figure(
         "limited_by",
         "",
         "`gateway`, `tester`, `host` or `maximum`; a row with `tester` or `host` is not a figure of the gateway. Empty"
-        " for what was read at the gateway's host: that is no bound, whatever limited the run",
+        " for readings from the gateway's host, which are not bounds, whatever limited the run",
     ),
     "tester_limited_at": _figure(
         "tester_limited_at", "frames/s, connections/s", "lowest load that the Tester could not offer"
     ),
-    "refused": _figure("refused", "", "why the procedure could not be made, as a sentence; the row then has no figure"),
+    "refused": _figure("refused", "", "why the procedure could not be run, as a sentence; the row then has no figure"),
     "values": CsvColumn(
         _values, "as `unit`", "values of the repetitions, separated by spaces; `-` where one could not be measured"
     ),

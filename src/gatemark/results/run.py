@@ -101,9 +101,9 @@ class RunResult(Part):
     theoretical_maximum: TheoreticalMaximum | None
     """What the medium carries in one direction. Null if the medium has no rate (veth, rings) or it is not known."""
     limited_by: LimitedBy
-    """What limited the run. `tester`: the Tester could not offer a load in some repetition, so all that is known of the
-    gateway is a lower bound. `host`: the same, but at every such load others held up the gateway's host in all trials.
-    The keys that begin with `tester_limited` then say at which load. `maximum`: the highest load allowed passed in some
+    """What limited the run. `tester`: the Tester could not offer a load in some repetition, so only a lower bound of
+    the gateway is known. `host`: the same, but at every such load others held up the gateway's host in all trials. The
+    keys that begin with `tester_limited` then say at which load. `maximum`: the highest load allowed passed in some
     repetition (of a frame loss run: no load lost a frame), so the gateway may do more."""
     refused: str | None = None
     """Why the procedure could not be made here, as a sentence. `limited_by` is then `gateway` if the gateway is the
@@ -119,13 +119,13 @@ class RunResult(Part):
     suspect_trials: int = 0
     """Valid trials that failed while the gateway's host was held up: they do not count and were repeated."""
     losses: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
-    """What the frames that were lost in failed trials had in common, most trials first, 16 at most. Absent where
+    """What the frames lost in failed trials had in common, most trials first, 16 at most. Absent where
     nothing could be claimed."""
     damages: tuple[FrameDamage, ...] = Field(default=(), exclude_if=lambda damages: not damages)
     """Which of two gateways in a row damaged frames: each kind of fault in the trial that met it first, 16 at most.
     Absent where nothing was asked."""
     header_changes: HeaderChanges | None = Field(default=None, exclude_if=lambda changes: changes is None)
-    """What the gateway wrote into headers of correct frames. Absent where nothing is to be told."""
+    """What the gateway wrote into headers of correct frames. Absent where there is nothing to report."""
     telemetry: tuple[HostLevel, ...] = ()
     """What the gateway's host did while frames were sent, one entry for each thing that was sampled. Empty where it was
     not sampled."""

@@ -53,7 +53,7 @@ class RateResult(RunResult):
 
     unit: ClassVar[Literal["frames/s", "connections/s"]]
     is_load_of_others: ClassVar[bool] = True
-    """Whether other procedures take shares of it as their load; if not, only its own section tells of it."""
+    """Whether other procedures take shares of it as their load; if not, only its own section shows it."""
     goal: SearchGoal
     """What a trial had to meet, and how the load was chosen."""
     repetitions: tuple[SearchResult, ...]

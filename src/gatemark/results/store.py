@@ -62,7 +62,7 @@ def writing(where: Path, *, command: ResumedBy = "run") -> Iterator[None]:
             what = "the disk is full; the trials measured so far are kept in trials.jsonl"
             fix = f"free some space, then continue with: gatemark {command} --resume {where}"
         elif isinstance(error, NotAFileError):
-            what, fix = f"not written: {error.strerror}", "look who put it there, and remove it"
+            what, fix = f"not written: {error.strerror}", "find out who put it there, and remove it"
         else:
             what = f"cannot write: {error.strerror or error}"
             fix = "choose a folder that you may write to with --output"
@@ -223,7 +223,7 @@ class ResultFolder:
         stored = self.read_json("campaign.json")
         file = stored.pop("file", None)
         if not isinstance(file, str | None):
-            what = "campaign.json is damaged at file: it is no text"
+            what = "campaign.json is damaged at file: it is not text"
             raise ResultError(what=what, where=str(self.path), fix="restore the file, or measure again")
         return stored, file
 

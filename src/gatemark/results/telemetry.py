@@ -60,9 +60,9 @@ class TelemetryPart(Part):
     sending: int
     """Trials in which some time between two samples lies in the sending time as a whole."""
     damaged: int
-    """Samples that were left out: torn, out of order, or so slow that they have no one time."""
+    """Samples that were left out: torn, out of order, or too slow to have a single time."""
     tables: tuple[TableMemory, ...] = ()
-    """What tables of connections did to the host's memory: one entry for each number of connections that trials
+    """Effect of connection tables on the host's memory: one entry for each number of connections that trials
     established, with samples before and after."""
     reasons: tuple[ReasonPart, ...]
-    """Why trials have no samples, and what the host said that cannot be."""
+    """Why trials have no samples, and impossible values from the host."""

@@ -22,7 +22,7 @@ class ClockPart(ClockFacts):
 
 
 class CeilingPart(Ceiling):
-    """What the Tester alone reaches in one mode of traffic, for readers of results."""
+    """The limit of the Tester alone in one mode of traffic, for readers of results."""
 
     is_line_rate: bool = False
     """Whether that is all that the line carries, so that the Tester may do more."""

@@ -58,7 +58,7 @@ class BurstTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstResult:
-    """What one search concluded. Every bound but 0 is the length of a burst that was sent validly.
+    """Conclusion of one search. Every bound but 0 is the length of a burst that was sent validly.
 
     ``found``: a burst passed and one longer by at most the resolution failed. ``nothing_passes``: even a burst of a
     single frame failed, so `frames` is 0. ``ceiling_passed``: the longest burst passed: nothing failed.

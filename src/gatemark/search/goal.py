@@ -159,7 +159,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What one search concluded. Every bound is a load that was measured.
+    """Conclusion of one search. Every bound is a load that was measured.
 
     ``found``: both bounds hold, from valid trials; the gateway limits. ``maximum_passed``: no load failed, the
     highest one passed at full length; in an open-ended search that is its ceiling. ``nothing_passes``: every load

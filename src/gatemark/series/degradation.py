@@ -24,9 +24,9 @@ MEANING = (
     " 100 where higher is better, else (Xn - X1) / X1 x 100. A flow is a connection of a stateful gateway, a customer"
     " edge of a MAP-T border relay, and a pair of addresses and ports of any other. The load is that of all flows."
     " Where they start together, each frame belongs to the next one, or to one that is drawn; where they start one"
-    " after another (section 10.2.2), a trial is longer by the time until the last one starts. Behind ± is by how much"
-    " Xpd may be off because searches end at their resolution. Bounds, and figures that something else than the"
-    " gateway limited, have none."
+    " after another (section 10.2.2), a trial is longer by the time until the last one starts. The value after ± is"
+    " the error that Xpd may have because searches end at their resolution. Bounds, and figures that the gateway did"
+    " not limit, have no Xpd."
 )
 
 

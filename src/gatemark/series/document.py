@@ -75,11 +75,11 @@ class Parameters(Part):
     duration_ns: int | None = None
     """Sending time of a trial that makes a result (RFC 2544 section 24). Null in files of earlier versions."""
     table_size: int | None
-    """Connections that the connection tracking table is configured to hold. Null if nobody told."""
+    """Connections that the connection tracking table is configured to hold. Null if not stated."""
     hash_size: int | None
-    """Buckets of its hash table. Null if nobody told."""
+    """Buckets of its hash table. Null if not stated."""
     udp_timeout_ns: int | None
-    """After what time without frames the gateway deletes a connection. Null if nobody told."""
+    """Time without frames after which the gateway deletes a connection. Null if not stated."""
     repetitions: int
     """Repetitions that the file asks for."""
 
@@ -105,7 +105,7 @@ class SeriesColumn(Part):
     steps: tuple[int, ...]
     """Which value of each part of `varied` it has, from 0."""
     settings: dict[str, JsonValue]
-    """What the varied keys are set to, as the file has it."""
+    """Values of the varied keys, as the file has it."""
     campaign_sha256: str
     """SHA-256 of the `campaign.toml` that its folder must have; another one is refused."""
     expected: dict[str, int] = Field(default_factory=dict)
@@ -117,7 +117,7 @@ class SeriesColumn(Part):
     """`collapsed`: the gateway stopped working while it was measured. `failed`: test bed, engine or campaign did not
     allow it. `skipped`: it asks for more than one that collapsed. `missing`: not measured yet."""
     reason: str | None
-    """Why it has no figures, or not all. Null if it was measured, and if nobody tried yet."""
+    """Why it has no figures, or not all. Null if it was measured, or not tried yet."""
     warning: str | None = None
     """What was expected to go wrong when it began: its connections may not fit into the gateway's memory. Null if
     nothing was."""
@@ -159,7 +159,7 @@ class ColumnMemory(Part):
 
 
 class MemoryEstimate(Part):
-    """What one more connection costs the host of a gateway, by its columns so far."""
+    """Cost of one more connection to the host of a gateway, by its columns so far."""
 
     gateway: str
     """Name of the gateway, as in the parameters of its columns."""
@@ -198,7 +198,7 @@ class ColumnAvailable(Part):
 
 
 class SubscriberMemory(Part):
-    """What one more customer costs the host of a provider's gateway, by columns that differ in nothing else."""
+    """Cost of one more customer to the host of a provider's gateway, by columns that differ in nothing else."""
 
     gateway: str
     """Name of the gateway, as in the parameters of its columns."""
@@ -287,7 +287,7 @@ class ColumnFigure(Part):
     resolution: int | None
     """Distance of the bounds at which the searches ended. Null without a search."""
     limited_by: LimitedBy | None
-    """What limited it, as in `result.csv`. Null for what was read at the gateway's host: that is no bound."""
+    """What limited it, as in `result.csv`. Null for readings from the gateway's host, which are not bounds."""
     tester_limited_at: int | None
     """Lowest load that the Tester could not offer. Null if there was none."""
     refused: str | None

@@ -98,7 +98,7 @@ def _differing_sums(report: TrialReport) -> Iterator[str]:
             if sum(counts.loss.by_slice) not in (0, counts.lost):
                 yield f"{way.direction} {name}: {counts.lost} frames were lost, and {sum(counts.loss.by_slice)} by time"
             if counts.loss_table is not None and not _adds_up(counts.loss_table, counts):
-                yield f"{way.direction} {name}: what lost frames differ by does not add up"
+                yield f"{way.direction} {name}: the counts of the properties of lost frames do not add up"
         in_runs, lost = sum(run.length for run in way.longest_loss_runs), sum(counts.lost for _, counts in way.classes)
         if in_runs > lost:
             yield f"{way.direction}: {lost} frames were lost, and {in_runs} in runs"

@@ -11,7 +11,7 @@ class Cause(Facts, CauseWords):
     """What the lost frames of one class in one direction have in common that those that arrived have not."""
 
     field: LossFieldName | None
-    """By what lost frames are told from others. Null where it is no such thing."""
+    """The property that distinguishes lost frames from others. Null where the cause is not such a property."""
     sentence: str
     """The cause in words, with its numbers."""
     lost: int

@@ -74,7 +74,7 @@ class DelayFacts(Facts):
     """Frames of `received` that seem to have arrived before they were sent: an error of the clock, in no figure."""
     negative_maximum_ns: Natural = 0
     """How long before it was sent one of those seems to have arrived, at most; more than the clock may be off makes the
-    trial invalid. 0 without such frames, and in journals of before protocol 12."""
+    trial invalid. 0 without such frames, and in journals before protocol 12."""
     minimum_ns: int | None
     """Shortest delay, exact. Null without samples."""
     maximum_ns: int | None

@@ -22,7 +22,7 @@ class EchoForm:
     clients: int
     """Number of clients."""
     window: int
-    """Slots of each client: echo programs that work beside each other."""
+    """Slots of each client: echo programs that work in parallel."""
     count: int
     """Requests to each destination; those after the first find the gateway's state."""
     destinations: int

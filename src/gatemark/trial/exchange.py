@@ -65,7 +65,7 @@ class ArrivedFrame(Facts):
 
 
 class ExchangeFacts(Facts):
-    """What came of an exchange. Messages of neighbours are left out."""
+    """Result of an exchange. Messages of neighbours are left out."""
 
     sent: Mapping[str, Natural]
     """Packets that each port took, by side."""

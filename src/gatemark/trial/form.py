@@ -89,7 +89,7 @@ class FlowStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialForm:
-    """What the trials of a repetition have in common beside their loads."""
+    """Properties that the trials of a repetition share, other than their loads."""
 
     timeout_ns: int | None = None
     """A correct frame that arrives later than this after it was sent is late, not received. Null: no such limit."""

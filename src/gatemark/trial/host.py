@@ -74,20 +74,20 @@ class HostFacts(Facts):
     """Resolution of the times of a CPU."""
     queue_frames: int
     """Frames that the smallest queue of the gateway holds: of its CPUs' input (`net.core.netdev_max_backlog`), or of an
-    interface in its namespace. 0 of a host that ssh reaches: nobody asked."""
+    interface in its namespace. 0 for a host reached by ssh, which is not asked."""
     cpus: tuple[CpuFacts, ...]
-    """Each CPU of the gateway. Empty where the Tester works on them too, the kernel does not tell, or the host is
-    reached by ssh."""
+    """Each CPU of the gateway. Empty where the Tester works on them too, the kernel does not report it, or ssh reaches
+    the host."""
     threads: tuple[ThreadFacts, ...]
     """Each thread that does the gateway's work, those of the kernel among them."""
     others_ran_ns: int | None = None
-    """How long all other threads ran on these CPUs. Null where the kernel does not tell."""
+    """How long all other threads ran on these CPUs. Null where the kernel does not report it."""
     counters: Mapping[str, int] = {}
-    """What counters of its kernel that tell of losses grew by, by [name](#names-of-the-hosts-counters), the most first,
-    at most 64. Empty where none grew, or none can be read."""
+    """Growth of those counters of its kernel that count losses, by [name](#names-of-the-hosts-counters), the largest
+    first, at most 64. Empty where none grew, or none can be read."""
 
     middle: MiddleFacts | None = Field(default=None, exclude_if=lambda middle: middle is None)
-    """The link between two gateways in a row, which says in which of both frames were lost. Absent with one gateway,
+    """The link between two gateways in a row, which shows which of the two lost frames. Absent with one gateway,
     and where its counters cannot be read."""
     hold_ups: tuple[HoldUp, ...] | None = None
     """The up to 64 longest times in which others had a CPU of the gateway, in their order. Null if it was not watched

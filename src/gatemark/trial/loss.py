@@ -146,7 +146,7 @@ class LossAges(LossCount):
     """
 
     silent_ns: Natural
-    """The time that tells lost frames best from those that arrived."""
+    """The time that best separates lost frames from those that arrived."""
     older: LossCount
     """Frames of connections that had been silent for so long or longer."""
 

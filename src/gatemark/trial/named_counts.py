@@ -53,20 +53,21 @@ FAULTS: Mapping[str, str] = {
     "udp_checksum": 'has a wrong UDP checksum, or none; with `udp_checksum = "zero"` from IPv4 to IPv4: has one',
     "payload": "has other data",
     "index": (
-        "has an impossible number: the mark itself was changed; which frame it is is not known, so that frame is lost"
+        "has an impossible number: the mark itself was changed; it is not known which frame it is, so that frame is"
+        " lost"
     ),
     "mark": (
         "goes from an emulated host to an emulated host, but has no mark of the campaign, or one of another trial "
         "that it was not sent in; the frame is lost as well"
     ),
-    "wrong_port": "came back where it was sent from; nothing else of it is compared",
+    "wrong_port": "came back where it was sent from; its other fields are not compared",
     "untranslated_source": "has the Initiator's own source address: the gateway let it through without translation",
     "mapping_changed": "phase 2: has another public endpoint than in phase 1; the state table takes the new one",
     "wrong_owner": "phase 2: a Responder's frame that came out at the endpoint of another connection",
     "unknown_connection": "phase 2: a Responder's frame that came out at an endpoint that belongs to no connection",
     "other_edge_port": (
         "has a port of another edge's set instead of one of its own edge's: the gateway changed the port, or divides "
-        "the ports otherwise (PSID offset or length); a port that is nobody's has no second reason"
+        "the ports otherwise (PSID offset or length); a port of no edge has no second reason"
     ),
     "other_edge_address": "has the address of another edge of the same rule",
     "interface_identifier": (
@@ -74,8 +75,8 @@ FAULTS: Mapping[str, str] = {
         "7597 section 6)"
     ),
     "outside_rule": "has an address outside the prefix of its edge's rule, where its edge's address is due",
-    "tunnel_missing": "came out as it is, where it should be in a tunnel; nothing else of it is compared",
-    "tunnel_left": "came out in the tunnel that it was sent in; nothing else of it is compared",
+    "tunnel_missing": "came out as it is, where it should be in a tunnel; its other fields are not compared",
+    "tunnel_left": "came out in the tunnel that it was sent in; its other fields are not compared",
     "tunnel_header": (
         "tunnel: has another length in its outer header, another hop limit than is due there, or an outer header of "
         "IPv4 with a wrong checksum"
@@ -90,7 +91,7 @@ FAULTS: Mapping[str, str] = {
     "tunnel_source": "tunnel: has another outer source address than is due",
     "tunnel_destination": "tunnel: has another outer destination address than is due",
     "other_subscriber": (
-        "tunnel, beside `tunnel_source` or `tunnel_destination`: is in the tunnel of another subscriber"
+        "tunnel, together with `tunnel_source` or `tunnel_destination`: is in the tunnel of another subscriber"
     ),
     "outside_port_set": (
         "has a source port that the gateway, a customer edge, must not use: another edge's, or nobody's (RFC 7597 "
@@ -98,17 +99,17 @@ FAULTS: Mapping[str, str] = {
     ),
     "icmp_type": "echo: has another ICMP type, or a code other than 0",
     "identifier": (
-        "echo: has another identifier than its client gave it; not asked of a request behind a stateful gateway, "
-        "which maps identifiers as ports (RFC 6146 section 3.5.3), unless that is a customer edge, which has those of"
-        " its set"
+        "echo: has another identifier than its client gave it; not checked in requests behind a stateful gateway,"
+        " which maps identifiers like ports (RFC 6146 section 3.5.3), except a customer edge, which uses those of its"
+        " set"
     ),
     "sequence": "echo: has another sequence number",
     "icmp_checksum": (
         "echo: has a wrong ICMP checksum; that of ICMPv6 covers a pseudo-header (RFC 4443 section 2.3), that of "
         "ICMPv4 does not"
     ),
-    "wrong_client": "echo, beside `destination_address`: a reply that went to another client",
-    "wrong_slot": "echo, beside `identifier`: has the identifier of another slot of its client",
+    "wrong_client": "echo, together with `destination_address`: a reply that went to another client",
+    "wrong_slot": "echo, together with `identifier`: has the identifier of another slot of its client",
 }
 """Reasons for which a frame that came back is wrong, with what the frame is, in the order of the engine."""
 

@@ -60,13 +60,13 @@ class ConnectionFacts(Facts):
 
     phase_one: tuple[PhaseOne, ...] = ()
     """Attempts at test phase 1 before the phase that `report` is about. The last one filled the table, or the trial is
-    invalid. Empty where phase 1 is itself what is measured."""
+    invalid. Empty where phase 1 is itself the measurement."""
     counted_before: int | None = None
     """Connections that the gateway counted after its table was cleared: always 0, or null if it cannot count."""
     counted_after_phase_one: int | None = None
     """Connections that the gateway counted after test phase 1; fewer than N is a failure."""
     counted_after_phase_two: int | None = None
-    """Connections that the gateway counted after test phase 2; what phase 2 changes is only recorded."""
+    """Connections that the gateway counted after test phase 2; changes in phase 2 are only recorded."""
     tear_down_ns: int | None = None
     """Time in which the gateway deleted all connections, on its own clock (RFC 9693 section 4.8)."""
     tear_down_fault: str | None = None
@@ -78,8 +78,8 @@ class ConnectionFacts(Facts):
     """How the gateway stopped answering while the capacity was measured. It was started again, or its host was booted,
     and the trial has failed. Null if it did not."""
     behaviour: Mapping[str, int] | None = None
-    """What the state table says about the gateway, once for each number of connections in a run that is larger than
-    those before: `runs[].connections.behaviour` of the result."""
+    """The gateway's behavior as the state table shows it, once for each number of connections in a run that is larger
+    than those before: `runs[].connections.behaviour` of the result."""
 
 
 class BootFacts(Facts):
@@ -106,7 +106,7 @@ class TrialRecord(Facts):
     """One trial, from the runner to the journal to the report."""
 
     order: TrialOrder
-    """What was asked. A campaign is resumed only with trials whose orders it asks for again."""
+    """The order. A campaign is resumed only with trials whose orders it gives again."""
     validity: Validity
     """Whether the Tester did its part."""
     verdict: Verdict | None
@@ -114,7 +114,7 @@ class TrialRecord(Facts):
     suspicion: Suspicion | None = None
     """Why the failure may not be the gateway's, so that it does not count. Null if it counts."""
     causes: tuple[Cause, ...] = ()
-    """What the frames that were lost have in common. Empty if the trial did not fail or does not count, and where
+    """What the lost frames have in common. Empty if the trial did not fail or does not count, and where
     nothing can be claimed."""
     damages: tuple[Damage, ...] = Field(default=(), exclude_if=lambda damages: not damages)
     """Which of two gateways in a row damaged frames, for each kind of fault when it is first met. Absent with one
@@ -126,7 +126,8 @@ class TrialRecord(Facts):
     ] = {}
     """Frames lost in the test bed's own queues towards the Tester, by place: the Tester's fault."""
     testbed_faults: tuple[str, ...] = ()
-    """What else in the test bed spoiled the trial, in sentences; they are among the reasons of its `validity`."""
+    """Other faults of the test bed that spoiled the trial, in sentences; they are among the reasons of its
+    `validity`."""
     gateway_drops: Annotated[
         Mapping[str, int], Counter(words="frames dropped in the gateway's own queues", whose="gateway")
     ] = {}
@@ -143,14 +144,14 @@ class TrialRecord(Facts):
     seconds: float
     """How long the trial took, waits included."""
     connections: ConnectionFacts | None = None
-    """What is known of the connections; stateful trials only."""
+    """Facts about the connections; stateful trials only."""
     reset: ResetFacts | None = None
     """When the gateway was reset. Null if it was not."""
     boot: BootFacts | None = None
     """The gateway stopped working in the trial, and its host was booted. The trial is invalid and `report` is empty,
     unless `collapse` says that it has failed. Null if it was not booted."""
     exchange: ExchangeFacts | None = None
-    """What arrived after packets that were sent as they are; `report` is then empty."""
+    """What arrived after packets that were sent as given; `report` is then empty."""
     collapse: str | None = None
     """How the gateway stopped working in a trial of echo requests. It was started again, or its host was booted, and
     the trial has failed. Null if it did not."""

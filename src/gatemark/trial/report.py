@@ -54,23 +54,21 @@ class Counts(Facts):
         Natural | None, Counter(words="frames that the gateway marked as congestion experienced", whose="gateway")
     ] = None
     """Frames of `received` that were sent as understanding it and that the gateway marked *congestion experienced*
-    (RFC 3168 section 5). In other frames the mark is the fault `traffic_class`. Null in journals of before it was
-    counted."""
+    (RFC 3168 section 5). In other frames the mark is the fault `traffic_class`. Null in older journals."""
     flow_label_set: Annotated[
         Natural | None, Counter(words="frames that a router gave a flow label", whose="gateway")
     ] = None
     """IPv6 frames of `received` that were sent with flow label 0 and that a router gave another one (RFC 6437 section
-    3). Any other change is the fault `flow_label`. Null in journals of before it was counted."""
+    3). Any other change is the fault `flow_label`. Null in older journals."""
     with_trailer: Annotated[
         Natural | None, Counter(words="frames with octets behind the IP packet", whose="gateway")
     ] = None
-    """Frames of `received` that had octets behind the IP packet. These are no part of it (RFC 894, RFC 2464 section 3),
-    so the packet was delivered; in a translated frame the gateway, or what is behind it, put them there. Null in
-    journals of before they were counted."""
+    """Frames of `received` that had octets behind the IP packet. These are not part of it (RFC 894, RFC 2464 section
+    3), so the packet was delivered; in a translated frame the gateway, or what is behind it, put them there. Null in
+    older journals."""
     identifications: Natural | None = None
     """Frames of `received`, among the first 16,384 at each queue and 256 of each pair of hosts, of which a translator
-    chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in journals of before
-    they were counted."""
+    chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in older journals."""
     distinct_identifications: Natural | None = None
     """How many different ones they have, counted for each pair of hosts: from one to one other, none must come again
     soon (RFC 6864 section 4.1)."""
@@ -84,7 +82,7 @@ class Counts(Facts):
     loss: LossFacts
     """Where frames were lost."""
     loss_table: LossTable | None = None
-    """Which frames were lost. Null if none was, of echo requests, and in journals of before protocol 14."""
+    """Which frames were lost. Null if none was, for echo requests, and in journals before protocol 14."""
     delay: DelayFacts
     """How long frames took."""
 
@@ -158,8 +156,8 @@ class DirectionResult(Facts):
     longest_loss_runs: tuple[LossRun, ...] = ()
     """Longest series of successive frames that were all lost, of whatever class: up to 64, by index."""
     late_bursts: tuple[LateBurst, ...] = ()
-    """Where frames were lost: the up to 32 latest times at which the Tester was more than 50 us late and caught up, by
-    index. Empty in journals of before protocol 15."""
+    """Where frames were lost: up to 32 of the latest times at which the Tester was more than 50 us late and caught up,
+    by index. Empty in journals before protocol 15."""
     foreground: Counts
     """Counts of the foreground (RFC 8219 section 5.3)."""
     background: Counts
@@ -219,12 +217,12 @@ class Foreign(Facts):
     """Frames that have no other name here."""
     of_gateway: Annotated[Natural, Counter(words="frames of the gateway's own", whose="gateway")] = 0
     """Frames without another name that came from the gateway's own Ethernet address, such as LLDP, or what it forwards
-    for others; 0 in journals of before they were told apart. They never make a trial invalid."""
+    for others; 0 in older journals. They never make a trial invalid."""
     of_other_port: Annotated[
         Natural, Counter(words="frames of the Tester's other port, past the gateway", whose="test network")
     ] = 0
     """Frames from the Ethernet address of the Tester's other port, which no gateway has forwarded, since the trial
-    before: both ports are in one broadcast domain. 0 in journals of before they were told apart."""
+    before: both ports are in one broadcast domain. 0 in older journals."""
 
 
 class PortFacts(Facts):
@@ -236,9 +234,9 @@ class PortFacts(Facts):
     """How often the link was seen to go down while frames were sent or awaited; the Tester looks every 100 ms."""
     clock_error_ns: Natural = 0
     """How far the times of arriving frames may have been off: of the port's clock, as often as both clocks were
-    compared; 0 where the Tester reads its own clock, and in journals of before protocol 12."""
+    compared; 0 where the Tester reads its own clock, and in journals before protocol 12."""
     received_by_queue: tuple[Natural, ...] = ()
-    """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals of before
+    """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals before
     protocol 11."""
     foreign: Foreign
     """Arrivals that are not frames of this trial, by kind."""
@@ -297,7 +295,7 @@ class ClockFacts(Facts):
     cycle_counter_ns: Natural
     """Time on the processor's counter, at the rate found when the engine started."""
     monotonic_raw_ns: Natural
-    """Time on CLOCK_MONOTONIC_RAW, which nobody slews or sets; the ratio of the two is near 1."""
+    """Time on CLOCK_MONOTONIC_RAW, which is never slewed or set; the ratio of the two is near 1."""
 
 
 class TrialReport(Facts):
@@ -323,8 +321,8 @@ class TrialReport(Facts):
     kept_frames: tuple[KeptFrame, ...]
     """First 4 frames of each reason and side; the result folder has them as pcap."""
     echo: EchoFacts | None = None
-    """What came of echo requests. Null in all other trials. Forward are the requests, reverse the replies that the
-    Tester sent."""
+    """Result of echo requests. Null in all other trials. The requests are forward, the replies that the Tester sent
+    reverse."""
 
     @classmethod
     def none(cls, trial_number: int) -> Self:

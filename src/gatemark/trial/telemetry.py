@@ -114,11 +114,11 @@ class TelemetryFacts(Facts):
     samples: int = 0
     """Samples of the trial."""
     damaged: int = 0
-    """Samples that were left out: torn, out of order, or so slow that they have no one time."""
+    """Samples that were left out: torn, out of order, or too slow to have a single time."""
     uncertainty_ns: int = 0
     """How far all samples may lie from where they are put in the trial."""
     faults: tuple[str, ...] = ()
-    """What the host said that cannot be, or what was not there, in sentences; it is left out."""
+    """Impossible or missing values from the host, in sentences; they are left out."""
     spans: tuple[SpanFacts, ...] = ()
     """Each part of the trial that samples lie in."""
     first: Mapping[str, float] = {}

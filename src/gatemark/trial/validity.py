@@ -159,7 +159,7 @@ def echo_problems(report: TrialReport, echo: EchoForm) -> Iterator[str]:
     """Yield what is missing in the report of an echo trial, and where its two accounts of it differ."""
     facts, counts = report.echo, {direction.direction: direction.foreground for direction in report.directions}
     if facts is None or counts.keys() != {"forward", "reverse"}:
-        yield "the report says nothing of echo requests: a fault of the engine"
+        yield "the report says nothing about echo requests: a fault of the engine"
         return
     if len(facts.clients) != echo.clients:
         yield f"the report is of {len(facts.clients)} clients, not of {echo.clients}: a fault of the engine"
@@ -214,7 +214,7 @@ def _port_problems(side: str, port: PortFacts, arrivals: int, *, may_lose_link: 
     foreign = port.foreign.foreign
     if foreign > FOREIGN_FRAMES_MAX and foreign * FOREIGN_SHARE_DIVISOR > arrivals:
         reasons.append(
-            f"{side} port: {foreign} foreign frames arrived beside {arrivals} of the trial; "
+            f"{side} port: {foreign} foreign frames arrived with {arrivals} of the trial; "
             f"more than {FOREIGN_FRAMES_MAX} and 1 % are too many"
         )
     return reasons

@@ -21,7 +21,7 @@ GAP = QuantityKind("smallest gap between bursts", "ns", "lower", "RFC 2544 secti
 
 
 class BurstSize(Part):
-    """What searches with bursts of one size found."""
+    """Results of searches with bursts of one size."""
 
     frames: int
     """Frames of each burst."""

@@ -14,9 +14,9 @@ from gatemark.results.document import ResultDocument
 
 TITLE = "Conformity"
 MEANING = (
-    "A few packets of each case, decoded as they come back by a library that shares nothing with the engine. Beside"
-    " them go control frames, which every gateway has to deliver: without them, one that forwards nothing would pass"
-    " for one that drops what it has to. A case of which the RFC says what should be, not what must be, never fails."
+    "A few packets of each case, decoded as they come back by a library that shares nothing with the engine. Control"
+    " frames, which every gateway has to deliver, accompany them: otherwise a gateway that forwards nothing would seem"
+    " to drop the packets that it has to drop. A case never fails where the RFC says SHOULD, not MUST."
 )
 JUDGEMENTS = MappingProxyType(
     {

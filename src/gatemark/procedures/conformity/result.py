@@ -108,7 +108,7 @@ class CaseResult(Part):
     silently: bool = Field(default=False, exclude_if=lambda silently: not silently)
     """Whether the gateway must drop the packets without any ICMP error. Left out if it need not."""
     some_suffice: bool = Field(default=False, exclude_if=lambda suffice: not suffice)
-    """Whether it is enough that one packet of those due is delivered, because a gateway may limit how many ICMP errors
+    """Whether it is enough to deliver one of the packets due, because a gateway may limit how many ICMP errors
     it sends. Left out if it is not."""
     kept_in_tunnel: int = Field(default=0, exclude_if=lambda count: not count)
     """Packets that were forwarded in the tunnel that they are in, where they must not be decapsulated. They are not

@@ -649,14 +649,14 @@ class NatScene:
     def _address_fault(self, source: Endpoint) -> str | None:
         if any(source.address in network for network in self.pool):
             return None
-        return f"source {source.address} is no public address of the gateway"
+        return f"source {source.address} is not a public address of the gateway"
 
     def _hairpin_fault(self, source: Endpoint) -> str | None:
         if not self.is_translation:
             return self._source_fault(source)
         public = represented(source.address, self.prefix, ())
         if public is None:
-            return f"source {source.address} is no public address of the gateway"
+            return f"source {source.address} is not a public address of the gateway"
         return self._source_fault(Endpoint(address=public, port=source.port))
 
 

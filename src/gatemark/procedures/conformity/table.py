@@ -46,7 +46,7 @@ class ConformityTable(ProcedureTable):
     the connections those that need no tunnel.
     Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
-    """Frames of each case, and of each control beside it."""
+    """Frames of each case, and of each control."""
     interval_ns: PositiveDuration = Field(20 * defaults.MILLISECOND_NS, alias="interval")
     """From one frame of a side to the next."""
     timeout_ns: PositiveDuration = Field(defaults.SECOND_NS, alias="timeout")

@@ -175,7 +175,7 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
     if table.loss_tolerance:
         yield Deviation(
             sentence=f"{format_ratio(table.loss_tolerance)} of the connections may fail to be established: the result"
-            " is no maximum connection establishment rate (RFC 9693 section 4.5).",
+            " is not a maximum connection establishment rate (RFC 9693 section 4.5).",
             rules_out_claim=True,
         )
     if not table.validates:

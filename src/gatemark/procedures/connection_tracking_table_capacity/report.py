@@ -48,7 +48,7 @@ OVERFLOWS: Mapping[Overflow, str] = {
     "untranslated": "frames of new connections were forwarded untranslated",
     **NO_CAPACITY,
     "unusable": (
-        "the gateway still counted connections of which it passed no frame any more: they had expired, or half of their"
+        "the gateway still counted connections whose frames it no longer passed: they had expired, or half of their"
         " mapping was gone"
     ),
     "collapsed": "the gateway stopped working and was started again",

@@ -84,7 +84,7 @@ class CapacitySearch(Part):
     lost_connections: LostConnections | None = None
     """Which established connections were gone, in order of establishment. Null if none was gone."""
     counted: Mapping[str, int] | None = Field(default=None, exclude_if=lambda counters: counters is None)
-    """What counters of the gateway's host grew by in a trial with too many connections, that which lost most frames, by
+    """Growth of counters of the gateway's host in a trial with too many connections, the one that lost most frames, by
     [name](counters.md#names-of-the-hosts-counters): those that speak of connections, and grew by a twentieth of the
     lost frames or more. Left out where the host was not read, or the search saw no connections beyond the capacity."""
 

@@ -81,7 +81,7 @@ def _latency_figures(first_tag_ns: int) -> Figures:
         columns=lambda *unit: [column.of(lambda series: series.latency) for column in _latency_columns(*unit)],
         note="Typical latency is the median and worst case latency the 99.9th percentile over the tagged frames of a"
         f" trial, tagged from {format_duration_ns(first_tag_ns)} on; a lost one ranks above every delay."
-        " Shown is the median of the repetitions, below it their 1st and 99th percentile, and their"
+        " The table shows the median of the repetitions, below it their 1st and 99th percentile, and their"
         " dispersion (p99 \u2212 p1) / median.",
     )
 
@@ -146,8 +146,8 @@ _IPDV = Figures(
     title="Inter packet delay variation (RFC 8219 section 7.3.2)",
     deciding=lambda s: () if s.ipdv is None else (s.ipdv.minimum_ns, s.ipdv.median_ns, s.ipdv.maximum_ns),
     columns=lambda *unit: [column.of(lambda series: series.ipdv) for column in _ipdv_columns(*unit)],
-    note="Of the delay of each frame less that of the frame sent before it; negative values are normal. A pair of"
-    " which one frame has no delay is skipped. Medians of the repetitions.",
+    note="The delay of each frame minus that of the frame sent before it; negative values are normal. A pair with a"
+    " frame that has no delay is skipped. Medians of the repetitions.",
 )
 
 

@@ -43,6 +43,9 @@ class FrameLossTable(ProcedureTable):
         for key in ("maximum", "step"):
             if key in self.model_fields_set:
                 yield problem(
-                    campaign, f"frame_loss.{key}", "has no effect beside frame_loss.rates", "leave one of them out"
+                    campaign,
+                    f"frame_loss.{key}",
+                    "has no effect together with frame_loss.rates",
+                    "leave one of them out",
                 )
         yield from listed_twice(campaign, "frame_loss.rates", self.rates, "rate")

@@ -74,11 +74,12 @@ def meaning(run: OverloadResult) -> str:
         else "sends its part of a constant rate"
     )
     return (
-        f"Each client {how}, {run.count} to each of {format_count(run.destinations)} destinations with an identifier of"
-        f" its own; frames of {format_sizes(run)} octets (IPv4 / IPv6). A round trip is from just before the request is"
-        " handed to its port until just after the poll that returns the reply; the first request to a destination, for"
-        " which the gateway makes its state, is in all figures but where it stands apart. Loss is what had no correct"
-        f" reply within {format_duration_ns(run.timeout_ns)}. Such a request ranks above every round trip: percentiles"
+        f"Each client {how}, {run.count} to each of {format_count(run.destinations)} destinations with an identifier"
+        f" of its own; frames of {format_sizes(run)} octets (IPv4 / IPv6). A round trip is from just before the"
+        " request is handed to its port until just after the poll that returns the reply; the first request to a"
+        " destination, for which the gateway makes its state, is in all figures but where it stands apart. Loss is"
+        f" requests without a correct reply within {format_duration_ns(run.timeout_ns)}. Such a request ranks above"
+        " every round trip: percentiles"
         f' are of all requests, and one that falls on it is "{NO_REPLY}"; the other times are of the replies. Packets/s'
         " are of the time in which all clients ask,"
         " and of requests or replies alone. Shown are medians of the repetitions, with 1st and 99th percentile."
@@ -357,7 +358,7 @@ def _notes(run: OverloadResult) -> Iterator[str]:
     if run.shared_destinations:
         yield "There are fewer hosts than destinations of all clients, so some clients asked the same hosts."
     if not any(point.host for point in run.points):
-        yield "The gateway's host was not sampled: nothing is known of its CPU and memory."
+        yield "The gateway's host was not sampled: its CPU and memory are not known."
 
 
 def _collapse_notes(run: OverloadResult) -> Iterator[str]:
@@ -419,11 +420,11 @@ def _consistency_notes(run: OverloadResult) -> Iterator[str]:
     for point, value, slots in beyond:
         missing = sum(point.counts.lost) + sum(point.counts.late)
         longest_ns = max((ns for ns in point.rtt_ns["maximum"].values if ns is not None), default=0)
-        why = "no reply took so long that a slot went on without it, so these figures contradict each other"
+        why = "no reply took so long that a slot continued without it, so these figures contradict each other"
         if missing or longest_ns > pace_ns:
             why = (
                 f"{format_count(missing)} requests were lost or late, and the longest round trip took"
-                f" {format_time(round(longest_ns))}; a slot goes on after {format_duration_ns(pace_ns)} without a"
+                f" {format_time(round(longest_ns))}; a slot continues after {format_duration_ns(pace_ns)} without a"
                 " reply, so it may have several under way"
             )
         yield f"With {_heading(point)} replies/s x mean round trip is {value:,.1f}, more than the {slots} slots: {why}."

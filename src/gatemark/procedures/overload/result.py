@@ -111,8 +111,8 @@ class OwnLoop(Part):
     """Replies/s in a closed loop with as many clients and slots; for a constant rate, with as many slots as there can
     be."""
     rtt_ns: int | None
-    """Median round trip at `rtt_frames_per_second`, which nobody changes who takes the CPU for a moment. Null if it was
-    not measured."""
+    """Median round trip at `rtt_frames_per_second`, which is unaffected when other programs briefly take the CPU. Null
+    if it was not measured."""
     rtt_frames_per_second: int | None
     """Lowest rate of the self-test that is not below the one of the gateway, else its highest. Null if it was not
     measured."""
@@ -233,8 +233,7 @@ class Judgement(Part):
     saturated_at: int | None
     """Fewest clients that saturate the gateway. Null if it cannot be said, or if the gateway collapsed."""
     left_out: tuple[int, ...] = ()
-    """Numbers of clients with which the Tester was the limit: their replies/s count as reached, and nothing else of
-    them."""
+    """Numbers of clients with which the Tester was the limit: only their replies/s count, as reached."""
     checks: tuple[GracefulCheck, ...]
     """Every figure that decides it."""
 

@@ -258,7 +258,7 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
         sentence="Echo requests in a closed loop are no procedure of RFC 8219, whose section 10 asks for flows of the"
         " benchmark itself; Xpd is computed as there, with clients in place of flows."
         if table.is_closed_loop
-        else "Echo requests are no procedure of RFC 8219, whose section 10 asks for flows of the benchmark itself."
+        else "Echo requests are not a procedure of RFC 8219, whose section 10 asks for flows of the benchmark itself."
     )
     destinations = table.destinations_of(campaign)
     if table.destinations is None and destinations < DESTINATIONS:

@@ -18,9 +18,9 @@ from gatemark.results.quantity import Quantity
 TITLE = "Repeated four-tuples"
 MEANING = (
     "Highest rate at which every frame arrived, if the connection of each is drawn at random from K of them,"
-    " independently of all others. Some connections come again and some never, so this is no connection establishment"
-    " rate: the table says how many there were. Expected are K (1 \u2212 (1 \u2212 1/K)^F) after F frames, of which the"
-    " last opens a connection in (1 \u2212 1/K)^F of all cases."
+    " independently of all others. Some connections repeat and some never occur, so this is not a connection"
+    " establishment rate: the table says how many there were. The expected number is K (1 \u2212 (1 \u2212 1/K)^F)"
+    " after F frames, of which the last opens a connection in (1 \u2212 1/K)^F of all cases."
 )
 
 
@@ -74,7 +74,7 @@ def sentence(part: ReportPart, run: RepeatedFourTuplesResult) -> str:
     of = (
         f"with {format_count(run.drawn_frames)} frames of connections drawn from {format_count(run.connection_count)},"
         f" of which {_expected(run)} are expected to get one and {_new_at_the_end(run)} of the frames at the end open"
-        " one (no connection establishment rate)"
+        " one (not a connection establishment rate)"
     )
     return rate_sentence(part, run, "Frame rate with repeated four-tuples", passed="rate", of=of)
 

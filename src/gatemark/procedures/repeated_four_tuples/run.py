@@ -111,7 +111,7 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
     """Yield that no RFC has this procedure."""
     frames = campaign.table(RepeatedFourTuplesTable).frames
     yield Deviation(
-        sentence=f"With repeated four-tuples the connection of each of {frames} frames is drawn at random, so some come"
-        " again and some never: the rate is no connection establishment rate, for which each four-tuple is sent once"
-        " (RFC 9693 section 4.2)."
+        sentence=f"With repeated four-tuples the connection of each of {frames} frames is drawn at random, so some"
+        " repeat and some never occur: the rate is not a connection establishment rate, for which each four-tuple is"
+        " sent once (RFC 9693 section 4.2)."
     )

@@ -26,7 +26,7 @@ from gatemark.results.part import Figure
 TITLE = "Reset"
 MEANING = (
     "Frames undelivered / rate offered, and the longest time between two frames that came back (RFC 6201 section 4), on"
-    " average. The protocol is UDP; each direction is told apart, because a gateway that lost its state forwards"
+    " average. The protocol is UDP; directions are shown separately, because a gateway that lost its state forwards"
     " answers only after new frames of the Initiator."
 )
 

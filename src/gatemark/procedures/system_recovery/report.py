@@ -25,7 +25,7 @@ from gatemark.units import format_duration_ns
 TITLE = "System recovery"
 MEANING = (
     "Time from the fall of the load to the last frame that was lost, by the times when frames were due (RFC 2544"
-    " section 26.5); 0 if none was lost after the fall. Below the average stand the smallest and the largest."
+    " section 26.5); 0 if none was lost after the fall. Below the average are the smallest and the largest."
 )
 
 

@@ -50,8 +50,8 @@ class SystemRecoveryResult(RunResult):
     kinds: ClassVar = (RECOVERY_TIME,)
     procedure: Literal["system_recovery"] = "system_recovery"
     throughput: int | None = None
-    """What the overload is a share of, frames/s: the median that the campaign found, or the load that the file names.
-    Null if no trial was made and the file names none."""
+    """Load of which the overload is a share, frames/s: the median that the campaign found, or the load that the file
+    names. Null if no trial was made and the file names none."""
     throughput_measured: bool
     """Whether the campaign measured it; else the campaign file names it."""
     overload: int | None = None

@@ -125,7 +125,7 @@ def recovery_plan(trials: RunTrials, table: SystemRecoveryTable) -> RecoveryPlan
     if overload <= throughput:
         if line is not None and throughput >= line:
             return forwards_line_rate(line, "no load is above what it forwards")
-        reason = f"{throughput} frames/s are so few that {overload} frames/s are no overload"
+        reason = f"{throughput} frames/s are so few that {overload} frames/s are not an overload"
         return Refusal(limited_by="gateway", reason=reason)
     return RecoveryPlan(
         overload=overload,
@@ -143,7 +143,7 @@ def _no_recovery(plan: RecoveryPlan, series: Sequence[RecoverySeries], measured:
     if not series:
         return f"the Tester cannot offer {load}: {problems_of(measured[-1])}; {SELF_TEST}"
     if {outcome for direction in series for outcome in direction.outcomes} == {"no_loss"}:
-        return f"no frame was lost at {load}, so it was no overload"
+        return f"no frame was lost at {load}, so it was not an overload"
     return None
 
 

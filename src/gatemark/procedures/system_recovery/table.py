@@ -43,7 +43,7 @@ class SystemRecoveryTable(ProcedureTable):
             yield problem(
                 campaign,
                 "system_recovery.overload",
-                f"is {format_ratio(self.overload)} of the throughput, which is no overload",
-                "write more than 100% (RFC 2544 section 26.5 wants 110%)",
+                f"is {format_ratio(self.overload)} of the throughput, which is not an overload",
+                "write more than 100% (RFC 2544 section 26.5 asks for 110%)",
             )
         yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))

@@ -150,8 +150,8 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
     table = campaign.table(ThroughputTable)
     if table.loss_tolerance > 0:
         yield Deviation(
-            sentence=f"A loss of {format_ratio(table.loss_tolerance)} per direction passes: the result is no throughput"
-            " (RFC 1242 section 3.17, RFC 2544 section 26.1).",
+            sentence=f"A loss of {format_ratio(table.loss_tolerance)} per direction passes: the result is not a"
+            " throughput (RFC 1242 section 3.17, RFC 2544 section 26.1).",
             rules_out_claim=True,
         )
     if table.frame_timeout_ns is not None:
