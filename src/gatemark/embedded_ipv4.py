@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from types import MappingProxyType
 
@@ -20,6 +20,15 @@ EMBEDDED_OCTETS: Mapping[int, tuple[int, int, int, int]] = MappingProxyType(
     }
 )
 """Octets of the IPv6 address that hold the IPv4 address, by prefix length (RFC 6052 section 2.2)."""
+
+
+def prefix_faults(prefix: IPv6Network) -> Iterator[tuple[str, str]]:
+    """Yield why a prefix cannot hold an IPv4 address, and what RFC 6052 section 2.2 requires."""
+    if prefix.prefixlen not in EMBEDDED_OCTETS:
+        yield f"{prefix} has length {prefix.prefixlen}", "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
+    if prefix.network_address.packed[8] != 0:
+        fix = "RFC 6052 section 2.2 requires them to be zero, as in 2001:2:0:6400::/96"
+        yield f"{prefix} has bits 64 to 71 set", fix
 
 
 def embed_ipv4(address: IPv4Address, prefix: IPv6Network) -> IPv6Address:

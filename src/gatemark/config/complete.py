@@ -17,6 +17,7 @@ from gatemark.config.hosts import (
     NETWORK_OCTET,
     HostSet,
     first_non_global,
+    non_global_words,
     unmapped_host,
 )
 from gatemark.config.map_check import complete_map
@@ -334,14 +335,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
         elif prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and campaign.bed.has_gateway:
             bad = first_non_global(hosts, gateway.eam, prefix)
             if bad is not None:
-                yield problem(
-                    campaign,
-                    key,
-                    f"{prefix} must not represent {bad}, which is not global: translators drop such packets"
-                    " (RFC 6052 section 3.1)",
-                    'use a network-specific prefix such as "2001:2:0:6400::/96", or set'
-                    " gateway.well_known_prefix_allowed = true if the gateway translates them anyway",
-                )
+                yield problem(campaign, key, *non_global_words(bad, "2001:2:0:6400::/96"))
 
 
 def _tunnel(campaign: Campaign) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
 from gatemark.config.reserved import Network
 from gatemark.config.tables import B4Model, EamEntry, Ipv4Model, Ipv6Model
-from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embed_ipv4, embedded_ipv4
+from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4, embedded_ipv4
 from gatemark.technology import Family
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
@@ -283,6 +283,16 @@ def _one_mapping(
         return True
     outside = set(hosts.varying_octets()) - set(EMBEDDED_OCTETS[prefix.prefixlen]) if lowest != highest else set()
     return not outside and all(embedded_ipv4(IPv6Address(end), prefix) is not None for end in (lowest, highest))
+
+
+def non_global_words(bad: IPv4Address, example: str) -> tuple[str, str]:
+    """Return why the well-known prefix is no prefix for an address, and what to do; `example` is another prefix."""
+    return (
+        f"{WELL_KNOWN_PREFIX} must not represent {bad}, which is not global: translators drop such packets"
+        " (RFC 6052 section 3.1)",
+        f'use a network-specific prefix such as "{example}", or set'
+        " gateway.well_known_prefix_allowed = true if the gateway translates them anyway",
+    )
 
 
 def first_non_global(hosts: HostSet, eam: Sequence[EamEntry], prefix: IPv6Network) -> IPv4Address | None:

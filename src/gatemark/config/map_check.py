@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Network
 
-from gatemark.config.hosts import HostSet, first_non_global
+from gatemark.config.hosts import HostSet, first_non_global, non_global_words
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import MAP_EDGES
@@ -212,14 +212,7 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
     users = [index for index, domain in enumerate(table.domains) if domain.dmr == WELL_KNOWN_PREFIX]
     bad = first_non_global(hosts, (), WELL_KNOWN_PREFIX)
     if users and bad is not None:
-        yield problem(
-            campaign,
-            f"map.domains[{users[0]}].dmr",
-            f"{WELL_KNOWN_PREFIX} must not represent {bad}, which is not global: translators drop such packets"
-            " (RFC 6052 section 3.1)",
-            'use a network-specific prefix such as "2001:2:0:6400::/64", or set'
-            " gateway.well_known_prefix_allowed = true if the gateway translates them anyway",
-        )
+        yield problem(campaign, f"map.domains[{users[0]}].dmr", *non_global_words(bad, "2001:2:0:6400::/64"))
 
 
 def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, Ipv4Model | Ipv6Model, HostSet]]:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from gatemark.config.reserved import EVERYWHERE
+from gatemark.embedded_ipv4 import prefix_faults
 from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_share, parse_ratio
 
 MIX_PERIOD_MAX = 65536
@@ -307,14 +308,8 @@ def _shares(value: Any) -> tuple[Fraction, ...]:
 def _translation_prefix(value: Any) -> IPv6Network:
     prefix = _network(value, IPv6Network, "2001:2:0:6400::/96")
     assert isinstance(prefix, IPv6Network)
-    if prefix.prefixlen not in (32, 40, 48, 56, 64, 96):
-        raise BadValueError(
-            f"{prefix} has length {prefix.prefixlen}", "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
-        )
-    if prefix.network_address.packed[8] != 0:
-        raise BadValueError(
-            f"{prefix} has bits 64 to 71 set", "RFC 6052 section 2.2 requires them to be zero, as in 2001:2:0:6400::/96"
-        )
+    for what, fix in prefix_faults(prefix):
+        raise BadValueError(what, fix)
     return prefix
 
 

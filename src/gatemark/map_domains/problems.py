@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
-from gatemark.embedded_ipv4 import EMBEDDED_OCTETS
+from gatemark.embedded_ipv4 import prefix_faults
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.nesting import nested
@@ -135,12 +135,8 @@ def _psid_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
 
 
 def _dmr_problems(dmr: IPv6Network, at: str) -> Iterator[Problem]:
-    if dmr.prefixlen not in EMBEDDED_OCTETS:
-        fix = "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
-        yield Problem(what=f"{dmr} has length {dmr.prefixlen}", where=f"{at}.dmr", fix=fix)
-    if dmr.network_address.packed[8] != 0:
-        fix = "RFC 6052 section 2.2 requires them to be zero, as in 2001:2:0:6400::/96"
-        yield Problem(what=f"{dmr} has bits 64 to 71 set", where=f"{at}.dmr", fix=fix)
+    for what, fix in prefix_faults(dmr):
+        yield Problem(what=what, where=f"{at}.dmr", fix=fix)
 
 
 def _exclusion_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
