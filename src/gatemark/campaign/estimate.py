@@ -242,8 +242,7 @@ def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:
 
 def _may_have_a_line_rate(campaign: Campaign) -> bool:
     """Whether a port may report the rate of its medium; a veth pair does not, nor the rings of a loop-back."""
-    port = None if campaign.left is None else campaign.left.port
-    return port is not None and port not in PORTS_WITHOUT_NAME
+    return campaign.left.port is not None and campaign.left.port not in PORTS_WITHOUT_NAME
 
 
 def _needs_line_rate(campaign: Campaign) -> bool:

@@ -80,8 +80,7 @@ def port_kind_of(campaign: Campaign) -> str:
 
     Ports that a test bed makes are virtual, so they are kept apart from network cards opened in the same way.
     """
-    side = campaign.left
-    port = (side.port if side is not None else None) or campaign.bed.default_port
+    port = campaign.left.port or campaign.bed.default_port
     assert port is not None, "check_ports was not called"
     kind = parse_port(port).kind
     return f"{campaign.bed.name}-{kind}" if campaign.bed.makes_ports else kind
