@@ -7,11 +7,9 @@ from statistics import median
 
 from gatemark.campaign.deviations import ROUTES_ARE_STATIC, deviations
 from gatemark.campaign.facts import port_range
-from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import b4_hosts, host_count, pool_port_count
-from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.map_domains.describe import rule_facts
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
@@ -242,7 +240,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         edge=_edge(campaign),
         inside=campaign.roles.inside if stateful else None,
         pool=tuple(str(prefix) for prefix in campaign.forwarding.pool),
-        pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
+        pool_ports=port_range(stated.public_ports) if stateful else None,
         mapping=stated.mapping if stateful else None,
         table=table if stateful else None,
         zero_udp_checksum=bool(stated.zero_udp_checksum),
@@ -280,7 +278,7 @@ def _tunnel(campaign: Campaign) -> TunnelPart | None:
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
         prefix=None if tunnel.prefix is None else str(tunnel.prefix),
-        ipv4_mask_length=None if tunnel.prefix is None else tunnel.ipv4_mask_length or 0,
+        ipv4_mask_length=None if tunnel.prefix is None else tunnel.masked_bits,
     )
 
 

@@ -179,9 +179,8 @@ def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
 def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
     raise_if_any(_other_classes(campaign, copies=True))
     tunnel = _tunnel_of(campaign)
-    assert tunnel.prefix is not None, "the campaign is complete"
     return sixrd_script(
-        tunnel.prefix,
+        tunnel.delegated_prefix,
         _sixrd_edges(campaign),
         end=_ipv4_end(tunnel),
         hop_limit=tunnel.made_hop_limit,
@@ -193,7 +192,7 @@ def _sixrd_edges(campaign: Campaign) -> IPv4Network:
     """Return the network of the customer edges, in which the relay need not be (RFC 5969 section 4)."""
     edges = campaign.left.ipv4
     assert edges is not None, "the campaign is complete"
-    return IPv4Network((edges.address, _tunnel_of(campaign).ipv4_mask_length or 0), strict=False)
+    return IPv4Network((edges.address, _tunnel_of(campaign).masked_bits), strict=False)
 
 
 def _ipv4_end(tunnel: TunnelModel) -> IPv4Address:
@@ -226,8 +225,7 @@ def _vpp_aftr(campaign: Campaign, _: Sequence[str]) -> str:
 def _vpp_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
     raise_if_any((*_other_hop_limit(campaign, written=VPP_HOP_LIMIT), *_other_classes(campaign, copies=False)))
     tunnel = _tunnel_of(campaign)
-    assert tunnel.prefix is not None, "the campaign is complete"
-    return vpp_sixrd(tunnel.prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel))
+    return vpp_sixrd(tunnel.delegated_prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,7 +219,7 @@ def check_directions(campaign: CampaignFile) -> Iterator[Problem]:
     traffic, technology = campaign.traffic, campaign.technology
     if technology is None:
         return
-    roles = Roles(technology=technology, inside=campaign.gateway.inside or "left")
+    roles = Roles(technology=technology, inside=campaign.gateway.initiator)
     in_use = Directions(traffic=traffic, roles=roles, validates=campaign.validates).in_use
     for way, other in (ONE_WAYS, ONE_WAYS[::-1]):
         if getattr(traffic, way) is not None and way not in in_use:

@@ -24,7 +24,7 @@ from gatemark.config.stateful import (
     tuple_space,
 )
 from gatemark.config.tables import DestinationPortsModel, GatewayAction, SourcePortsModel
-from gatemark.config.types import CONNECTIONS_MAX, Span
+from gatemark.config.types import CONNECTIONS_MAX
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
@@ -274,7 +274,7 @@ def _too_few_ports(campaign: Campaign, public: int, ports: int, count: int, need
         (address,) = campaign.forwarding.pool
         what = f"{address.network_address} has a set of {public} ports, but {reason}"
         return problem(campaign, "map", what, f"lower connections.count, or {fix}")
-    span = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    span = campaign.gateway.public_ports
     what = f"has {public} endpoints ({public // ports} addresses with ports {span}), but {reason}"
     return problem(campaign, "gateway.pool", what, f"{fix}, or give the gateway more public addresses")
 

@@ -107,8 +107,6 @@ def _ports(ports: PortsModel) -> tuple[Variation, int]:
 
 
 def _hosts(campaign: Campaign, side: SideName) -> tuple[Variation, int]:
-    family = campaign.roles.host_family(side)
-    model = campaign.side(side).family(family)
-    assert model is not None, "the campaign is complete"
-    hosts = HostSet.of(family, model)
+    model = campaign.hosts(side)
+    hosts = HostSet.of(campaign.roles.host_family(side), model)
     return model.hosts.mode, Span(hosts.minimum, hosts.maximum).count

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gatemark.config import defaults
 from gatemark.config.check import file_problems, misplaced, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
@@ -23,6 +22,7 @@ from gatemark.config.problems import raise_if_any
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.config.vary import VARY
+from gatemark.config.views import default_decrement
 from gatemark.errors import ConfigError, Problem
 from gatemark.harmless import toml_of
 
@@ -147,9 +147,8 @@ def _completed(campaign: C) -> C:
         for name in _LOOPBACK_SIDES:
             side: SideModel = getattr(campaign, name) or SideModel()
             update[name] = side.model_copy(update=_loopback_defaults(name, side, campaign.bed.default_port))
-    elif not campaign.bed.has_recipe and campaign.gateway.hop_limit_decrement is None:
-        gateways = 1 if campaign.technology is None else campaign.technology.gateways
-        decrement = gateways * defaults.HOP_LIMIT_DECREMENT
+    elif not campaign.bed.has_recipe and campaign.technology and campaign.gateway.hop_limit_decrement is None:
+        decrement = default_decrement(campaign.technology)
         update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": decrement})
     return campaign.model_copy(update=update) if update else campaign
 

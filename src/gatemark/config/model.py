@@ -23,6 +23,8 @@ from gatemark.config.tables import (
     ConnectionsModel,
     GatewayAction,
     GatewayModel,
+    Ipv4Model,
+    Ipv6Model,
     KnownGateway,
     LineModel,
     SideModel,
@@ -336,6 +338,12 @@ class Campaign(CampaignFile):
         """Return one side."""
         return self.left if name == "left" else self.right
 
+    def hosts(self, name: SideName) -> Ipv4Model | Ipv6Model:
+        """Return the hosts of the foreground on one side; only once they are known."""
+        model = self.side(name).family(self.roles.host_family(name))
+        assert model is not None, "the campaign is complete"
+        return model
+
     @property
     def has_random_macs(self) -> bool:
         """Whether the emulated hosts of any side have MAC addresses of their own (RFC 4814 section 4.2)."""
@@ -345,7 +353,7 @@ class Campaign(CampaignFile):
     def roles(self) -> Roles:
         """Return which side is which."""
         mesh = self.map is not None and self.map.mesh is not None
-        return Roles(technology=self.technology, inside=self.gateway.inside or "left", mesh=mesh)
+        return Roles(technology=self.technology, inside=self.gateway.initiator, mesh=mesh)
 
     @property
     def directions(self) -> Directions:

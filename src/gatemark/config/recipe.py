@@ -149,7 +149,7 @@ class Recipe(BaseModel):
     @property
     def inside(self) -> SideName:
         """Side of the Initiator: left as written, right where the recipe is mirrored."""
-        return self.gateway.inside or "left"
+        return self.gateway.initiator
 
     @property
     def roles(self) -> Roles:

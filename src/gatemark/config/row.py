@@ -161,7 +161,7 @@ def _gateway(
 
 def _dont_fragment_rule(recipe: Recipe) -> DontFragmentRule | None:
     """Return what a translator makes of DF; None of a gateway that leaves it as it is."""
-    return recipe.gateway.dont_fragment_rule or ("rfc7915" if recipe.technology.is_translation else None)
+    return recipe.gateway.made_dont_fragment if recipe.technology.is_translation else recipe.gateway.dont_fragment_rule
 
 
 def _problems(technology: Technology, first: Recipe, second: Recipe, where: str) -> Iterator[Problem]:

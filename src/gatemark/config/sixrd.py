@@ -18,13 +18,12 @@ DELEGATED_MAX = 64
 
 def delegated_hosts(edges: Ipv4Model, tunnel: TunnelModel) -> Ipv6Model:
     """Return the first host behind each customer edge; only of tunnels without problems."""
-    assert tunnel.prefix is not None, "the campaign is complete"
-    mask = tunnel.ipv4_mask_length or 0
+    prefix, mask = tunnel.delegated_prefix, tunnel.masked_bits
     suffix = int(edges.address) & ((1 << 32 - mask) - 1)
-    delegated = tunnel.prefix.prefixlen + 32 - mask
-    address = IPv6Address(int(tunnel.prefix.network_address) | suffix << 128 - delegated | 1)
+    delegated = prefix.prefixlen + 32 - mask
+    address = IPv6Address(int(prefix.network_address) | suffix << 128 - delegated | 1)
     hosts = edges.hosts
-    offset = None if hosts.offset is None else hosts.offset + (tunnel.prefix.prefixlen - mask) // 8
+    offset = None if hosts.offset is None else hosts.offset + (prefix.prefixlen - mask) // 8
     return Ipv6Model(address=address, hosts=HostsModel(offset=offset, mode=hosts.mode, range=hosts.range))
 
 
@@ -36,7 +35,7 @@ def sixrd_problems(campaign: Campaign) -> Iterator[Problem]:
     if not isinstance(tunnel.address, IPv4Address):
         what = f"is {tunnel.address}, but the tunnels of 6rd are in IPv4"
         yield problem(campaign, f"{key}.address", what, "write the IPv4 address of the relay (RFC 5969 section 7.2)")
-    edges, prefix, mask = campaign.left.ipv4, tunnel.prefix, tunnel.ipv4_mask_length or 0
+    edges, prefix, mask = campaign.left.ipv4, tunnel.prefix, tunnel.masked_bits
     if prefix is None:
         what = "is missing: the prefixes of all customer edges begin with it"
         yield problem(campaign, f"{key}.prefix", what, 'write for example prefix = "2001:db8::/32"')

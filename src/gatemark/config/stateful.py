@@ -85,10 +85,7 @@ def source_hosts(campaign: Campaign) -> HostSet:
 
 def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
     """Return the foreground hosts of one side; only once they are known."""
-    family = campaign.roles.host_family(side)
-    model = campaign.side(side).family(family)
-    assert model is not None, "the campaign is complete"
-    return HostSet.of(family, model)
+    return HostSet.of(campaign.roles.host_family(side), campaign.hosts(side))
 
 
 def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
@@ -109,7 +106,7 @@ def pool_port_count(campaign: Campaign) -> int:
     """Return how many ports of each public address the gateway uses: a customer edge those of its set, but never 0."""
     edge, span = campaign.edges.gateway, campaign.gateway.pool_ports
     if edge is None or not edge.ports.psid_bits:
-        return (span or Span(*defaults.POOL_PORTS)).count
+        return campaign.gateway.public_ports.count
     return edge.ports.count_within(*(1, PORT_MAX) if span is None else (span.minimum, span.maximum))
 
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
@@ -360,6 +360,17 @@ class TunnelModel(Table):
         return self.address
 
     @property
+    def delegated_prefix(self) -> IPv6Network:
+        """Return the 6rd prefix; only once it is known to be there."""
+        assert self.prefix is not None, "the campaign is complete"
+        return self.prefix
+
+    @property
+    def masked_bits(self) -> int:
+        """Return how many bits of a 6rd edge's IPv4 address are not in its prefix."""
+        return self.ipv4_mask_length or 0
+
+    @property
     def made_hop_limit(self) -> int:
         """Return the hop limit of outer headers that a gateway gets which gatemark makes."""
         return defaults.TUNNEL_HOP_LIMIT if self.hop_limit == "any" else self.hop_limit
@@ -437,6 +448,21 @@ class GatewayModel(Table):
     """Its version for the report."""
     configuration: str = ""
     """Its configuration for the report (RFC 2544 section 7)."""
+
+    @property
+    def initiator(self) -> SideName:
+        """Return the side of the Initiator."""
+        return self.inside or "left"
+
+    @property
+    def public_ports(self) -> Span:
+        """Return the ports of each public address that it uses; a customer edge has those of its set among them."""
+        return self.pool_ports or Span(*defaults.POOL_PORTS)
+
+    @property
+    def made_dont_fragment(self) -> DontFragmentRule:
+        """Return what it makes of DF where it translates."""
+        return self.dont_fragment_rule or "rfc7915"
 
 
 class KnownGateway(GatewayModel):

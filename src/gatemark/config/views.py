@@ -167,6 +167,11 @@ class Edges:
         return table.gateway_edge if table.translates or not self.technology.has_default_rules else None
 
 
+def default_decrement(technology: Technology) -> int:
+    """Return how much a gateway takes off hop limits if nobody says otherwise: two in a row twice as much."""
+    return technology.gateways * defaults.HOP_LIMIT_DECREMENT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forwarding:
     """What the gateway does to a frame, whether gateway, test bed or MAP rule says it."""
@@ -183,7 +188,7 @@ class Forwarding:
         if self.bed.forwards_unchanged:
             return 0
         decrement = self.model.hop_limit_decrement
-        return self.technology.gateways * defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
+        return default_decrement(self.technology) if decrement is None else decrement
 
     @property
     def background_hop_limit_decrement(self) -> int:
@@ -194,7 +199,7 @@ class Forwarding:
         if decrement is not None:
             return decrement
         if self.technology.is_translation or self.technology.has_tunnels or self.technology.in_a_row:
-            return self.technology.gateways * defaults.HOP_LIMIT_DECREMENT
+            return default_decrement(self.technology)
         return self.hop_limit_decrement
 
     @property

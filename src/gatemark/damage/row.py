@@ -100,7 +100,7 @@ def stated_row(forwarding: Forwarding, foreground: LoweredBy, background: Lowere
         RowGateway(
             hop_limit_decrement=lowered[number],
             background_hop_limit_decrement=of_background[number],
-            dont_fragment_rule=rule or model.dont_fragment_rule or "rfc7915",
+            dont_fragment_rule=rule or model.made_dont_fragment,
             zero_udp_checksum=bool(model.zero_udp_checksum),
             keeps_connections=number == technology.keeper,
             mapping=mapping,
@@ -126,7 +126,7 @@ def _gateway(standing: Standing, *, keeps_connections: bool) -> RowGateway:
     return RowGateway(
         hop_limit_decrement=forwarding.hop_limit_decrement,
         background_hop_limit_decrement=forwarding.background_hop_limit_decrement,
-        dont_fragment_rule=model.dont_fragment_rule or "rfc7915",
+        dont_fragment_rule=model.made_dont_fragment,
         zero_udp_checksum=bool(model.zero_udp_checksum),
         keeps_connections=keeps_connections,
         mapping=mapping,

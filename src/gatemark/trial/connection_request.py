@@ -183,10 +183,8 @@ def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -
     """Return the foreground of one direction; the Responder's is the mirror image of the Initiator's."""
     space = tuple_space(campaign, connections)
     roles = campaign.roles
-    b4_hosts = campaign.b4_model if campaign.technology.has_b4s else None
-    inside = b4_hosts or campaign.side(roles.inside).family(roles.family(roles.inside))
-    outside = campaign.side(roles.outside).family(roles.host_family(roles.outside))
-    assert inside is not None and outside is not None, "the campaign is complete"
+    inside = campaign.b4_model if campaign.technology.has_b4s else campaign.hosts(roles.inside)
+    outside = campaign.hosts(roles.outside)
     hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
     ports = _ports(space.source_ports), _ports(space.destination_ports)
     if way == roles.download:

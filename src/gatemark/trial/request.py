@@ -339,10 +339,9 @@ def _dont_fragment_rule(campaign: Campaign, way: OneWay, families: tuple[Family,
     if families == ("ipv6", "ipv6"):
         return "kept"
     gateway = campaign.gateway
-    towards_customer = gateway.reverse_dont_fragment_rule if way == campaign.roles.download else None
-    return (
-        towards_customer or gateway.dont_fragment_rule or ("rfc7915" if _is_translated(campaign, families) else "kept")
-    )
+    if way == campaign.roles.download and gateway.reverse_dont_fragment_rule is not None:
+        return gateway.reverse_dont_fragment_rule
+    return gateway.made_dont_fragment if _is_translated(campaign, families) else gateway.dont_fragment_rule or "kept"
 
 
 def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
@@ -363,9 +362,9 @@ def _hosts(
     }
 
 
-def _inner_hosts(campaign: Campaign, side: SideName) -> Ipv4Model | Ipv6Model | None:
+def _inner_hosts(campaign: Campaign, side: SideName) -> Ipv4Model | Ipv6Model:
     """Return the hosts of packets on one side; in the tunnels of 6rd they follow from the outer addresses."""
-    model, tunnel = campaign.side(side).family(campaign.roles.host_family(side)), campaign.gateway.tunnel
+    model, tunnel = campaign.hosts(side), campaign.gateway.tunnel
     if tunnel is None or not (campaign.technology.delegates_prefixes and campaign.roles.has_tunnels(side)):
         return model
     assert isinstance(model, Ipv4Model), "the campaign is complete"

@@ -556,8 +556,7 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
 
 
 def _outside_prefix(scene: SixrdScene) -> Sending | None:
-    assert scene.tunnel.prefix is not None, "the campaign is complete"
-    upward, prefix = scene.upward(), scene.tunnel.prefix
+    upward, prefix = scene.upward(), scene.tunnel.delegated_prefix
     for bit in range(128 - prefix.prefixlen, 128):
         address = IPv6Address(int(scene.host_of(scene.edge)) ^ 1 << bit)
         if not address.is_multicast and address != scene.server.address:
@@ -566,7 +565,7 @@ def _outside_prefix(scene: SixrdScene) -> Sending | None:
 
 
 def _nobodys_prefix(scene: SixrdScene) -> Sending | None:
-    edge = _neighbour(scene.edge, scene.is_taken, below=32 - (scene.tunnel.ipv4_mask_length or 0))
+    edge = _neighbour(scene.edge, scene.is_taken, below=32 - scene.tunnel.masked_bits)
     if not isinstance(edge, IPv4Address):
         return None
     return Sending(side="right", flow=replace(scene.downward().flow, destination=scene.host_of(edge)))

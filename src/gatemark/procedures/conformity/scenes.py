@@ -13,7 +13,6 @@ from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts, sixrd_problems
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import Ipv4Model, TunnelModel
-from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
@@ -831,7 +830,7 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
     edge, uplink = campaign.edges.gateway, _uplink(campaign)
     if (uplink is None) == campaign.technology.is_subscriber:
         return None
-    span = gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    span = gateway.public_ports
     ports = range(span.minimum, span.maximum + 1) if edge is None else edge.ports
     known_clients = [
         Client(

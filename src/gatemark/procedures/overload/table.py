@@ -270,7 +270,7 @@ class OverloadTable(ProcedureTable):
         asking = self.most_clients if edges is None or edges.onlink else 1
         asked = min(self.most_clients * self.destinations_of(campaign), host_count(campaign, "right"))
         for name, side, hosts in (("left", campaign.left, asking), ("right", campaign.right, asked)):
-            is_onlink = side is not None and side.address_mode == "onlink"
+            is_onlink = side.address_mode == "onlink"
             if isinstance(kept, int) and is_onlink and hosts > kept:
                 what = f"is {kept}, fewer than the {hosts} on-link hosts that are asked on the {name} side"
                 fix = f'write {2 * hosts}, or set {name}.address_mode = "nexthop"'
