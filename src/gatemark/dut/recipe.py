@@ -23,7 +23,7 @@ from gatemark.config.control import TABLE_VARIABLES
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.config.only import STATEFUL, refusals
+from gatemark.config.only import IN_A_ROW, STATEFUL, refusals
 from gatemark.config.recipe import (
     B4_VARIABLES,
     FACT_VARIABLES,
@@ -34,7 +34,7 @@ from gatemark.config.recipe import (
     RecipeCommands,
 )
 from gatemark.config.row import RowFile, RowRecipe, row_recipe
-from gatemark.config.tables import B4Model, SideModel, TunnelModel
+from gatemark.config.tables import B4Model, KeyByKey, KnownGateway, OfRecipe, SideModel, TunnelModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.files import read_named
@@ -43,11 +43,14 @@ from gatemark.map_domains.problems import domain_problems
 from gatemark.map_domains.relay import PRIVATE
 from gatemark.technology import OPPOSITE, SIDES, TECHNOLOGIES
 
-_GATEWAY_KEYS = (
-    *("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "zero_udp_checksum"),
-    *("pool", "pool_ports", "mapping", "tunnel", "table"),
+_GATEWAY_KEYS = tuple(
+    name
+    for name, field in KnownGateway.model_fields.items()
+    if any(isinstance(rule, OfRecipe) or rule is KeyByKey for rule in field.metadata)
+    and IN_A_ROW not in field.metadata
+    and name != "inside"
 )
-"""Keys of `gateway` that stand at the top of a recipe."""
+"""Keys of `gateway` that stand at the top of a recipe: those that a recipe has a say in. Its inside is on the left."""
 
 
 def built_in_recipes() -> list[str]:
