@@ -105,6 +105,9 @@ class Technology:
     """Where an RFC says what becomes of packets between hosts on the same side; None where none does."""
     ping_section: str | None = None
     """Where an RFC says what becomes of echo requests of the inside; None where none does."""
+    copied_class_section: str | None = None
+    """Where an RFC says that the traffic class of a packet must be copied to the header of its tunnel; None where none
+    does, or where it may be configured otherwise."""
     reference_mode: ReferenceMode | None
     """The same for the reference gateway; None for two gateways in a row, which it is not."""
 
@@ -266,6 +269,7 @@ _ROWS = (
         inside_tunnels="ipv4",
         has_edges=True,
         has_bindings=True,
+        copied_class_section="RFC 7596 section 6.2",
         reference_mode="lwaftr",
     ),
     Technology(
@@ -317,6 +321,7 @@ _ROWS = (
         is_stateful=True,
         hairpin_section="RFC 4787 section 6",
         ping_section="RFC 5508 section 3.1",
+        copied_class_section="RFC 6333 section 7.1",
         reference_mode="aftr",
     ),
     Technology(
@@ -336,6 +341,7 @@ _ROWS = (
         inside_tunnels="ipv4",
         is_subscriber=True,
         keeps_identification=True,
+        copied_class_section="RFC 6333 section 7.1",
         reference_mode="b4",
     ),
     Technology(
@@ -357,6 +363,7 @@ _ROWS = (
         is_edge=True,
         has_bindings=True,
         is_stateful=True,
+        copied_class_section="RFC 7596 section 5.2",
         reference_mode="lwb4",
     ),
     Technology(

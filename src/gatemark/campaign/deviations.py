@@ -83,6 +83,12 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             "The translator writes UDP checksum 0x0000 where 0xffff is due, against RFC 768; such frames are accepted"
             " and counted apart."
         )
+    policy, section = campaign.forwarding.tunnel, campaign.technology.copied_class_section
+    if section is not None and policy is not None and policy.traffic_class != "copied":
+        yield (
+            f"The gateway writes traffic class {policy.traffic_class} into the outer headers of tunnels; {section}"
+            " wants that of the packet inside copied. The Tester expects what this gateway does."
+        )
     if campaign.gateway.mapping == "endpoint_dependent":
         yield (
             "The gateway's mapping is endpoint-dependent; RFC 4787 section 4.1 and RFC 6146 section 3.5.1.1 want it"
