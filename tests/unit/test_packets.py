@@ -291,3 +291,85 @@ def test_damaged_packets_may_arrive(which: tuple[Kind, int], in_tunnel: bool, da
     for _ in range(data.draw(st.integers(1, 4))):
         frame[data.draw(st.integers(12, len(frame) - 1))] = data.draw(st.integers(0, 255))
     read_frame(bytes(frame[: data.draw(st.integers(0, len(frame)))]))
+
+
+VECTOR_DATA = bytes(range(18))
+MAP_ENDS = "2001:db8:12:3400:0:c000:212:34", "2001:db8:ffff::1"
+B4_ENDS = "2001:db8:0:1::1", "2001:db8:0:2::1"
+
+
+@pytest.mark.parametrize(
+    ("ends", "source", "destination", "hop_limit", "inside"),
+    [
+        (MAP_ENDS, "192.0.2.18:1232", "1.2.3.4:80", 10, "4500002e000000000a11eaa7c00002120102030404d00050001aec30"),
+        (None, "192.0.2.18:1232", "1.2.3.4:80", 9, "4500002e000000000911eba7c00002120102030404d00050001aec30"),
+        (None, "1.2.3.4:80", "192.0.2.18:1232", 10, "4500002e000000000a11eaa701020304c0000212005004d0001aec30"),
+        (
+            MAP_ENDS[::-1],
+            "1.2.3.4:80",
+            "192.0.2.18:1232",
+            9,
+            "4500002e000000000911eba701020304c0000212005004d0001aec30",
+        ),
+        (B4_ENDS, "10.0.0.1:10000", "198.51.100.1:80", 10, "4500002e000000000a117c8a0a000001c633640127100050001a5bd3"),
+        (None, "192.0.2.1:5000", "198.51.100.1:80", 9, "4500002e000000000911c589c0000201c633640113880050001ab75a"),
+        (None, "198.51.100.1:80", "192.0.2.1:5000", 10, "4500002e000000000a11c489c6336401c000020100501388001ab75a"),
+        (
+            B4_ENDS[::-1],
+            "198.51.100.1:80",
+            "10.0.0.1:10000",
+            9,
+            "4500002e0000000009117d8ac63364010a00000100502710001a5bd3",
+        ),
+    ],
+)
+def test_vectors_of_relays_and_aftrs_are_built_and_read(
+    ends: tuple[str, str] | None, source: str, destination: str, hop_limit: int, inside: str
+) -> None:
+    """A MAP-E relay (RFC 7597 section 8) and an AFTR (RFC 6333 section 6), each way before it and behind it.
+
+    Their octets were computed by hand; the engine's tests have them as well (`engine/tests/golden/tunnel_vectors.hpp`).
+    """
+    sides = [text.split(":") for text in (source, destination)]
+    flow = Flow(
+        kind="udp",
+        source=ip_address(sides[0][0]),
+        destination=ip_address(sides[1][0]),
+        source_port=int(sides[0][1]),
+        destination_port=int(sides[1][1]),
+    )
+    packet = build(flow, VECTOR_DATA, hop_limit=hop_limit)
+    assert packet == bytes.fromhex(inside) + VECTOR_DATA
+    tunnel = None if ends is None else Tunnel(source=ip_address(ends[0]), destination=ip_address(ends[1]))
+    if tunnel is not None:
+        packet = encapsulated(packet, tunnel, hop_limit=64, traffic_class=0)
+        packed = tunnel.source.packed + tunnel.destination.packed
+        assert packet[:40] == bytes.fromhex("60000000002e0440") + packed
+    read = read_frame(framed(packet))
+    assert isinstance(read, Packet) and read.flow.tunnel == tunnel
+    due = Flow(
+        kind="udp",
+        source=flow.source,
+        destination=flow.destination,
+        source_port=flow.source_port,
+        destination_port=flow.destination_port,
+        tunnel=tunnel,
+    )
+    assert list(differences(read, due, hop_limits=range(hop_limit, hop_limit + 1), data=VECTOR_DATA)) == []
+
+
+def test_the_outer_header_of_6rd_is_that_of_its_vector() -> None:
+    """RFC 5969 section 4: 198.18.0.2 has 2001:db8:c612:2::/64 under 2001:db8::/32."""
+    flow = Flow(
+        kind="udp",
+        source=ip_address("2001:db8:c612:2::1"),
+        destination=ip_address("2001:2:0:8000::2"),
+        source_port=1232,
+        destination_port=7,
+    )
+    tunnel = Tunnel(source=ip_address("198.18.0.2"), destination=ip_address("198.18.0.1"))
+    packet = encapsulated(build(flow, VECTOR_DATA, hop_limit=10), tunnel, hop_limit=64, traffic_class=0)
+    assert packet[:20] == bytes.fromhex("45000056000000004029ee57c6120002c6120001")
+    read = read_frame(framed(packet))
+    assert isinstance(read, Packet) and read.flow.tunnel == tunnel and read.outer is not None
+    assert (read.outer.hop_limit, read.outer.traffic_class, read.outer.faults) == (64, 0, ())
