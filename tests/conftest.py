@@ -17,6 +17,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ENDURE_SECONDS_MAX = 6 * 3600
+EXAMPLES = 40
+"""Of a property that does not say how many."""
 ENDURE_EXAMPLES = 20_000
 
 
@@ -28,11 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "endure: has a long version, which `make endure` runs")
     config.addinivalue_line("markers", "nightly(why): runs in `make endure` alone, for a reason")
     config.addinivalue_line("markers", "alone: needs all CPUs or looks at the whole machine, so nothing runs beside it")
-    settings.register_profile("endure", max_examples=ENDURE_EXAMPLES, deadline=None)
-    if config.getoption("--endure"):
-        settings.load_profile("endure")
-    settings.register_profile("patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("patient")  # no example is too slow on a busy machine
+    examples = ENDURE_EXAMPLES if config.getoption("--endure") else EXAMPLES
+    patient = [HealthCheck.too_slow]  # no example is too slow on a busy machine
+    settings.register_profile("gatemark", max_examples=examples, deadline=None, suppress_health_check=patient)
+    settings.load_profile("gatemark")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

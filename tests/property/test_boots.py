@@ -5,9 +5,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.journals import read_journal
+from tests.property.examples import examples
 from tests.unit.collapsing_gateways import Killing, campaign, loads, run
 
 from gatemark.errors import TestBedError
@@ -31,7 +32,7 @@ def timeless(path: Path) -> list[dict[str, Any]]:
     return [{**record, "boot": record["boot"] and record["boot"]["why"]} for record in records]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(6, many=25)
 @given(
     deadly=st.one_of(st.sets(st.integers(1, 20)), st.sets(st.integers(4, 8), min_size=3)),
     cut=st.fractions(0, 1),

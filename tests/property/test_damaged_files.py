@@ -242,21 +242,21 @@ class Reader:
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
-        "result": Reader(of_folder("result", "result.json", PublishedDocument.model_json_schema()), 20, 4000),
-        "provenance": Reader(of_folder("result", "provenance.json", Provenance.model_json_schema()), 8, 2000),
-        "complete campaign": Reader(of_folder("result", "campaign.json", {}), 8, 2000),
-        "gateway": Reader(of_folder("result", "gateway.json", {}), 8, 2000),
-        "trials as CSV": Reader(of_folder("result", "result.csv", {}), 4, 1000),
-        "journal": Reader(of_folder("result", "trials.jsonl", {}), 8, 2000),
-        "series": Reader(of_folder("series", "series.json", SeriesDocument.model_json_schema()), 12, 3000),
-        "archive": Reader(of_archive, 12, 3000),
-        "test beds": Reader(of_beds, 100, 50_000),
-        "siitperf": Reader(of_siitperf, 50, 20_000),
-        "maptperf": Reader(of_maptperf, 50, 20_000),
-        "calibration": Reader(of_calibration, 40, 10_000),
-        "samples": Reader(of_samples, 200, 200_000),
-        "cost of samples": Reader(of_cost, 200, 200_000),
-        "gateway's host": Reader(of_host, 200, 200_000),
+        "result": Reader(of_folder("result", "result.json", PublishedDocument.model_json_schema()), 8, 4000),
+        "provenance": Reader(of_folder("result", "provenance.json", Provenance.model_json_schema()), 3, 2000),
+        "complete campaign": Reader(of_folder("result", "campaign.json", {}), 3, 2000),
+        "gateway": Reader(of_folder("result", "gateway.json", {}), 3, 2000),
+        "trials as CSV": Reader(of_folder("result", "result.csv", {}), 3, 1000),
+        "journal": Reader(of_folder("result", "trials.jsonl", {}), 3, 2000),
+        "series": Reader(of_folder("series", "series.json", SeriesDocument.model_json_schema()), 4, 3000),
+        "archive": Reader(of_archive, 4, 3000),
+        "test beds": Reader(of_beds, 40, 50_000),
+        "siitperf": Reader(of_siitperf, 20, 20_000),
+        "maptperf": Reader(of_maptperf, 20, 20_000),
+        "calibration": Reader(of_calibration, 16, 10_000),
+        "samples": Reader(of_samples, 80, 200_000),
+        "cost of samples": Reader(of_cost, 80, 200_000),
+        "gateway's host": Reader(of_host, 80, 200_000),
     }
 )
 

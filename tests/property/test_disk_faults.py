@@ -108,8 +108,8 @@ def lines_of(output: Path) -> list[bytes]:
 
 
 EVERY_NTH = {
-    "campaign": 23, "series": 37, "archive": 3, "verify": 17, "report": 31, "self_test": 2, "settings": 9,
-    "calibration": 7, "kernel": 13,
+    "campaign": 41, "series": 67, "archive": 5, "verify": 31, "report": 73, "self_test": 3, "settings": 17,
+    "calibration": 13, "kernel": 23,
 }  # fmt: skip
 """Places that are tried before each commit; all of the others."""
 
@@ -189,7 +189,7 @@ def test_memory_that_is_missing_at_any_place_loses_nothing(
     whole = attempt(action, tmp_path / "whole", of_memory=True)
     assert whole is not None and "came_to" in whole, whole
     ended = 0
-    for _ in range(500 if endures else 2):
+    for _ in range(500 if endures else 1):
         place = chance.randint(1, whole["calls"])
         output = tmp_path / f"{place}"
         broken = attempt(action, output, place, errno.ENOMEM, of_memory=True)

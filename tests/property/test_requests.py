@@ -15,8 +15,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.property.examples import examples
 from tests.property.json_values import Values, texts_of
 
 from gatemark.campaign.file import campaign_from_dict
@@ -174,7 +175,7 @@ def is_cancel(line: bytes) -> bool:
     return False
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100, many=400)
 @given(seed=seeds)
 def test_every_line_is_answered_once(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
@@ -200,7 +201,7 @@ def limited(value: Any, key: str = "") -> Any:
     return min(value, LIMITS[key]) if number and key in LIMITS else value
 
 
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(seed=seeds)
 def test_every_request_is_answered_once_with_open_ports(opened: Engine, seed: int) -> None:
     chance = random.Random(seed)

@@ -5,9 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.journals import read_journal
+from tests.property.examples import examples
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 from gatemark.campaign.file import campaign_from_dict
@@ -67,7 +68,7 @@ devices = st.builds(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@examples(4, many=15)
 @given(
     wanted=st.builds(
         campaign,

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.property.examples import examples
 from tests.property.json_values import ODD_DATES, Values, texts_of
 
 from gatemark.campaign.file import campaign_from_dict, load_campaign
@@ -62,7 +63,7 @@ def assert_told(error: ConfigError) -> None:
     assert all(problem.what and problem.where for problem in error.problems)
 
 
-@settings(max_examples=600, deadline=None)
+@examples(150, many=600)
 @given(seed=seeds, wrong=shares, by_schema=st.booleans())
 def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_schema: bool) -> None:
     values = Values(CAMPAIGN_SCHEMA, seed, wrong=wrong, texts=CAMPAIGN_TEXTS, odd=ODD_DATES)
@@ -83,7 +84,7 @@ def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_sch
         assert_told(error)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100, many=400)
 @given(
     of=st.sampled_from(CAMPAIGNS),
     beside=st.sampled_from(CAMPAIGNS),
@@ -111,7 +112,7 @@ VARIED = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(75, many=300)
 @given(seed=seeds, wrong=shares)
 def test_what_varies_is_taken_or_refused_in_words(seed: int, wrong: float) -> None:
     values = Values(CAMPAIGN_SCHEMA, seed, wrong=wrong, texts=CAMPAIGN_TEXTS, odd=ODD_DATES)
@@ -132,7 +133,7 @@ def test_what_varies_is_taken_or_refused_in_words(seed: int, wrong: float) -> No
         assert campaign_of_file(read, CampaignFile, path=Path("campaign.toml")).to_document() == campaign.to_document()
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100, many=400)
 @given(seed=seeds, wrong=shares, by_schema=st.booleans())
 def test_a_recipe_is_taken_or_refused_in_words(seed: int, wrong: float, by_schema: bool) -> None:
     values = Values(RECIPE_SCHEMA, seed, wrong=wrong, texts=RECIPE_TEXTS, odd=ODD_DATES)
@@ -153,7 +154,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("files") / "campaign.toml"
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100, many=400)
 @given(seed=seeds)
 def test_a_file_of_any_octets_is_taken_or_refused_in_words(file: Path, seed: int) -> None:
     chance = random.Random(seed)

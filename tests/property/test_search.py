@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tests.property.examples import examples
 
 from gatemark.search import binary, multiple_loss_ratio
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult
@@ -180,7 +181,7 @@ SEARCHES = pytest.mark.parametrize("search", [binary.search, multiple_loss_ratio
 
 
 @SEARCHES
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(case=cases())
 def test_the_truth_is_bracketed_or_the_tester_is_named(search: Search, case: tuple[Goal, Device]) -> None:
     goal, device = case
@@ -204,7 +205,7 @@ def test_the_truth_is_bracketed_or_the_tester_is_named(search: Search, case: tup
         assert result.upper_bound > truth
 
 
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(case=wild_cases())
 def test_no_gateway_makes_the_binary_search_claim_what_was_not_measured(case: tuple[Goal, Device]) -> None:
     goal, device = case
@@ -212,7 +213,7 @@ def test_no_gateway_makes_the_binary_search_claim_what_was_not_measured(case: tu
     check_claims(goal, result, history)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(case=wild_cases())
 @example(  # the package's loads between 2 and 3 are one load of ours, which fails short and passes long
     case=(
@@ -227,7 +228,7 @@ def test_no_gateway_makes_mlrsearch_claim_what_was_not_measured(case: tuple[Goal
 
 
 @SEARCHES
-@settings(max_examples=60, deadline=None)
+@examples(15, many=60)
 @given(case=wild_cases(), share=st.fractions(0, 1))
 def test_every_prefix_of_a_history_replays(search: Search, case: tuple[Goal, Device], share: Fraction) -> None:
     """A search that is fed what was measured asks for the same again and comes to the same result."""
@@ -247,7 +248,7 @@ def test_every_prefix_of_a_history_replays(search: Search, case: tuple[Goal, Dev
     assert count == len(history)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(goal=goals(), data=st.data())
 def test_binary_search_asks_for_no_load_twice_at_one_duration(goal: Goal, data: st.DataObject) -> None:
     capacity = data.draw(st.integers(0, goal.maximum))
@@ -257,7 +258,7 @@ def test_binary_search_asks_for_no_load_twice_at_one_duration(goal: Goal, data: 
 
 
 @SEARCHES
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(case=open_ended_cases())
 def test_an_open_ended_search_climbs_and_then_claims_only_what_it_measured(
     search: Search, case: tuple[Goal, Device]
@@ -276,7 +277,7 @@ def test_an_open_ended_search_climbs_and_then_claims_only_what_it_measured(
 
 
 @SEARCHES
-@settings(max_examples=150, deadline=None)
+@examples(37, many=150)
 @given(case=open_ended_cases(noises=(0.0,)))
 def test_an_open_ended_search_brackets_the_truth_or_names_the_tester(search: Search, case: tuple[Goal, Device]) -> None:
     goal, device = case
@@ -299,7 +300,7 @@ def test_an_open_ended_search_brackets_the_truth_or_names_the_tester(search: Sea
 
 
 @SEARCHES
-@settings(max_examples=60, deadline=None)
+@examples(15, many=60)
 @given(case=open_ended_cases(), share=st.fractions(0, 1))
 def test_every_prefix_of_an_open_ended_history_replays(
     search: Search, case: tuple[Goal, Device], share: Fraction
@@ -320,7 +321,7 @@ def test_every_prefix_of_an_open_ended_history_replays(
 
 
 @SEARCHES
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(case=open_ended_cases(noises=(0.0,)))
 def test_a_later_repetition_does_not_climb_again(search: Search, case: tuple[Goal, Device]) -> None:
     goal, device = case
@@ -337,7 +338,7 @@ def test_a_later_repetition_does_not_climb_again(search: Search, case: tuple[Goa
         assert len(later) <= len(history) - climbed + 2
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(case=open_ended_cases())
 def test_a_later_repetition_goes_on_where_its_first_load_passes(case: tuple[Goal, Device]) -> None:
     """Each repetition brackets on its own, on a gateway that has become twice as fast too."""

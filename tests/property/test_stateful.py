@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tests.property.examples import examples
 from tests.trial_facts import blank, measured
 
 from gatemark.procedures.connection_establishment_rate.run import ALPHAS, choose_alpha
@@ -135,7 +136,7 @@ def check_rate(goal: Goal, search_result: SearchResult, asked: list[Measure]) ->
         assert bound is None or bound in rates
 
 
-@settings(max_examples=200, deadline=None)
+@examples(50, many=200)
 @given(goal=rate_goals(), data=st.data())
 def test_the_establishment_rate_is_bracketed_or_the_tester_is_named(goal: Goal, data: st.DataObject) -> None:
     gateway = Gateway(
@@ -161,7 +162,7 @@ def test_the_establishment_rate_is_bracketed_or_the_tester_is_named(goal: Goal, 
             assert (result.lower_bound or 0) <= reach
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(goal=rate_goals(), share=st.fractions(0, 1), noise=st.sampled_from([0.0, 0.1, 0.5]))
 def test_every_prefix_of_an_establishment_search_replays(goal: Goal, share: Fraction, noise: float) -> None:
     def gateway() -> Gateway:
@@ -176,7 +177,7 @@ def test_every_prefix_of_an_establishment_search_replays(goal: Goal, share: Frac
     assert search_rate(goal, lambda _: next(held)) == result
 
 
-@settings(max_examples=200, deadline=None)
+@examples(50, many=200)
 @given(
     rate=st.integers(1, 1_000_000),
     reply_share=st.one_of(st.none(), st.fractions(Fraction(1, 100), 2)),
@@ -235,7 +236,7 @@ gateways = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(75, many=300)
 @given(goal=capacity_goals(), gateway=gateways)
 @example(  # as in the papers, a hundredth of the size
     goal=capacity_goal(start=10_000, maximum=400_000, e=100_000),
@@ -266,7 +267,7 @@ def test_the_capacity_is_found_within_its_error(goal: CapacityGoal, gateway: Gat
         assert (result.lost_connections is not None) == (gateway.behaviour == "evicted")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(goal=capacity_goals(), gateway=gateways)
 def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal, gateway: Gateway) -> None:
     gateway.noise, gateway.slower = 0.0, 1.0
@@ -284,7 +285,7 @@ def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal,
         ]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(evicts=st.sampled_from(["oldest", "newest", "spread"]), truth=st.integers(1000, 50_000), seed=st.integers(0, 99))
 def test_which_connections_were_evicted(evicts: Literal["oldest", "newest", "spread"], truth: int, seed: int) -> None:
     goal = capacity_goal(start=100, maximum=100_000, resolution=truth // 10)
@@ -294,7 +295,7 @@ def test_which_connections_were_evicted(evicts: Literal["oldest", "newest", "spr
     assert result.lost_connections == evicts
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(goal=capacity_goals(), gateway=gateways, limit=st.integers(0, 1_000_000))
 def test_a_tester_at_its_limit_is_never_taken_for_a_full_table(
     goal: CapacityGoal, gateway: Gateway, limit: int
@@ -307,7 +308,7 @@ def test_a_tester_at_its_limit_is_never_taken_for_a_full_table(
         assert result.upper_bound == goal.start
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25, many=100)
 @given(goal=capacity_goals(), gateway=gateways, share=st.fractions(0, 1))
 def test_every_prefix_of_a_capacity_search_replays(goal: CapacityGoal, gateway: Gateway, share: Fraction) -> None:
     held: list[Measured] = []

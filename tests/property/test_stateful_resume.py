@@ -5,9 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.journals import read_journal
+from tests.property.examples import examples
 from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 from tests.unit.simulated_campaigns import CONNTRACK
 
@@ -81,7 +82,7 @@ devices = st.builds(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@examples(4, many=12)
 @given(
     wanted=st.builds(campaign, st.sampled_from(["search", "80%"]), st.sampled_from(["1/1", "1/2"])),
     device=devices,
