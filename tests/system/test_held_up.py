@@ -197,7 +197,10 @@ def test_a_gateway_that_stands_still_by_itself_is_not_excused_by_slices_of_its_c
     assert isinstance(result, FrameLossResult)
     for record in records:
         if record.host is not None and record.host.hold_ups is not None and is_suspect_of_the_host(record):
-            assert max(hold_up.held_up_ns for hold_up in record.host.hold_ups) > record.host.fills_ns(2 * LOAD)
+            assert record.suspicion is not None
+            is_long = max(hold_up.held_up_ns for hold_up in record.host.hold_ups) > record.host.fills_ns(2 * LOAD)
+            # A busy machine may hold it up for less, at the very moments of the losses.
+            assert is_long or "that was when frames were lost" in record.suspicion.reason
     if result.limited_by in NOT_THE_GATEWAY:
         nothing_compared("the host was held up whenever the gateway stood still, or no trial was valid")
         return
