@@ -31,6 +31,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import recipe_text
 from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.session import measure
 from gatemark.trial.cause import Cause
 from gatemark.trial.record import TrialRecord
@@ -302,6 +303,37 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     assert run.refused is not None
     assert run.refused.startswith("the loss does not depend on the load")
     assert "1719" in run.refused or "69" in run.refused
+
+
+def test_rare_losses_are_never_a_throughput_without_a_word(beds: KeptBed, tmp_path: Path) -> None:
+    """A router loses one frame of 300, whichever it is: a search ends where chance lost none.
+
+    By chance such losses may look like those of a gateway that seldom loses a frame above some load. Then the rate is
+    published, together with how much was forwarded.
+    """
+    beds.close()
+    rare = FILTER.replace(
+        'iifname "{left}" udp dport { 69, 1719 } drop', "meta l4proto udp numgen random mod 300 0 drop"
+    )
+    recipe = tmp_path / "rare.toml"
+    recipe.write_text(recipe_text("linux-router4").replace("[commands]\n", rare, 1))
+    document = netns_document(
+        recipe,
+        traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": [64]}},
+        throughput={"maximum": "20k", "resolution": "400", "search_duration": "300ms"},
+        repetitions=3,
+        trial={**QUICK_TRIAL, "duration": "300ms"},
+    )
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    assert isinstance(run, ThroughputResult)
+    if run.limited_by in NOT_THE_GATEWAY:
+        nothing_compared("the Tester could not offer a load, or the host was held up at one")
+        return
+    if run.refused is not None:
+        assert run.refused.startswith("the loss does not depend on the load")
+    else:
+        most = run.maximum_forwarding_rate
+        assert most is not None and 200 * most.lost < most.offered
 
 
 @pytest.mark.alone  # invalid trials use up what the gateway forwards
