@@ -1,4 +1,4 @@
-"""A lwAFTR of the Linux kernel, in a kernel of its own: kinds of bindings, and what becomes of a frame (RFC 7596)."""
+"""An lwAFTR of the Linux kernel, in a kernel of its own: kinds of bindings, and what becomes of a frame (RFC 7596)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gatemark.config.model import Campaign
 
 MISSING = missing_for_guest()
 pytestmark = [
-    pytest.mark.skipif(bool(MISSING), reason=f"a lwAFTR in a kernel of its own needs {', '.join(MISSING)}"),
+    pytest.mark.skipif(bool(MISSING), reason=f"an lwAFTR in a kernel of its own needs {', '.join(MISSING)}"),
 ]
 
 RECIPE = "linux-lwaftr"
@@ -54,7 +54,7 @@ softwire of SHARED: 2001:db8:1:2:0:c000:200:1, 192.0.2.0, PSID 1, ports 1024 to 
 
 
 def lwaftr(way: str) -> Campaign:
-    """A lwAFTR with one softwire, and traffic in one direction."""
+    """An lwAFTR with one softwire, and traffic in one direction."""
     ports = {"forward_ports": "fixed", "reverse_ports": "fixed"}
     table = {"softwires": [SHARED], "edges": 1, "order": "increasing", **ports}
     return netns_campaign(RECIPE, map=table, traffic={**SIZE, "direction": way})

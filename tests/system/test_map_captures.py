@@ -254,7 +254,7 @@ BINDINGS = [
 
 @pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.address)
 def test_each_softwire_has_the_address_of_its_binding(engine: EngineClient, binding: Vector, tmp_path: Path) -> None:
-    """A lwAFTR (RFC 7596 section 5.1): all lwB4s have one prefix."""
+    """An lwAFTR (RFC 7596 section 5.1): all lwB4s have one prefix."""
     psid_bits = binding.ea_bits - (32 - IPv4Network(binding.ipv4).prefixlen)
     part = {"ipv6": binding.ipv6, "ipv4": binding.ipv4, "psid_bits": psid_bits, "psid_offset": binding.offset}
     table = {"softwires": [part], "edges": binding.psid + 1, "order": "increasing"}

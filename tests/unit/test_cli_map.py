@@ -166,7 +166,7 @@ def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[s
     assert main(["export", "jool", str(example)]) == 2
     printed = capsys.readouterr().err
     assert "gateway.technology: is router44, and export knows no IPv4 router for jool" in printed
-    assert "hint: name the campaign of a border relay, a lwAFTR or an AFTR" in printed
+    assert "hint: name the campaign of a border relay, an lwAFTR or an AFTR" in printed
     assert main(["export", "linux", str(campaign)]) == 2
     assert (
         "hint: gatemark export jool FILE or gatemark export tayga FILE or gatemark export vpp"

@@ -1,4 +1,4 @@
-"""Campaigns of a lwAFTR: its binding table, what is asked of the engine, and what a file must not say (RFC 7596)."""
+"""Campaigns of an lwAFTR: its binding table, what is asked of the engine, and what a file must not say (RFC 7596)."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@
 
 namespace gatemark::net {
 
-/// A mapping rule of MAP as it is written down (RFC 7597 section 5), or softwires of a lwAFTR whose
-/// bindings follow from their numbers, the EA values (RFC 7596 section 5.1).
+/// A mapping rule of MAP as it is written down (RFC 7597 section 5), or softwires of an lwAFTR
+/// whose bindings follow from their numbers, the EA values (RFC 7596 section 5.1).
 struct MapRule {
     Prefix ipv6{}, ipv4{};
     unsigned ea_bits = 0, psid_offset = 6;

@@ -122,7 +122,7 @@ void check_edge(const std::vector<MapRuleSpec>& domains, const net::Prefix& end_
             return;  // nothing follows from a rule that has a problem
         }
         if (end_user_prefix.length != 128 || edge_of(domains, end_user_prefix).address != end_user_prefix.address.bytes) {
-            errors.push_back({text(end_user_prefix) + " is not the address of a lwB4", "translation.end_user_prefix",
+            errors.push_back({text(end_user_prefix) + " is not the address of an lwB4", "translation.end_user_prefix",
                               "the prefix of 64 bits, 16 zero bits, the IPv4 address and the PSID, with /128"});
         }
     } else if (end_user_prefix.length != basic->end_user_bits()) {

@@ -18,7 +18,7 @@ struct MapRuleSpec {
     unsigned psid_offset = 6;
     unsigned psid_bits = 0;  ///< of a rule without EA bits; else they follow from the prefixes
     std::uint16_t psid = 0;  ///< the same
-    /// A lwAFTR's: the EA bits are the number of a softwire, and in its address nowhere but in the
+    /// An lwAFTR's: the EA bits are the number of a softwire, and in its address nowhere but in the
     /// interface identifier (RFC 7596 section 5.1).
     bool in_identifier = false;
     bool forwarding = false;  ///< a customer edge sends to other customers by it (F flag, RFC 7598 section 4.1)

@@ -227,7 +227,7 @@ private:
     [[nodiscard]] Drop check_end(const AddressBytes& end, const View& inner, const Endpoints& ends, Notes& notes) const noexcept;
     /// The other end of the tunnel that leads to a packet's destination, which is a customer's.
     [[nodiscard]] Drop find_end(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;
-    /// The same of MAP-E and a lwAFTR, with the customer in the notes.
+    /// The same of MAP-E and an lwAFTR, with the customer in the notes.
     [[nodiscard]] Drop check_softwire(const AddressBytes& outer_source, const View& inner, const Endpoints& ends,
                                       Notes& notes) const noexcept;
     [[nodiscard]] Drop find_softwire(const View& inner, const Endpoints& ends, AddressBytes& end, Notes& notes) const noexcept;

@@ -81,7 +81,7 @@ def _port_set(
 
 
 def _softwire_ports() -> Check:
-    """Return the same check of a lwB4."""
+    """Return the same check of an lwB4."""
     return _capacity_of_ports(256, "port-set-256-lwb4", "one range", dict(LWB4), "lwb4", "endpoint_dependent")
 
 

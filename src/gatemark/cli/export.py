@@ -69,7 +69,7 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     writer = next((known for known in _WRITERS if known.gateway == gateway and known.suits(technology)), None)
     if writer is None:
         others = list(dict.fromkeys(known.gateway for known in _WRITERS if known.suits(technology)))
-        provider = "name the campaign of a border relay, a lwAFTR or an AFTR"
+        provider = "name the campaign of a border relay, an lwAFTR or an AFTR"
         raise ConfigError(
             what=f"is {technology.name}, and export knows no {technology.words} for {gateway}",
             where=f"{file}: gateway.technology",

@@ -112,7 +112,7 @@ def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
             what = f"is missing: the rule has {rule.edge_count} customer edges, and the gateway is one of them"
             yield problem(campaign, key, what, f"write its IPv6 prefix, for example {example}")
     elif rule.in_identifier and campaign.edges.gateway is None:
-        what = f"{prefix} is not the address of a lwB4"
+        what = f"{prefix} is not the address of an lwB4"
         fix = (
             f"{rule.rule_ipv6}, 16 zero bits, the IPv4 address and the PSID make one (RFC 7596 section 5.1), with /128"
         )

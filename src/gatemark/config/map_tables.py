@@ -77,7 +77,7 @@ class MapDomainModel(Table):
 
 
 class SoftwiresModel(Table):
-    """Softwires of a lwAFTR, as many as addresses and PSIDs tell apart: a part of its table (RFC 7596 section 5.1)."""
+    """Softwires of an lwAFTR, as many as addresses and PSIDs tell apart: a part of its table (RFC 7596 section 5.1)."""
 
     ipv6: Ipv6Prefix
     """Prefix of the addresses of all lwB4s, of length 64. Behind it follow 16 zero bits, the IPv4 address and the
@@ -131,8 +131,8 @@ def _agree(rules: tuple[MapDomain, ...], edges: int | None) -> bool:
 
 
 class MapModel(Table):
-    """The domains of MAP gateways, the softwires of a lwAFTR, and the customer edges that the Tester emulates or that
-    the gateway is. The lwB4s of a lwAFTR are called customer edges as well."""
+    """The domains of MAP gateways, the softwires of an lwAFTR, and the customer edges that the Tester emulates or that
+    the gateway is. The lwB4s of an lwAFTR are called customer edges as well."""
 
     domains: Annotated[tuple[MapDomainModel, ...], WITH_MAP_RULES] = Field((), json_schema_extra=_AT_LEAST_ONE)
     """The rules, 1 to 1024."""
@@ -140,7 +140,7 @@ class MapModel(Table):
     """The binding table, in 1 to 1024 parts."""
     end_user_prefix: Annotated[Ipv6Prefix | None, EDGE] = None
     """IPv6 prefix of the customer edge that the gateway is: the rule IPv6 prefix and the EA bits (RFC 7597 section
-    5.2); of a lwB4 its whole address, with `/128`. Default: of a rule without EA bits its `ipv6`."""
+    5.2); of an lwB4 its whole address, with `/128`. Default: of a rule without EA bits its `ipv6`."""
     mesh: Annotated[MeshModel | None, MAP_EDGES, NO_ECHO] = None
     """The hosts outside, `right.ipv4`, are other customer edges of the rule. Default: they are behind the border relay.
     """

@@ -106,7 +106,7 @@ class MapDomain:
 
     @property
     def delegated_length(self) -> int:
-        """Return the length of the prefix that names one customer edge: of a lwB4 it is a whole address."""
+        """Return the length of the prefix that names one customer edge: of an lwB4 it is a whole address."""
         return 128 if self.in_identifier else self.end_user_prefix_length
 
     @property
@@ -195,7 +195,7 @@ class Edge:
 
     @property
     def delegated(self) -> IPv6Network:
-        """Return the prefix that names it: its end-user prefix, or of a lwB4 its whole address."""
+        """Return the prefix that names it: its end-user prefix, or of an lwB4 its whole address."""
         return IPv6Network(self.address) if self.domain.in_identifier else self.end_user_prefix
 
     @property

@@ -30,7 +30,7 @@ def key_of(domains: Sequence[MapDomain]) -> str:
 def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None) -> Iterator[Problem]:
     """Yield every contradiction of the rules, and of `edges` customer edges in them; None: all that there are."""
     if not domains:
-        yield Problem(what="has no rules", where="map", fix="add [[map.domains]], or of a lwAFTR [[map.softwires]]")
+        yield Problem(what="has no rules", where="map", fix="add [[map.domains]], or of an lwAFTR [[map.softwires]]")
         return
     key = key_of(domains)
     if len(domains) > DOMAINS_MAX:

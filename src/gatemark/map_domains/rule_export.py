@@ -61,7 +61,7 @@ def vpp_commands(
 def vpp_softwires(
     edges: Iterable[Edge], *, relay: IPv6Address, traffic_class: int | None = None, interfaces: Sequence[str] = ()
 ) -> str:
-    """Return commands of VPP's command line that make a lwAFTR at `relay`, which has no domains yet, on `interfaces`.
+    """Return commands of VPP's command line that make an lwAFTR at `relay`, which has no domains yet, on `interfaces`.
 
     VPP numbers its domains from 0: each IPv4 address is one, and each PSID of it a rule. `traffic_class`: that of all
     outer headers; None: that of the packet inside.
@@ -100,7 +100,7 @@ def vpp_sixrd(prefix: IPv6Network, edges: IPv4Network, *, end: IPv4Address) -> s
 
 
 def snabb_bindings(edges: Iterable[Edge], *, relay: IPv6Address) -> str:
-    """Return the binding table of a lwAFTR at `relay`, as a part of Snabb's `softwire-config`."""
+    """Return the binding table of an lwAFTR at `relay`, as a part of Snabb's `softwire-config`."""
     softwires = "".join(
         f"  softwire {{\n    ipv4 {edge.ipv4};\n    psid {edge.psid};\n    b4-ipv6 {edge.address};\n"
         f"    br-address {relay};\n    port-set {{\n      psid-length {edge.domain.psid_length};\n"

@@ -121,7 +121,7 @@ class MapDomainPart(MapRulePart):
 
 
 class MapPart(Part):
-    """The customer edges of a MAP gateway, or the lwB4s of a lwAFTR."""
+    """The customer edges of a MAP gateway, or the lwB4s of an lwAFTR."""
 
     edges: int
     """Customer edges in all domains."""
@@ -139,7 +139,7 @@ class EdgePart(MapRulePart):
     """The customer edge that a gateway is, and its rule (RFC 7597 sections 5 and 6)."""
 
     end_user_prefix: str
-    """Its IPv6 prefix: rule IPv6 prefix and EA bits; of a lwB4 its whole address."""
+    """Its IPv6 prefix: rule IPv6 prefix and EA bits; of an lwB4 its whole address."""
     address: str
     """Its MAP address (RFC 7597 section 6)."""
     ipv4_address: str

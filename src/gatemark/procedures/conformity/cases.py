@@ -552,7 +552,7 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
     "nobodys_port": _of_binding("nobodys_port", due="dropped", level="must"),
     "nobodys_address": _of_binding("nobodys_address", due="dropped", level="must"),
 }
-"""Those of a lwAFTR. What its RFC says of fragments inside tunnels, and of errors about tunnels, is not tried."""
+"""Those of an lwAFTR. What its RFC says of fragments inside tunnels, and of errors about tunnels, is not tried."""
 
 
 def _outside_prefix(scene: SixrdScene) -> Sending | None:
@@ -974,7 +974,7 @@ TUNNEL_EDGE_CASES: Mapping[CaseName, Case[NatScene]] = {
 
 
 def _of_lwb4(name: CaseName, **changes: Any) -> Case[NatScene]:
-    """Return what does not match the configuration of a lwB4, which drops it; an error may tell the sender."""
+    """Return what does not match the configuration of an lwB4, which drops it; an error may tell the sender."""
     return replace(TUNNEL_EDGE_CASES[name], **{"section": "RFC 7596 section 5.2", "silently": False, **changes})
 
 
@@ -998,7 +998,7 @@ LWB4_CASES: Mapping[CaseName, Case[NatScene]] = {
         level="must",
     ),
 }
-"""Those of a lwB4, whose RFC demands what those of NATs and of the B4 do."""
+"""Those of an lwB4, whose RFC demands what those of NATs and of the B4 do."""
 
 B4_CASES: Mapping[CaseName, Case[B4Scene]] = {
     **_expiries_of_subscriber(),

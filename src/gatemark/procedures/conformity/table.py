@@ -41,9 +41,9 @@ class ConformityTable(ProcedureTable):
     has those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
     fragments and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones, `port_of_the_set`,
     `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels, fragments, errors, foreign
-    and inner destinations, `foreign_identifier` and both of larger packets. A B4 has `echo_from_outside` and those of a
-    lwB4 that need no NAT and no port set. Two gateways in a row have both `expired` ones, and of the cases of that with
-    the connections those that need no tunnel.
+    and inner destinations, `foreign_identifier` and both of larger packets. A B4 has `echo_from_outside` and those of
+    an lwB4 that need no NAT and no port set. Two gateways in a row have both `expired` ones, and of the cases of that
+    with the connections those that need no tunnel.
     Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control."""
