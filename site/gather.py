@@ -20,7 +20,8 @@ import gatemark
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("docs", "engine", "protocol", "bench", "examples/papers", "gallery")
 LINK = re.compile(r"(?P<before>\]\(|(?:src|href)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
-FENCED = re.compile(r"(?ms)^```.*?^```$")
+FENCED = re.compile(r"(?ms)^(```\w*)[^\n]*(.*?^```$)")
+"""A block of code; what follows its language on the first line is for tests alone."""
 COPIED = {".svg", ".png", ".json", ".html", ".csv", ".css", ".gz"}
 """Files that a browser shows as they are."""
 ARCHIVE = ".tar.gz"
@@ -30,6 +31,7 @@ LANGUAGES = {".toml": "toml", ".py": "python", ".hpp": "cpp", ".cpp": "cpp", ".s
 def documents() -> Iterator[Path]:
     """Yield every document of the checkout."""
     yield from sorted(ROOT.glob("*.md"))
+    yield ROOT / "changelog.d/README.md"
     for folder in FOLDERS:
         yield from sorted((ROOT / folder).rglob("*.md"))
 
@@ -47,7 +49,7 @@ class Gathering:
         parts: list[str] = []
         end = 0
         for fence in FENCED.finditer(text):
-            parts += [self._with_links(text[end : fence.start()], path.parent), fence.group()]
+            parts += [self._with_links(text[end : fence.start()], path.parent), "".join(fence.groups())]
             end = fence.end()
         self._write(path, "".join([*parts, self._with_links(text[end:], path.parent)]))
 

@@ -49,6 +49,19 @@ def test_every_document_is_a_page_and_in_the_navigation(site: Path) -> None:
             assert f'href="{page}"' in start
 
 
+def test_every_block_of_code_is_one_and_every_link_has_its_target(site: Path) -> None:
+    pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html") if path.name != "404.html"}
+    assert not [path for path, text in pages.items() if "<p>```" in text]
+    broken: list[str] = []
+    for path, text in pages.items():
+        for target, _, anchor in (link.partition("#") for link in re.findall(r'<a [^>]*href="([^":?]+)"', text)):
+            file = (path.parent / target).resolve() if target else path
+            file = file / "index.html" if file.is_dir() else file
+            if not file.exists() or (anchor and file in pages and f'id="{anchor}"' not in pages[file]):
+                broken.append(f"{path.relative_to(site)}: {target}#{anchor}")
+    assert not broken
+
+
 def test_every_example_and_schema_is_there(site: Path) -> None:
     for path in (*(ROOT / "examples").glob("*.toml"), *(ROOT / "examples/papers").rglob("*.toml")):
         assert (site / path.relative_to(ROOT).parent / f"{path.name}.html").exists(), path
