@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.system.independent_decoder import Decoded
 from tests.system.machine import missing
 from tests.system.test_map_captures import decoded
 
@@ -56,6 +57,14 @@ def frames_of(
     return [frame for answer in answers for frame in answer["frames"]]
 
 
+def check_whole(sent: Decoded, due: Decoded, vlan: int | None, traffic_class: int) -> None:
+    """Check what holds of all frames that a relay forwards, in a tunnel or not."""
+    assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
+    assert (sent.vlan, due.vlan) == (vlan, vlan)
+    assert sent.traffic_class == due.traffic_class == traffic_class
+    assert due.hop_limit == sent.hop_limit - 1
+
+
 def aftr(b4s: int) -> dict[str, Any]:
     return {
         "gateway": {
@@ -85,11 +94,9 @@ def test_every_frame_of_an_aftr_is_whole(
     frames = frames_of(engine, aftr(100), vlan, traffic)
     sizes, b4s, ways = set(), set(), set()
     for frame, sent, due in decoded(frames, tmp_path):
-        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
-        assert (sent.vlan, due.vlan) == (vlan, vlan)
-        assert sent.traffic_class == due.traffic_class == traffic_class
         is_up = frame["direction"] == "forward"
         inside, alone = (sent, due) if is_up else (due, sent)
+        check_whole(sent, due, vlan, traffic_class)
         assert inside.outer is not None and alone.outer is None
         ends = [IPv6Address(end) for end in (inside.outer.source, inside.outer.destination)]
         b4, end = ends if is_up else ends[::-1]
@@ -99,7 +106,6 @@ def test_every_frame_of_an_aftr_is_whole(
         hosts = (inside.source, inside.destination) if is_up else (inside.destination, inside.source)
         assert [IPv4Address(host) for host in hosts] == [IPv4Address(PRIVATE), IPv4Address(SERVER)]
         assert IPv4Address(alone.destination if is_up else alone.source) == IPv4Address(SERVER)
-        assert due.hop_limit == sent.hop_limit - 1
         assert inside.octets == alone.octets + 40
         sizes.add(alone.octets)
         b4s.add(b4)
@@ -142,11 +148,9 @@ def test_every_frame_of_a_6rd_relay_is_whole(
     base, _, length = prefix.partition("/")
     sizes, addresses, ways = set(), set(), set()
     for frame, sent, due in decoded(frames, tmp_path):
-        assert (sent.complaints, due.complaints, sent.behind_packet, due.behind_packet) == ((), (), 0, 0)
-        assert (sent.vlan, due.vlan) == (vlan, vlan)
-        assert sent.traffic_class == due.traffic_class == traffic_class
         is_up = frame["direction"] == "forward"
         inside, alone = (sent, due) if is_up else (due, sent)
+        check_whole(sent, due, vlan, traffic_class)
         assert inside.outer is not None and alone.outer is None
         assert (inside.outer.family, inside.family, inside.outer.traffic_class) == ("ipv4", "ipv6", traffic_class)
         ends = [IPv4Address(end) for end in (inside.outer.source, inside.outer.destination)]
@@ -157,7 +161,6 @@ def test_every_frame_of_a_6rd_relay_is_whole(
         assert (end, IPv6Address(server)) == (IPv4Address(RELAY), IPv6Address(SERVER_IPV6))
         assert is_up or inside.outer.hop_limit == HOP_LIMIT
         assert (sent.source, sent.destination) == (due.source, due.destination)
-        assert due.hop_limit == sent.hop_limit - 1
         assert inside.octets == alone.octets + 20
         sizes.add(alone.octets)
         addresses.add(edge)
