@@ -134,15 +134,15 @@ def sixrd_fits(
     of the campaign. A relay takes the bits before the mask from its own configuration, here those of an edge or of the
     relay's address.
     """
-    assert tunnel.prefix is not None, "the campaign is complete"
-    length, mask = tunnel.prefix.prefixlen, tunnel.ipv4_mask_length or 0
+    network, mask = tunnel.delegated_prefix, tunnel.masked_bits
+    length = network.prefixlen
     bases = [edge, *([tunnel.address] if isinstance(tunnel.address, IPv4Address) else [])]
     by_changes: dict[int, list[str]] = {}
     for other, bits in product(range(1, DELEGATED_MAX + 1), range(32)):
         changes = (other != length) + (bits != mask)
         if not changes or other + 32 - bits > DELEGATED_MAX:
             continue
-        prefix = IPv6Network((tunnel.prefix.network_address, other), strict=False)
+        prefix = IPv6Network((network.network_address, other), strict=False)
         if any(all(_sixrd_end(inner, prefix, bits, base) == to for inner, to in arrived) for base in bases):
             words = [f'prefix = "{prefix}"'] * (other != length) + [f"ipv4_mask_length = {bits}"] * (bits != mask)
             by_changes.setdefault(changes, []).append(" and ".join(words))

@@ -11,13 +11,11 @@ from gatemark.causes.losses import CHANCE_MAX
 from gatemark.causes.rare import Offered, lost_alike
 from gatemark.causes.same_frames import Lost, lost_of, same_frames
 from gatemark.facts import CauseWords, LossCause, fields_of
-from gatemark.trial.cause import Cause
+from gatemark.trial.cause import FEW_LOST, Cause
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import format_rate
 
-FEW_LOST = 20
-"""Of fewer lost frames it may not be possible to say why, without another cause than in other trials."""
 AT_OTHER_LOADS = frozenset(("uniform", "residue"))
 """Causes of which one load does not tell whether they depend on it."""
 LOADS_APART = Fraction(3, 2)

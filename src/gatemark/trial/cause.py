@@ -6,6 +6,9 @@ from gatemark.facts import CauseWords
 from gatemark.trial.facts import Facts
 from gatemark.trial.loss import LossFieldName
 
+FEW_LOST = 20
+"""Of fewer lost frames it may not be possible to say why."""
+
 
 class Cause(Facts, CauseWords):
     """What the lost frames of one class in one direction have in common that those that arrived have not."""

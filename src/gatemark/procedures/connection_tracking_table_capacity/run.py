@@ -34,6 +34,7 @@ from gatemark.results.document import Deviation
 from gatemark.results.search import limited_by
 from gatemark.search import binary
 from gatemark.search.goal import Goal, Kind, Measure, Observation, SearchResult
+from gatemark.trial.cause import FEW_LOST
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.host_counters import ABOUT_DIVISOR, growths
 from gatemark.trial.record import ConnectionFacts
@@ -41,8 +42,6 @@ from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import format_ratio
 
-FEW_LOST = 20
-"""Nothing may set fewer lost frames apart from the others."""
 MISSED_FOR_EACH_EVICTED = 3
 """For each connection that was evicted in test phase 1 so many may be missed in the validation: a frame of one may make
 an entry of its own, for which another is evicted."""
