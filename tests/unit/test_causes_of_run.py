@@ -16,7 +16,7 @@ from gatemark.campaign.facts import TrialTally, blamed
 from gatemark.causes.campaign import CausesOfRun
 from gatemark.causes.judgement import is_judged_alike, why_it_failed
 from gatemark.procedures.base_load import Refusal, median_throughput
-from gatemark.results.search import RateResult
+from gatemark.results.search import MaximumForwardingRate, RateResult
 from gatemark.trial.host import HoldUp, HostFacts, ThreadFacts
 from gatemark.trial.judgement import Rules
 from gatemark.trial.record import TrialRecord
@@ -352,8 +352,17 @@ class TestResult:
         assert isinstance(result, RateResult)
         most = result.maximum_forwarding_rate
         assert most is not None
-        assert (most.load, most.frames_per_second, most.offered, most.lost) == (40_000, 39_998, 40_000, 2)
+        assert (most.load, most.frames_per_second, most.offered, most.undelivered) == (40_000, 39_998, 40_000, 2)
         assert blamed(RUN, TrialTally([made(37_000, lambda frame: frame.index == 7)])) == RUN
+
+    def test_faulty_and_late_frames_are_not_forwarded(self) -> None:
+        record = made(40_000, lambda frame: frame.index == 7)
+        (way,) = (way for way in record.report.directions if way.offered)
+        counts = changed(way.foreground, received=way.foreground.received - 30_000, faulty=20_000, late=10_000)
+        spoiled = changed(record, report=changed(record.report, directions=(changed(way, foreground=counts),)))
+        assert TrialTally([spoiled]).forwarded_most == MaximumForwardingRate(
+            load=40_000, frames_per_second=9_999, offered=40_000, undelivered=30_001
+        )
 
     def test_without_causes_is_written_as_ever(self) -> None:
         assert "losses" not in RUN.model_dump()

@@ -103,10 +103,13 @@ class TrialTally:
     @property
     def forwarded_most(self) -> MaximumForwardingRate | None:
         """The highest forwarding rate of the trials that failed; None if none did."""
-        if (failure := self._causes.forwarded_most) is None:
+        if (failure := self._causes.delivered_most) is None:
             return None
         return MaximumForwardingRate(
-            load=failure.load, frames_per_second=failure.forwarded, offered=failure.offered, lost=failure.lost
+            load=failure.load,
+            frames_per_second=failure.delivered,
+            offered=failure.offered,
+            undelivered=failure.undelivered,
         )
 
     @property

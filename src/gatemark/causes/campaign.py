@@ -53,6 +53,8 @@ class Failure:
 
     load: int
     lost: int
+    undelivered: int
+    """Lost, late or faulty."""
     offered: int
     parts: Mapping[str, _Part]
     """By direction and class."""
@@ -63,7 +65,12 @@ class Failure:
     @property
     def forwarded(self) -> int:
         """Frames forwarded per second, in the measure of the load."""
-        return self.load * (self.offered - self.lost) // self.offered if self.offered else 0
+        return self.load * (self.offered - self.lost) // self.offered
+
+    @property
+    def delivered(self) -> int:
+        """The same without frames that arrived faulty or late (RFC 2285 section 3.6.1)."""
+        return self.load * (self.offered - self.undelivered) // self.offered if self.offered else 0
 
 
 @dataclass(slots=True)
@@ -81,7 +88,7 @@ class _Silence:
 class CausesOfRun:
     """The causes of a run. Memory grows with the number of failed trials, and of loads at which trials passed."""
 
-    forwarded_most: Failure | None = None
+    delivered_most: Failure | None = None
     """The failed trial with the highest forwarding rate."""
     _claims: dict[CauseWords, list[tuple[int, Cause]]] = field(default_factory=dict)
     """In which trials each cause was claimed: load, and cause of the trial."""
@@ -108,14 +115,15 @@ class CausesOfRun:
         failure = Failure(
             load=load,
             lost=trial.report.lost_count,
+            undelivered=sum(way.undelivered for way in trial.report.directions),
             offered=sum(way.offered for way in trial.report.directions),
             parts=parts,
             causes=trial.causes,
             frames={way.direction: lost for way in trial.report.directions if (lost := lost_of(way, load)) is not None},
         )
         self._failures.setdefault(trial.order.repetition, []).append(failure)
-        if self.forwarded_most is None or failure.forwarded > self.forwarded_most.forwarded:
-            self.forwarded_most = failure
+        if self.delivered_most is None or failure.delivered > self.delivered_most.delivered:
+            self.delivered_most = failure
         for cause in trial.causes:
             words = CauseWords(**fields_of(cause, CauseWords))
             self._claims.setdefault(words, []).append((load, cause))

@@ -54,8 +54,8 @@ def _forwarded_more(run: RateResult) -> str:
     if most is None:
         return ""
     return (
-        f" It forwards more: {format_count(most.lost)} of {format_count(most.offered)} frames were lost at"
-        f" {format_count(most.load)} frames/s, a forwarding rate of {format_count(most.frames_per_second)} frames/s"
+        f" It forwards more: {format_count(most.undelivered)} of {format_count(most.offered)} frames were not delivered"
+        f" at {format_count(most.load)} frames/s, a forwarding rate of {format_count(most.frames_per_second)} frames/s"
         " (RFC 2285 section 3.6.3)."
     )
 

@@ -41,11 +41,11 @@ class MaximumForwardingRate(Part):
     load: int
     """Load of that trial, frames/s in one direction."""
     frames_per_second: int
-    """Frames that arrived per second, for each direction that sent."""
+    """Frames that arrived as they should per second, for each direction that sent."""
     offered: int
     """Frames offered in that trial."""
-    lost: int
-    """Frames of these that were lost."""
+    undelivered: int
+    """Frames of these that were lost, late or faulty."""
 
 
 class RateResult(RunResult):
