@@ -30,7 +30,7 @@ TEST(Permutation, HasEveryNumberOnceForEverySmallCount) {
 TEST(Permutation, HasEveryNumberOnceAroundSquaresAndPowersOfTwo) {
     for (const std::uint64_t count :
          {65535U, 65536U, 65537U, 1U << 20, (1U << 20) + 1, 999U * 999, 999U * 999 + 1, 999U * 1000 + 1, 1'000'003U}) {
-        for (const std::uint64_t key : {0U, 1U, 42U}) {
+        for (const std::uint64_t key : {0U, 42U}) {
             expect_every_number_once({count, key});
         }
     }
