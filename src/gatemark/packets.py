@@ -101,6 +101,8 @@ class Packet:
     """The header of its tunnel, if it is in one."""
     was_in_fragments: bool = False
     """Whether it came in IPv4 fragments, each of them in its tunnel if there is one."""
+    traffic_class: int = 0
+    """Of its own header, not of that of its tunnel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +165,15 @@ Read = Packet | IcmpError | Fragment | None
 """What octets are; None if they are none of these."""
 
 
-def build(flow: Flow, data: bytes, *, hop_limit: int, dont_fragment: bool = False, identification: int = 0) -> bytes:
+def build(
+    flow: Flow,
+    data: bytes,
+    *,
+    hop_limit: int,
+    traffic_class: int = 0,
+    dont_fragment: bool = False,
+    identification: int = 0,
+) -> bytes:
     """Return the IP packet of a flow in no tunnel, with correct checksums; identification and DF are those of IPv4."""
     upper: dpkt.udp.UDP | dpkt.icmp.ICMP | dpkt.icmp6.ICMP6
     is_ipv6 = isinstance(flow.source, IPv6Address)
@@ -180,8 +190,10 @@ def build(flow: Flow, data: bytes, *, hop_limit: int, dont_fragment: bool = Fals
         upper = dpkt.icmp.ICMP(type=dpkt.icmp.ICMP_ECHO, data=inner)
     packet = _packet_around(upper, protocol, flow.source, flow.destination, hop_limit=hop_limit)
     if is_ipv6:
-        return packet
+        word = int.from_bytes(packet[:2], "big") | traffic_class << 4
+        return word.to_bytes(2, "big") + packet[2:]
     header = bytearray(packet[:20])
+    header[1] = traffic_class
     header[4:8] = struct.pack("!HH", identification, 0x4000 if dont_fragment else 0)
     header[10:12] = bytes(2)
     header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
@@ -343,7 +355,8 @@ def _read_ipv4(octets: bytes, *, in_tunnel: bool = False) -> Read:
         return _error(name, payload, 4, mtu)
     flow = _flow(source, destination, packet.p, payload)
     summed = b"" if packet.p == dpkt.ip.IP_PROTO_ICMP else pseudo
-    return _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
+    read = _packet(flow, packet.ttl, summed, payload, header_correct=sums_to_zero(header))
+    return None if read is None else replace(read, traffic_class=packet.tos)
 
 
 def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
@@ -353,20 +366,22 @@ def _read_ipv6(octets: bytes, *, in_tunnel: bool = False) -> Read:
     if packet.v != 6 or len(payload) < packet.plen:
         return None
     source, destination = IPv6Address(packet.src), IPv6Address(packet.dst)
+    traffic_class = int.from_bytes(octets[:2], "big") >> 4 & 0xFF
     if packet.nxt == dpkt.ip.IP_PROTO_FRAGMENT:
         return Fragment(source=source, destination=destination, data=payload[8:], header=octets[: IPV6_OCTETS + 8])
     faults, protocol, carried = _behind_options(packet.nxt, payload)
     if protocol == dpkt.ip.IP_PROTO_IPIP and not in_tunnel:
         if len(carried) != int.from_bytes(carried[2:4], "big"):
             faults += ("octets behind the packet in the tunnel",)
-        traffic_class = int.from_bytes(octets[:2], "big") >> 4 & 0xFF
         outer = OuterHeader(hop_limit=packet.hlim, traffic_class=traffic_class, faults=faults)
         return _in_tunnel(Tunnel(source=source, destination=destination), outer, _read_ipv4(carried, in_tunnel=True))
     pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
     if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
         name, mtu = f"icmpv6 {payload[0]}/{payload[1]}", int.from_bytes(payload[4:8], "big")
         return _error(name, payload, 6, mtu)
-    return _packet(_flow(source, destination, packet.nxt, payload), packet.hlim, pseudo, payload, header_correct=True)
+    flow = _flow(source, destination, packet.nxt, payload)
+    read = _packet(flow, packet.hlim, pseudo, payload, header_correct=True)
+    return None if read is None else replace(read, traffic_class=traffic_class)
 
 
 def _error(name: str, payload: bytes, version: int, mtu: int) -> IcmpError:

@@ -10,7 +10,12 @@ from tests.system.beds import OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
 from tests.system.test_conformity_translators import judged, judged_case, nat_rules
-from tests.system.test_conformity_tunnels import cases_of_the_reference, counts_of, remove_first_rule
+from tests.system.test_conformity_tunnels import (
+    CLASSES_KEPT,
+    cases_of_the_reference,
+    counts_of,
+    remove_first_rule,
+)
 
 MISSING = missing_for_guest("conntrack")
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"an AFTR in a kernel of its own needs {', '.join(MISSING)}")
@@ -34,6 +39,8 @@ OF_LINUX = {
     "inner_fragments": ("conforms", 3),
     "outer_fragments": ("does_not_conform", 0),
     "error_from_outside": ("does_not_conform", 3),  # so does this one
+    **CLASSES_KEPT,
+    "class_into_tunnel": ("does_not_conform", 3),  # its outer headers have class 0
 }
 
 
@@ -69,8 +76,12 @@ def test_an_aftr_of_the_kernel_and_what_it_counts_itself(aftr: OpenBed, tmp_path
     rounds, exchanges = 3, len(cases)
     controls, learned, opening = 2 * (rounds + 1) * exchanges, 2 * 3, rounds + 1
     assert counts == {
-        "out of tunnels": controls + learned + opening + 2 * rounds,  # echo requests, and fragments put together
-        "into tunnels": controls + 3 * rounds,  # to the other B4 of an address, fragments put together, and errors
+        "out of tunnels": controls
+        + learned
+        + opening
+        + 4 * rounds,  # echo requests, fragments put together, and two of classes
+        "into tunnels": controls
+        + 4 * rounds,  # to the other B4 of an address, fragments put together, errors, and of a class
     }
     assert cases["expired_from_outside"].icmp.keys() == {"icmpv4 11/0"}
     (quoted,) = cases["expired_from_inside"].differences
@@ -183,6 +194,7 @@ OF_THE_REFERENCE = OF_LINUX | {
     "fragments": ("does_not_conform", 0),
     "inner_fragments": ("does_not_conform", 0),
     "error_from_outside": ("does_not_conform", 0),
+    **CLASSES_KEPT,
 }
 
 

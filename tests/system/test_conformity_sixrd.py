@@ -11,7 +11,7 @@ from tests.system.beds import OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
 from tests.system.test_conformity_translators import judged, judged_case
-from tests.system.test_conformity_tunnels import cases_of_the_reference, counts_of
+from tests.system.test_conformity_tunnels import CLASSES_KEPT, cases_of_the_reference, counts_of
 
 MISSING = missing_for_guest()
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason=f"a relay in a kernel of its own needs {', '.join(MISSING)}")
@@ -37,6 +37,7 @@ OF_LINUX = {
     "error_from_outside": ("conforms", 3),
     "error_from_tunnel": ("reported", 0),
     "nobodys_address": ("reported", 0),
+    **CLASSES_KEPT,
 }
 
 
@@ -66,8 +67,10 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
     rounds, exchanges = 3, len(cases)
     controls = 2 * (rounds + 1) * exchanges  # of two customer edges
     assert counts == {
-        "out of tunnels": controls + 3 * rounds,  # echo requests, fragments put together, and from a foreign address
-        "into tunnels": controls + 4 * rounds,  # echo requests, errors, what nobody gets, and what it sends to itself
+        "out of tunnels": controls
+        + 5 * rounds,  # echo requests, fragments put together, from a foreign address, two of classes
+        "into tunnels": controls
+        + 5 * rounds,  # echo requests, errors, what nobody gets, what it sends to itself, and classes
     }
     assert cases["expired_from_inside"].icmp.keys() == {"icmpv6 3/0"}
     assert cases["expired_from_outside"].icmp.keys() == {"icmpv6 3/0"}

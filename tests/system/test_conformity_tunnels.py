@@ -36,6 +36,11 @@ RULE = {"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.0.0/30", "ea_bits": 8}
 TABLE = {"domains": [RULE], "edges": 256, "order": "increasing"}
 FIRST, PRIVATE = "2001:2:0:4000:0:c612::", "10.0.0.1"
 """The first customer edge of the recipe's rule, and its place in the recipe's routes."""
+CLASSES_KEPT = {
+    "class_into_tunnel": ("conforms", 3),
+    "class_from_tunnel": ("conforms", 3),
+    "class_remarked": ("reported", 3),
+}
 OF_LINUX = {
     "foreign_tunnel": ("conforms", 0),
     "nobodys_tunnel": ("conforms", 0),
@@ -52,6 +57,7 @@ OF_LINUX = {
     "outer_fragments": ("does_not_conform", 0),
     "error_from_outside": ("reported", 0),
     "error_from_tunnel": ("differs", 0),
+    **CLASSES_KEPT,
     "expired_from_outside": ("does_not_conform", 0),  # its answer quotes an address that nobody sent to
     "expired_from_inside": ("does_not_conform", 0),
 }
@@ -131,8 +137,10 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
     assert counts["outer fragments that pass"] == 0
     assert counts["to another end"] == rounds
     controls, hairpins, expired = (rounds + 1) * exchanges, rounds, rounds
-    assert counts["tunnels that pass"] == controls + hairpins + expired, "nothing else passed its checks"
-    assert counts["into tunnels"] == controls + hairpins + rounds, "and the first fragments from outside"
+    classes = 2 * rounds
+    assert counts["tunnels that pass"] == controls + hairpins + expired + classes, "nothing else passed its checks"
+    first_fragments, class_into_tunnel = rounds, rounds
+    assert counts["into tunnels"] == controls + hairpins + first_fragments + class_into_tunnel
     assert cases["hairpin"].hop_limits == (9,)
     (quoted,) = cases["expired_from_outside"].differences
     assert quoted.startswith("answered, but quotes 198.19.0.2") and f"to {PRIVATE} " in quoted

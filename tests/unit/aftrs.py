@@ -10,7 +10,18 @@ from typing import Any, Literal
 from scapy.layers.inet import ICMP, IP, UDP, defragment
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
-from tests.unit.translators import PUBLIC, Gateway, parsed, ports_of, sent_again, time_exceeded, tunnel_packet
+from tests.unit.translators import (
+    PUBLIC,
+    ClassFault,
+    Gateway,
+    parsed,
+    ports_of,
+    put_in,
+    sent_again,
+    taken_out,
+    time_exceeded,
+    tunnel_packet,
+)
 
 PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "192.0.0.0/29")))
 ANOTHER_B4 = "2001:2::44"
@@ -55,7 +66,7 @@ class Host:
 class Aftr(Gateway):
     """One with B4s on the left, whose tunnels end at `end`."""
 
-    def __init__(self, end: str, *faults: AftrFault) -> None:
+    def __init__(self, end: str, *faults: AftrFault | ClassFault) -> None:
         super().__init__(*faults)
         self.end = end
         self._hosts: dict[int, Host] = {}
@@ -71,7 +82,8 @@ class Aftr(Gateway):
                 yield from self._enter(packet)
 
     def _tunnel(self, b4: str, packet: Packet) -> Packet:
-        return IPv6(src=self.end, dst=b4, hlim=63 if "outer hop limit" in self.faults else 64) / packet
+        octet, inner = put_in(packet, self.faults)
+        return IPv6(src=self.end, dst=b4, hlim=63 if "outer hop limit" in self.faults else 64, tc=octet) / inner
 
     def _leave(self, part: Packet) -> Iterator[tuple[str, Packet]]:
         outer = tunnel_packet(part, self._outer, drops_fragments="drops outer fragments" in self.faults)
@@ -81,7 +93,7 @@ class Aftr(Gateway):
             if "routes tunnels to others" in self.faults:
                 yield "left", outer
             return
-        inner = IP(bytes(outer.payload))
+        inner = taken_out(outer, IP(bytes(outer.payload)), self.faults)
         if "drops inner fragments" in self.faults and (inner.frag or inner.flags.MF):
             return
         for packet in self._whole(inner, self._inner):

@@ -17,6 +17,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from tests.unit.translators import ClassFault, put_in, taken_out
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -194,7 +195,9 @@ TunnelFault = Literal[
 class TunnelRelay(BorderRelay):
     """Answers the request `exchange` as a border relay with tunnels would."""
 
-    def __init__(self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault] = ()) -> None:
+    def __init__(
+        self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault | ClassFault] = ()
+    ) -> None:
         super().__init__(domains)
         self.relay = relay
         self.planted = frozenset(faults)
@@ -235,11 +238,12 @@ class TunnelRelay(BorderRelay):
                 yield "left", self._tunnel(str(edge.address), self._lower(packet))
 
     def _tunnel(self, to: str, packet: IP) -> Packet:
+        octet, packet = put_in(packet, self.planted)
         header = IPv6(
             src=self.relay,
             dst=to,
             hlim=63 if "outer hop limit" in self.planted else 64,
-            tc=8 if "outer traffic class" in self.planted else 0,
+            tc=8 if "outer traffic class" in self.planted else octet,
         )
         return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.planted else header) / packet
 
@@ -262,7 +266,7 @@ class TunnelRelay(BorderRelay):
                 yield "right", IP(src="198.19.0.1", dst=about.src) / ICMP(type=3, code=1) / about
             self.passed.append(about.src)
             return
-        inner, edge = IP(bytes(outer.payload)), self._edge_of(outer.src)
+        inner, edge = taken_out(outer, IP(bytes(outer.payload)), self.planted), self._edge_of(outer.src)
         if inner.frag or "MF" in inner.flags:
             if "drops inner fragments" not in self.planted:
                 yield "right", self._lower(inner)

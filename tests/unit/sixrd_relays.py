@@ -9,7 +9,7 @@ from typing import Any, Literal
 from scapy.layers.inet import ICMP, IP, UDP, defragment
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6TimeExceeded, IPv6
 from scapy.packet import Packet
-from tests.unit.translators import framed
+from tests.unit.translators import ClassFault, framed, put_in, taken_out
 
 SixrdFault = Literal[
     "forwards nothing",
@@ -44,7 +44,7 @@ OTHER = "198.18.0.101"
 class SixrdRelay:
     """Answers the request `exchange` as a relay of 6rd would, with 2001:db8::/32 before whole IPv4 addresses."""
 
-    def __init__(self, relay: str, edges: Collection[str], faults: Collection[SixrdFault] = ()) -> None:
+    def __init__(self, relay: str, edges: Collection[str], faults: Collection[SixrdFault | ClassFault] = ()) -> None:
         self.relay = relay
         self.edges = frozenset(edges)
         self.planted = frozenset(faults)
@@ -74,8 +74,12 @@ class SixrdRelay:
         return str(IPv4Address(octets[4:8])) if octets[:4] == b"\x20\x01\x0d\xb8" else None
 
     def _tunnel(self, to: str, packet: IPv6) -> Packet:
-        limit, service = 63 if "outer hop limit" in self.planted else 64, 8 * ("outer traffic class" in self.planted)
-        return IP(src=self.relay, dst=to, ttl=limit, tos=service, proto=41) / packet
+        octet, inner = put_in(packet, self.planted)
+        limit, service = (
+            63 if "outer hop limit" in self.planted else 64,
+            8 if "outer traffic class" in self.planted else octet,
+        )
+        return IP(src=self.relay, dst=to, ttl=limit, tos=service, proto=41) / inner
 
     def _lower(self, packet: IPv6) -> IPv6:
         lowered = packet.copy()
@@ -92,7 +96,7 @@ class SixrdRelay:
             if "passes errors of tunnels on" in self.planted:
                 yield "right", IPv6(src=ROUTER, dst=about.src) / ICMPv6DestUnreach(code=3) / about
             return
-        inner = IPv6(bytes(outer.payload))
+        inner = taken_out(outer, IPv6(bytes(outer.payload)), self.planted)
         edge = self._edge_of(inner.src)
         if edge != outer.src and ("takes any source" if edge is None else "takes any tunnel") not in self.planted:
             return

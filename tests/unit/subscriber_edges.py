@@ -15,7 +15,17 @@ from scapy.layers.inet6 import (
     fragment6,
 )
 from scapy.packet import Packet
-from tests.unit.translators import Gateway, parsed, ports_of, sent_again, time_exceeded, tunnel_packet
+from tests.unit.translators import (
+    ClassFault,
+    Gateway,
+    parsed,
+    ports_of,
+    put_in,
+    sent_again,
+    taken_out,
+    time_exceeded,
+    tunnel_packet,
+)
 
 from gatemark.map_domains.domain import Edge
 
@@ -65,7 +75,7 @@ EdgeFault = Literal[
 class SubscriberEdge(Gateway):
     """One with its hosts on the left; without an `edge` it is a B4. Packets of more than `mtu` octets do not fit."""
 
-    def __init__(self, end: str, relay: str, edge: Edge | None, mtu: int, *faults: EdgeFault) -> None:
+    def __init__(self, end: str, relay: str, edge: Edge | None, mtu: int, *faults: EdgeFault | ClassFault) -> None:
         super().__init__(*faults)
         self.end, self.relay, self.edge, self.mtu = end, relay, edge, mtu
         self._public: dict[tuple[str, int, bool], int] = {}
@@ -102,7 +112,8 @@ class SubscriberEdge(Gateway):
 
     def _tunnel(self, packet: Packet) -> Packet:
         to = "2001:2:0:8000::77" if "another relay" in self.faults else self.relay
-        header = IPv6(src=self.end, dst=to, hlim=63 if "outer hop limit" in self.faults else 64)
+        octet, packet = put_in(packet, self.faults)
+        header = IPv6(src=self.end, dst=to, hlim=63 if "outer hop limit" in self.faults else 64, tc=octet)
         return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.faults else header) / packet
 
     def _leave(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
@@ -184,7 +195,7 @@ class SubscriberEdge(Gateway):
         elif ICMPv6DestUnreach in outer:
             yield from self._router_error(IP(bytes(outer.payload)[48:]))
         elif self._is_taken(outer):
-            for inner in self._whole("right", IP(bytes(outer.payload))):
+            for inner in self._whole("right", taken_out(outer, IP(bytes(outer.payload)), self.faults)):
                 yield from self._inward(inner)
         elif "answers customer edges" in self.faults:
             yield "right", IPv6(src=self.end, dst=outer.src) / ICMPv6DestUnreach(code=5) / outer

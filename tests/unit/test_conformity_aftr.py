@@ -10,6 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.aftrs import ANOTHER_B4, PRIVATE, Aftr, AftrFault
 from tests.unit.test_conformity import case_of, judgements
+from tests.unit.translators import CLASS_FAULTS, ClassFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -54,7 +55,7 @@ def campaign(
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: AftrFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: AftrFault | ClassFault) -> ConformityResult:
     device = SimulatedDevice(capacity_forward=1, exchange=Aftr(END, *faults).exchange)
     (result,) = simulated_campaigns.measure(tmp_path / "journal.jsonl", device, wanted)
     assert isinstance(result, ConformityResult)
@@ -62,12 +63,12 @@ def measured(tmp_path: Path, wanted: Campaign, *faults: AftrFault) -> Conformity
 
 
 NAMES = tuple(cases_of(TECHNOLOGIES["aftr"]))
-ALL_RIGHT: dict[str, str] = dict.fromkeys(NAMES, "conforms")
+ALL_RIGHT: dict[str, str] = {**dict.fromkeys(NAMES, "conforms"), "class_remarked": "reported"}
 NO_RESULT: dict[str, str] = dict.fromkeys(NAMES, "no_result")
 EXPIRED = ("expired_from_inside", "expired_from_outside")
 DELIVERED = (
     "echo_from_inside", "hairpin", "same_inner_endpoint", "fragments", "inner_fragments", "outer_fragments",
-    "error_from_outside",
+    "error_from_outside", "class_into_tunnel", "class_from_tunnel", "class_remarked",
 )  # fmt: skip
 
 
@@ -86,7 +87,8 @@ def test_an_aftr_that_does_everything_right_conforms(mapping: str, hosts: dict[s
     )
 
 
-WRONG: list[tuple[AftrFault, dict[str, str]]] = [
+WRONG: list[tuple[AftrFault | ClassFault, dict[str, str]]] = [
+    *CLASS_FAULTS,
     ("forwards nothing", NO_RESULT),
     ("into another tunnel", NO_RESULT),
     ("outer hop limit", NO_RESULT),
@@ -114,7 +116,7 @@ WRONG: list[tuple[AftrFault, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("fault", "changed"), WRONG)
 def test_each_fault_changes_the_judgement_of_its_cases_alone(
-    fault: AftrFault, changed: dict[str, str], tmp_path: Path
+    fault: AftrFault | ClassFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
 

@@ -11,6 +11,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.sixrd_relays import OTHER, SixrdFault, SixrdRelay
 from tests.unit.test_conformity import case_of, judgements
+from tests.unit.translators import CLASS_FAULTS, ClassFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -47,7 +48,7 @@ def campaign(
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: SixrdFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: SixrdFault | ClassFault) -> ConformityResult:
     relay = SixrdRelay(RELAY, [f"198.18.0.{number}" for number in range(2, 102)], faults)
     device = SimulatedDevice(capacity_forward=1, exchange=relay.exchange)
     (result,) = simulated_campaigns.measure(tmp_path / "journal.jsonl", device, wanted)
@@ -59,6 +60,7 @@ ALL_RIGHT: dict[str, str] = {
     name: "reported" if case.due == "reported" else "conforms" for name, case in SIXRD_CASES.items()
 }
 NO_RESULT: dict[str, str] = dict.fromkeys(ALL_RIGHT, "no_result")
+CLASSES = ("class_into_tunnel", "class_from_tunnel", "class_remarked")
 EXPIRED = ("expired_from_inside", "expired_from_outside")
 
 
@@ -67,12 +69,13 @@ def test_a_relay_that_does_everything_right_conforms(tmp_path: Path) -> None:
     assert judgements(result) == ALL_RIGHT
     assert {case.controls_correct for case in result.cases} == {12}, "of two hosts, both ways"
     assert {case.case: case.correct for case in result.cases if case.arrived} == dict.fromkeys(
-        ("echo_from_outside", "echo_from_inside", "to_own_prefix", "outer_fragments", "error_from_outside"), 3
+        ("echo_from_outside", "echo_from_inside", "to_own_prefix", "outer_fragments", "error_from_outside", *CLASSES), 3
     ) | {"nobodys_address": 0}
     assert {case.case: case.icmp for case in result.cases if case.icmp} == {name: {"icmpv6 3/0": 3} for name in EXPIRED}
 
 
-WRONG: list[tuple[SixrdFault, dict[str, str]]] = [
+WRONG: list[tuple[SixrdFault | ClassFault, dict[str, str]]] = [
+    *CLASS_FAULTS,
     ("forwards nothing", NO_RESULT),
     ("keeps the tunnel", NO_RESULT),
     ("into another tunnel", NO_RESULT),
@@ -102,7 +105,7 @@ WRONG: list[tuple[SixrdFault, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("fault", "changed"), WRONG)
 def test_each_fault_changes_the_judgement_of_its_cases_alone(
-    fault: SixrdFault, changed: dict[str, str], tmp_path: Path
+    fault: SixrdFault | ClassFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
 

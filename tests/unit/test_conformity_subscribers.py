@@ -10,6 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.subscriber_edges import EdgeFault, SubscriberEdge
 from tests.unit.test_conformity import case_of, judgements
+from tests.unit.translators import CLASS_FAULTS, ClassFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -61,7 +62,7 @@ def campaign(technology: TechnologyName, *, mtu: int = 1500, mapping: str | None
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: EdgeFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: EdgeFault | ClassFault) -> ConformityResult:
     end = str(wanted.forwarding.tunnel_end)
     edge = SubscriberEdge(end, RELAY, wanted.edges.gateway, 1460, *faults)
     device = SimulatedDevice(capacity_forward=1, exchange=edge.exchange)
@@ -94,7 +95,8 @@ def test_an_edge_that_does_everything_right_conforms(technology: TechnologyName,
     assert {case.controls_correct for case in result.cases} == {6 if technology == "b4" else 12}
 
 
-OF_ALL: list[tuple[EdgeFault, dict[str, str]]] = [
+OF_ALL: list[tuple[EdgeFault | ClassFault, dict[str, str]]] = [
+    *CLASS_FAULTS,
     ("never answers", {**dict.fromkeys(EXPIRED, "does_not_conform"), "larger_than_tunnel_with_df": "differs"}),
     ("answers in no tunnel", {"expired_from_outside": "does_not_conform"}),
     ("ignores hop limits", dict.fromkeys(EXPIRED, "does_not_conform")),
@@ -123,7 +125,7 @@ OF_LEVEL: list[tuple[EdgeFault, tuple[str, ...]]] = [
 @pytest.mark.parametrize("technology", EDGES)
 @pytest.mark.parametrize(("fault", "changed"), [*OF_ALL, *((fault, names) for fault, names in OF_LEVEL)])
 def test_a_fault_of_any_edge_changes_the_judgement_of_its_cases_alone(
-    fault: EdgeFault, changed: dict[str, str] | tuple[str, ...], technology: TechnologyName, tmp_path: Path
+    fault: EdgeFault | ClassFault, changed: dict[str, str] | tuple[str, ...], technology: TechnologyName, tmp_path: Path
 ) -> None:
     right = ALL_RIGHT[technology]
     expected = changed if isinstance(changed, dict) else dict.fromkeys(changed, NO[technology])
@@ -228,7 +230,9 @@ def test_each_case_differs_from_the_packets_of_the_relay_in_one_thing() -> None:
     flows = {probe.name: str(probe.sending.flow) for probe in probes(wanted)}
     port = flows["nobodys_tunnel"].split()[6]
     inside, tunnel = f"{SERVER} port 49151 to 192.0.2.18 port {port}", f" in a tunnel from {RELAY} to {end}"
-    assert {name: flows[name] for name in flows if "tunnel" in name and not name.startswith(("larger", "error"))} == {
+    assert {
+        name: flows[name] for name in flows if "tunnel" in name and not name.startswith(("larger", "error", "class"))
+    } == {
         "foreign_tunnel": f"{inside} in a tunnel from 2001:db8:1:2:0:c000:200:0 to {end}",
         "nobodys_tunnel": f"{inside} in a tunnel from 2001:2:0:8000::3 to {end}",
         "foreign_tunnel_destination": f"{inside} in a tunnel from {RELAY} to 2001:db8:1:2:0:c000:212:35",

@@ -10,6 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.border_relays import TunnelFault, TunnelRelay
 from tests.unit.test_conformity import case_of, judgements
+from tests.unit.translators import CLASS_FAULTS, ClassFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -42,7 +43,7 @@ def campaign(*domains: dict[str, Any], tunnel: dict[str, Any] | None = None, **c
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault | ClassFault) -> ConformityResult:
     assert wanted.map is not None
     relay = TunnelRelay(wanted.map.whole_rules, RELAY, faults)
     device = SimulatedDevice(capacity_forward=1, exchange=relay.exchange)
@@ -70,7 +71,7 @@ def test_a_lwaftr_must_support_hairpinning_and_may_answer_what_has_no_binding(tm
     tried = list(dict.fromkeys(probe.name for probe in probes(wanted)))
     assert tried == [name for name in SOFTWIRE_CASES if name != "nobodys_port"]
     result = measured(tmp_path, wanted)
-    assert judgements(result) == dict.fromkeys(tried, "conforms")
+    assert judgements(result) == {name: ALL_RIGHT[name] if name == "class_remarked" else "conforms" for name in tried}
     (tmp_path / "answers").mkdir()
     result = measured(tmp_path / "answers", wanted, "answers foreign ports", "drops hairpin")
     assert case_of(result, "foreign_source_port").judgement == "conforms"
@@ -95,7 +96,8 @@ def test_a_relay_that_does_everything_right_conforms(domain: dict[str, Any], tmp
     assert case_of(result, "hairpin").hop_limits_due == (8, 9)
 
 
-WRONG: list[tuple[TunnelFault, dict[str, str]]] = [
+WRONG: list[tuple[TunnelFault | ClassFault, dict[str, str]]] = [
+    *CLASS_FAULTS,
     ("forwards nothing", NO_RESULT),
     ("keeps the tunnel", NO_RESULT),
     ("an option in every tunnel", NO_RESULT),
@@ -130,7 +132,7 @@ WRONG: list[tuple[TunnelFault, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("fault", "changed"), WRONG)
 def test_each_fault_changes_the_judgement_of_its_cases_alone(
-    fault: TunnelFault, changed: dict[str, str], tmp_path: Path
+    fault: TunnelFault | ClassFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
 
@@ -242,7 +244,45 @@ def test_each_case_differs_from_the_packets_of_the_edge_in_one_thing() -> None:
 
 def test_the_policy_of_outer_headers_is_that_of_the_file(tmp_path: Path) -> None:
     wanted = campaign(tunnel={"hop_limit": "any", "traffic_class": 8})
-    assert judgements(measured(tmp_path, wanted, "outer hop limit", "outer traffic class")) == ALL_RIGHT
+    result = measured(tmp_path, wanted, "outer hop limit", "outer traffic class")
+    assert judgements(result) == ALL_RIGHT
+    case = case_of(result, "class_into_tunnel")
+    assert (case.classes_due, case.classes, case.outer_class_due) == ((72,), (72,), 8)
+
+
+def test_a_class_is_told_from_the_stated_one_of_tunnels(tmp_path: Path) -> None:
+    wanted = campaign(tunnel={"traffic_class": 72}, cases=["class_into_tunnel", "class_remarked"])
+    result = measured(tmp_path, wanted)
+    assert judgements(result) == {"class_into_tunnel": "no_result", "class_remarked": "no_result"}, "it copies class 0"
+    assert case_of(result, "class_into_tunnel").differences == ("outer traffic class 80 instead of 72",)
+
+
+@pytest.mark.parametrize(
+    ("fault", "octets", "words"),
+    [
+        (None, (72,), "3 of 3 delivered, with traffic class 72, their own"),
+        ("takes the class of tunnels", (104,), "3 of 3 delivered, with traffic class 104, that of the outer header"),
+        (
+            "loses the class from tunnels",
+            (0,),
+            "of 3 arrived 3 right, 0 of them correct, with traffic class 0\ntraffic class 0 instead of 72 or 104",
+        ),
+    ],
+)
+def test_which_of_two_classes_comes_out_is_told(
+    fault: ClassFault | None, octets: tuple[int, ...], words: str, tmp_path: Path
+) -> None:
+    planted = () if fault is None else (fault,)
+    case = case_of(measured(tmp_path, campaign(cases=["class_remarked"]), *planted), "class_remarked")
+    assert (case.judgement, case.classes, case.outer_class_due, _seen(case)) == ("reported", octets, None, words)
+    assert case.packet.endswith(", traffic class 72")
+
+
+def test_a_relay_whose_rfc_says_must_copies_the_class_whatever_the_file_says(tmp_path: Path) -> None:
+    """RFC 7596 section 6.2; the border relay of the other tests copies none here."""
+    wanted = campaign(SOFTWIRES, tunnel={"traffic_class": 0})
+    case = case_of(measured(tmp_path, wanted, "loses the class of tunnels"), "class_into_tunnel")
+    assert (case.judgement, case.differences) == ("does_not_conform", ("outer traffic class 0 instead of 72",))
 
 
 @pytest.mark.parametrize("name", ["port_of_the_set", "outside_dmr"])

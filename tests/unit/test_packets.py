@@ -94,6 +94,17 @@ def test_every_octet_that_is_changed_makes_a_difference(kind: Kind, version: int
         assert not is_same, f"octet {place}"
 
 
+@pytest.mark.parametrize(("kind", "version"), FLOWS)
+def test_a_traffic_class_is_read_again(kind: Kind, version: int) -> None:
+    packet = build(flow_of(kind, version), DATA, hop_limit=10, traffic_class=0xB8)
+    assert (IP(packet).tos if version == 4 else IPv6(packet).tc) == 0xB8
+    read = read_frame(framed(packet))
+    assert isinstance(read, Packet) and (read.traffic_class, read.checksum_correct) == (0xB8, True)
+    within = read_frame(framed(encapsulated(packet, tunnel_of(10 - version), hop_limit=9, traffic_class=0x28)))
+    assert isinstance(within, Packet) and within.outer is not None
+    assert (within.traffic_class, within.outer.traffic_class) == (0xB8, 0x28)
+
+
 def test_a_packet_in_fragments_is_whole_again_elsewhere() -> None:
     packet = build(flow_of("udp", 4), DATA, hop_limit=10)
     fragments = fragmented(packet, octets=40, identification=77)

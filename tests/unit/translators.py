@@ -5,9 +5,9 @@ They know one IPv6 prefix of the IPv4 side (RFC 6052), and of the IPv6 side 2001
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, defragment6
@@ -46,6 +46,51 @@ NatFault = Literal[
 ]
 
 
+P = TypeVar("P", bound=Packet)
+ClassFault = Literal[
+    "loses the class of tunnels",
+    "loses the class into tunnels",
+    "loses the class from tunnels",
+    "takes the class of tunnels",
+]
+CLASS_FAULTS: list[tuple[ClassFault, dict[str, str]]] = [
+    ("loses the class of tunnels", {"class_into_tunnel": "does_not_conform"}),
+    ("loses the class into tunnels", {"class_into_tunnel": "does_not_conform"}),
+    ("loses the class from tunnels", {"class_from_tunnel": "does_not_conform"}),
+    ("takes the class of tunnels", {}),
+]
+"""What a gateway with tunnels does wrong with traffic classes, and which judgements that changes."""
+
+
+def class_of(packet: Packet) -> int:
+    octet: int = packet.tos if isinstance(packet, IP) else packet.tc
+    return octet
+
+
+def with_class(packet: P, octet: int) -> P:
+    """Return a packet with another traffic class."""
+    changed = packet.copy()
+    if not isinstance(changed, IP):
+        changed.tc = octet
+        return changed
+    changed.tos = octet
+    del changed.chksum
+    return type(packet)(bytes(changed))
+
+
+def put_in(packet: P, faults: Collection[str]) -> tuple[int, P]:
+    """Return the class of the tunnel of a packet, and the packet as it is in there."""
+    octet = 0 if "loses the class of tunnels" in faults else class_of(packet)
+    return octet, with_class(packet, 0) if "loses the class into tunnels" in faults else packet
+
+
+def taken_out(outer: Packet, inner: P, faults: Collection[str]) -> P:
+    """Return the packet that was in a tunnel."""
+    if "loses the class from tunnels" in faults:
+        return with_class(inner, 0)
+    return with_class(inner, class_of(outer)) if "takes the class of tunnels" in faults else inner
+
+
 def framed(passed: Iterator[tuple[str, Packet]]) -> Iterator[dict[str, Any]]:
     """Yield packets as frames that arrived."""
     for at_ns, (side, packet) in enumerate(passed):
@@ -69,9 +114,9 @@ def sent_again(packet: Packet, source: object, destination: object, *, hops: int
     limit = hop_limit_of(packet) - hops
     is_ipv4 = isinstance(destination, IPv4Address)
     header = (
-        IP(src=str(source), dst=str(destination), ttl=limit)
+        IP(src=str(source), dst=str(destination), ttl=limit, tos=class_of(packet))
         if is_ipv4
-        else IPv6(src=str(source), dst=str(destination), hlim=limit)
+        else IPv6(src=str(source), dst=str(destination), hlim=limit, tc=class_of(packet))
     )
     if UDP in packet:
         return header / UDP(sport=ports[0], dport=ports[1]) / Raw(data)

@@ -434,6 +434,40 @@ OUTER_FRAGMENTS: Case[TunnelScene] = Case(
 )
 
 
+def _differentiated(
+    into: str, back: str, *, sender: str = "a customer edge", server: str = "a server"
+) -> Mapping[CaseName, Case[TunnelScene]]:
+    """Return the cases of traffic classes: `into` a tunnel and `back` out of it are sections; who sends which."""
+    return {
+        "class_into_tunnel": Case(
+            words=f"{server} sends packets with a traffic class, which they keep in the tunnel; the outer header's is"
+            " the same, or the stated one",
+            section=into,
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: replace(into_tunnel(scene), differentiated="alike"),
+        ),
+        "class_from_tunnel": Case(
+            words=f"{sender} sends packets with a traffic class in the tunnel, which they keep",
+            section=back,
+            due="delivered",
+            level="must",
+            needs="",
+            sending=lambda scene: replace(in_tunnel(scene), differentiated="alike"),
+        ),
+        "class_remarked": Case(
+            words=f"{sender} sends packets with a traffic class in the tunnel, and a router on their way writes another"
+            " one into the outer header",
+            section="RFC 2983 section 5.1",
+            due="reported",
+            level="none",
+            needs="",
+            sending=lambda scene: replace(in_tunnel(scene), differentiated="remarked"),
+        ),
+    }
+
+
 def _expiries_of_relay(family: Family) -> Mapping[CaseName, Case[TunnelScene]]:
     """Return the cases of hop limits that end in a relay; packets of this family are in its tunnels."""
     return {
@@ -524,6 +558,7 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         needs="",
         sending=error_from_tunnel,
     ),
+    **_differentiated("RFC 2473 section 6.4", "RFC 2473 section 3.3"),
     "nobodys_port": replace(RELAY_CASES["nobodys_port"], section="RFC 7597 section 5.4"),
     "nobodys_address": replace(RELAY_CASES["nobodys_address"], section="RFC 7597 section 5.4"),
 }
@@ -549,6 +584,7 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
     "error_from_outside": replace(
         TUNNEL_RELAY_CASES["error_from_outside"], section="RFC 7596 section 8.1", due="delivered", level="should"
     ),
+    **_differentiated("RFC 7596 section 6.2", "RFC 7596 section 6.2", sender="an lwB4"),
     "nobodys_port": _of_binding("nobodys_port", due="dropped", level="must"),
     "nobodys_address": _of_binding("nobodys_address", due="dropped", level="must"),
 }
@@ -639,6 +675,7 @@ SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
         needs="",
         sending=error_from_tunnel,
     ),
+    **_differentiated("RFC 5969 section 9", "RFC 4213 section 3.6"),
     "nobodys_address": Case(
         words="a server sends to an address under the 6rd prefix that no customer edge has",
         section="RFC 5969 section 9",
@@ -713,6 +750,7 @@ def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
             needs="",
             sending=error_from_outside,
         ),
+        **_differentiated("RFC 6333 section 7.1", "RFC 6333 section 7.1", sender="a client"),
     }
 
 
@@ -802,12 +840,13 @@ NO_LARGE_PACKETS = (
 
 
 def _of_subscriber(
-    *, passing: str, joining: str, fragmenting: str, level: Level
+    *, passing: str, joining: str, fragmenting: str, level: Level, classes: tuple[str, str]
 ) -> Mapping[CaseName, Case[SubscriberScene]]:
     """Return the cases of tunnels that every subscriber's end has.
 
     `passing` is the section about IPv4 fragments of others, `joining` and `fragmenting` are those about fragments of
-    tunnel packets. `level` is how strongly the first and the last ask for it.
+    tunnel packets. `level` is how strongly the first and the last ask for it. `classes` are those about traffic classes
+    into the tunnel and out of it.
     """
     return {
         "fragments": Case(
@@ -863,6 +902,7 @@ def _of_subscriber(
             needs="",
             sending=error_from_tunnel,
         ),
+        **_differentiated(*classes, sender="a server", server="a host"),
     }
 
 
@@ -968,6 +1008,7 @@ TUNNEL_EDGE_CASES: Mapping[CaseName, Case[NatScene]] = {
         joining="RFC 2473 section 7",
         fragmenting="RFC 7597 section 8.3.1",
         level="should",
+        classes=("RFC 2473 section 6.4", "RFC 2473 section 3.3"),
     ),
 }
 """Those of a MAP-E customer edge. A port that no client uses comes first: later ones take ports that are not known."""
@@ -996,6 +1037,7 @@ LWB4_CASES: Mapping[CaseName, Case[NatScene]] = {
         joining="RFC 6333 section 5.3",
         fragmenting="RFC 6333 section 5.3",
         level="must",
+        classes=("RFC 7596 section 5.2", "RFC 7596 section 5.2"),
     ),
 }
 """Those of an lwB4, whose RFC demands what those of NATs and of the B4 do."""
@@ -1020,6 +1062,7 @@ B4_CASES: Mapping[CaseName, Case[B4Scene]] = {
         joining="RFC 6333 section 5.3",
         fragmenting="RFC 6333 section 5.3",
         level="must",
+        classes=("RFC 6333 section 7.1", "RFC 6333 section 7.1"),
     ),
     "error_from_outside": replace(ERROR_FROM_OUTSIDE, section="RFC 6333 section 5.2"),
 }

@@ -75,6 +75,10 @@ def _seen(case: CaseResult) -> str:
     if case.hop_limits and case.hop_limits_due is not None and case.hop_limits_due[0] < case.hop_limits_due[1]:
         limits = " and ".join(map(str, case.hop_limits))
         what = f"{what}, with hop limit {limits} ({case.hop_limits_due[0]} to {case.hop_limits_due[1]} is due)"
+    if case.classes and len(case.classes_due) > 1:
+        whose = {case.classes_due[0]: "their own", case.classes_due[1]: "that of the outer header"}
+        known = (f"{octet}, {whose[octet]}" if octet in whose else str(octet) for octet in case.classes)
+        what = f"{what}, with traffic class {' and '.join(known)}"
     answers = ", ".join(f"{count} x {_icmp_words(name)}" for name, count in case.icmp.items())
     limited = "not answered, as those of another domain were" if case.may_be_limited else ""
     parts = (what, answers and f"answered: {answers}", limited, "; ".join(case.differences))

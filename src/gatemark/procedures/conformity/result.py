@@ -50,6 +50,9 @@ CaseName = Literal[
     "larger_than_tunnel_with_df",
     "to_own_prefix",
     "to_relays_prefix",
+    "class_into_tunnel",
+    "class_from_tunnel",
+    "class_remarked",
 ]
 Due = Literal["dropped", "not_decapsulated", "translated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]
@@ -86,6 +89,13 @@ class CaseResult(Part):
     """Lowest and highest hop limit that it may have there. They differ if it may cross the gateway twice."""
     hop_limits: tuple[int, ...] = Field(default=(), exclude_if=lambda limits: not limits)
     """Hop limits of those packets that are due somewhere and arrived, each once."""
+    classes_due: tuple[int, ...] = Field(default=(), exclude_if=lambda octets: not octets)
+    """Traffic classes that packets with one other than 0 may arrive with: the first is their own, a second that of the
+    outer header that they are sent in. Left out where packets have class 0, as it is not compared then."""
+    outer_class_due: int | None = Field(default=None, exclude_if=lambda octet: octet is None)
+    """Traffic class of the outer header that such packets are due in. Left out if they are due in none."""
+    classes: tuple[int, ...] = Field(default=(), exclude_if=lambda octets: not octets)
+    """Traffic classes with which these packets arrived, each once, where one is due."""
     arrived_left: int = 0
     """Frames that arrived on the left, correct or not; ICMP errors are not among them."""
     arrived_right: int = 0
@@ -124,6 +134,7 @@ class CaseResult(Part):
     def words(self) -> str:
         words = self.case.replace("_", " ").replace("nobodys", "nobody's").replace("relays", "relay's")
         words = words.replace("dmr", "the default mapping rule").replace("with df", "with DF")
+        words = words.replace("class", "traffic class")
         return words.replace("of the set", "of the port set")
 
     @property

@@ -59,7 +59,52 @@ PACKETS_OF_PROBE = 5
 """Most packets of one side that a round of one probe needs: its own, in two fragments, controls, what opens its way."""
 
 
+PACKET_CLASSES, REMARKED_CLASSES = (0x48, 0x50), (0x68, 0x70)
+"""Traffic classes of a packet, and of a tunnel that a router wrote another one into: of both the first that is not the
+stated one of tunnels. Their last two bits, which are about congestion, are 0."""
+
 Role = Literal["case", "control", "opening"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """Traffic classes of a packet and of its tunnel."""
+
+    packet: int
+    """0 where it is not compared."""
+    outside: int
+    """Of the outer header that a gateway makes."""
+    sent_outside: int
+    """Of the outer header that the Tester makes."""
+    due: tuple[int, ...]
+    """With which of them the packet may arrive; none where it is not compared."""
+    due_outside: int | None
+    """Which one the outer header must have with which it arrives; None where it is not compared, or due in none."""
+
+    @classmethod
+    def of(cls, campaign: Campaign, sending: Sending) -> Classes:
+        """Return those of a packet: that of an outer header is the stated one, or copied where its RFC says MUST."""
+        policy, how = campaign.forwarding.tunnel, sending.differentiated
+        stated = None if policy is None or policy.traffic_class == "copied" else policy.traffic_class
+        packet = 0 if how is None else next(octet for octet in PACKET_CLASSES if octet != stated)
+        is_copied = stated is None or (packet != 0 and campaign.technology.copied_class_section is not None)
+        outside = packet if is_copied else stated or 0
+        remarked = next(octet for octet in REMARKED_CLASSES if octet != stated)
+        due = None if sending.delivery is None else sending.delivery.flow.tunnel
+        return cls(
+            packet=packet,
+            outside=outside,
+            sent_outside=remarked if how == "remarked" else outside,
+            due={None: (), "alike": (packet,), "remarked": (packet, remarked)}[how],
+            due_outside=outside if how is not None and due is not None else None,
+        )
+
+    @property
+    def words(self) -> str:
+        """Return how a packet with a class of its own is sent, behind what else it is."""
+        if not self.packet:
+            return ""
+        return f", traffic class {self.packet}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,33 +249,33 @@ def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
     turns = campaign.table(ConformityTable).frames + 1
     sending, identification = item.sending, item.number * turns + turn
     limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.octets is None or sending.dont_fragment
+    classes = Classes.of(campaign, sending)
     packet = build(
         sending.flow,
         item.data(turn),
         hop_limit=_hop_limit(campaign, sending),
+        traffic_class=classes.packet,
         dont_fragment=sending.dont_fragment,
         identification=0 if sends_whole else identification,
     )
     packets: tuple[bytes, ...] = (packet,)
     if sending.in_fragments:
         packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
-    packets = _encapsulated(campaign, packets, sending.flow.tunnel)
+    packets = _encapsulated(packets, sending.flow.tunnel, classes.sent_outside)
     if sending.tunnel_in_fragments:
         return fragmented(packets[0], octets=TUNNEL_FRAGMENT_OCTETS, identification=identification)
     if (message := sending.message) is not None:
         error = unreachable(packets[0], source=message.source, destination=message.destination, hop_limit=limit)
-        return _encapsulated(campaign, (error,), message.sent_in)
+        return _encapsulated((error,), message.sent_in, classes.sent_outside)
     return packets
 
 
-def _encapsulated(campaign: Campaign, packets: tuple[bytes, ...], ends: Tunnel | None) -> tuple[bytes, ...]:
-    """Return packets in a tunnel with the traffic class of the stated policy; as they are without one."""
-    policy = campaign.forwarding.tunnel
-    if ends is None or policy is None:
+def _encapsulated(packets: tuple[bytes, ...], ends: Tunnel | None, traffic_class: int) -> tuple[bytes, ...]:
+    """Return packets in a tunnel with a traffic class of its own; as they are without one."""
+    if ends is None:
         return packets
-    of_class = 0 if policy.traffic_class == "copied" else policy.traffic_class
     limit = defaults.TUNNEL_HOP_LIMIT
-    return tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=of_class) for packet in packets)
+    return tuple(encapsulated(packet, ends, hop_limit=limit, traffic_class=traffic_class) for packet in packets)
 
 
 def _hop_limit(campaign: Campaign, sending: Sending) -> int:
@@ -257,6 +302,7 @@ class _Tally:
         self.icmp: Counter[str] = Counter()
         self.differences: dict[str, None] = {}
         self.hop_limits: set[int] = set()
+        self.classes: set[int] = set()
         self.kept_in_tunnel = 0
 
 
@@ -274,7 +320,7 @@ def observed(
         of_probe = [(item.role, tally) for item, tally in zip(sent, tallies, strict=True) if item.probe is probe]
         controls = [tally for role, tally in of_probe if role == "control"]
         tally, case, delivery = of_probe[-1][1], probe.case, probe.sending.delivery
-        is_message = probe.sending.message is not None
+        is_message, classes = probe.sending.message is not None, Classes.of(campaign, probe.sending)
         due = None if delivery is None or is_message else hop_limits_due(campaign, probe.sending, delivery)
         yield CaseResult(
             case=probe.name,
@@ -284,10 +330,13 @@ def observed(
             due=case.due,
             level=case.level,
             sent=frames,
-            packet=_packet_words(probe.sending, probe.sending.flow),
-            due_packet=None if delivery is None else _packet_words(probe.sending, delivery),
+            packet=_packet_words(probe.sending, probe.sending.flow) + classes.words,
+            due_packet=None if delivery is None else _packet_words(probe.sending, delivery) + classes.words,
             hop_limits_due=None if due is None else (due[0], due[-1]),
             hop_limits=tuple(sorted(tally.hop_limits)),
+            classes_due=classes.due,
+            outer_class_due=classes.due_outside,
+            classes=tuple(sorted(tally.classes)),
             arrived_left=tally.arrived["left"],
             arrived_right=tally.arrived["right"],
             correct=tally.correct,
@@ -442,7 +491,12 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
         wrong += [] if fault is None else [fault]
     due = hop_limits_due(campaign, item.sending, delivery)
     wrong += differences(packet, flow, hop_limits=due, data=item.data(turn))
-    wrong += _tunnel_differences(campaign, packet, delivery)
+    classes = Classes.of(campaign, item.sending)
+    if classes.due:
+        tally.classes.add(packet.traffic_class)
+        if packet.traffic_class not in classes.due:
+            wrong.append(f"traffic class {packet.traffic_class} instead of {' or '.join(map(str, classes.due))}")
+    wrong += _tunnel_differences(campaign, packet, delivery, classes.outside)
     if packet.was_in_fragments and not delivery.in_fragments:
         wrong.append("in fragments of its own, not of the tunnel packet")
     if turn in tally.turns:
@@ -454,7 +508,7 @@ def _count_packet(campaign: Campaign, side: SideName, packet: Packet, item: Sent
         tally.correct += 1
 
 
-def _tunnel_differences(campaign: Campaign, packet: Packet, delivery: Delivery) -> Iterator[str]:
+def _tunnel_differences(campaign: Campaign, packet: Packet, delivery: Delivery, traffic_class: int) -> Iterator[str]:
     """Yield in words how a tunnel differs from the stated policy, and whether it is that of somebody else."""
     policy, ends, due = campaign.forwarding.tunnel, packet.flow.tunnel, delivery.flow.tunnel
     if policy is None or ends is None or packet.outer is None or due is None:
@@ -464,7 +518,6 @@ def _tunnel_differences(campaign: Campaign, packet: Packet, delivery: Delivery) 
         yield "in the tunnel of another subscriber"
     if policy.hop_limit not in ("any", packet.outer.hop_limit):
         yield f"outer hop limit {packet.outer.hop_limit} instead of {policy.hop_limit}"
-    traffic_class = 0 if policy.traffic_class == "copied" else policy.traffic_class
     if packet.outer.traffic_class != traffic_class:
         yield f"outer traffic class {packet.outer.traffic_class} instead of {traffic_class}"
 

@@ -74,6 +74,11 @@ class Message:
     """The tunnel in which it is sent; None if it is sent in none."""
 
 
+Differentiated = Literal["alike", "remarked"]
+"""A packet with a traffic class of its own (RFC 2474): the header of its tunnel is as the policy has it, or has yet
+another class, which a router on its way wrote (RFC 2983 section 5.1)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
     """A packet that is sent from one side, and what becomes of it in a conforming gateway."""
@@ -96,6 +101,8 @@ class Sending:
     """Whether DF is set."""
     mtu: int | None = None
     """What an answer that it is too large must state; None if it is not too large."""
+    differentiated: Differentiated | None = None
+    """Whether it has a traffic class other than 0, which is judged where it arrives; None: it has 0."""
     opening: Sending | None = None
     """What the receiver sends first, so that a gateway that filters lets the packet pass (RFC 4787 section 5). Where it
     is due somewhere, it is one of the controls."""
