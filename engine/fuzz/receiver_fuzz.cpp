@@ -368,9 +368,10 @@ void expect_tunnel(std::span<const std::byte> frame, Bytes& expected, const fram
                     expected.begin() + static_cast<std::ptrdiff_t>(layout.outer + at));
     };
     const bool is_ipv4 = layout.outer_family() == net::Family::ipv4;
-    const std::uint8_t due = stream.tunnel_traffic_class(stream.expected_mark(values).traffic_class),
-                       arrived = frame::mark_of(frame.data() + layout.outer, layout.outer_family()).traffic_class;
-    holds(arrived == due || frame::reports_congestion(due, arrived), "the outer traffic class is the one that is due");
+    const auto class_at = [&](std::size_t at, net::Family family) { return frame::mark_of(frame.data() + at, family).traffic_class; };
+    holds(frame::is_class_of_tunnel(stream.tunnel(), stream.expected_mark(values).traffic_class, class_at(layout.ip, layout.family),
+                                    class_at(layout.outer, layout.outer_family())),
+          "the outer traffic class is the one that is due");
     if (is_ipv4) {
         take(net::ipv4::traffic_class, 1);
         take(net::ipv4::identification, 2);

@@ -18,6 +18,8 @@ SIDES: tuple[SideName, SideName] = ("left", "right")
 OPPOSITE: Mapping[SideName, SideName] = MappingProxyType({"left": "right", "right": "left"})
 MappingKind = Literal["endpoint_independent", "endpoint_dependent"]
 """How a gateway maps (RFC 4787 section 4.1)."""
+EcnMode = Literal["normal", "compatibility", "full_functionality"]
+"""What the congestion field of an outer header follows from (RFC 6040 section 4.1, RFC 3168 section 9.1.1)."""
 DontFragmentRule = Literal["rfc7915", "rfc6145"]
 """What a translator makes of DF (RFC 7915 section 5.1, RFC 6145 section 5.1)."""
 TechnologyName = Literal[

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from itertools import product
 from types import MappingProxyType
+from typing import get_args
 
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import DELEGATED_MAX
 from gatemark.config.tables import TunnelModel
 from gatemark.packets import Packet
+from gatemark.technology import EcnMode
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import kept_frames
 
@@ -158,6 +160,16 @@ def _sixrd_end(inner: IPv6Address, prefix: IPv6Network, mask: int, base: IPv4Add
     return IPv4Address(int(base) >> below << below | suffix)
 
 
+def _ecn_modes(kept: _Kept) -> Iterator[EcnMode]:
+    """Yield the ways to write the congestion field that all these outer headers are in accord with."""
+    classes = {(each.traffic_class, each.outer.traffic_class) for each in kept.packets if each.outer is not None}
+    mode: EcnMode
+    for mode in get_args(EcnMode):
+        tunnel = kept.tunnel.model_copy(update={"ecn": mode})
+        if classes and all(tunnel.outer_class(inside) == outside for inside, outside in classes):
+            yield mode
+
+
 def _traffic_class(kept: _Kept) -> Told:
     stated, sent = kept.tunnel.traffic_class, kept.campaign.directions.traffic_of(kept.way.direction).traffic_class
     octets = sorted({packet.outer.traffic_class for packet in kept.packets if packet.outer is not None})
@@ -165,6 +177,9 @@ def _traffic_class(kept: _Kept) -> Told:
     observed = f"outer headers of traffic class {_listed(octets)}, not {due}" if octets else ""
     if stated != "copied" and octets and set(octets) <= set(sent):
         return Told(observed, 'correct it in the gateway, or set gateway.tunnel.traffic_class = "copied"')
+    mode = next(_ecn_modes(kept), None)
+    if mode is not None:
+        return Told(observed, f'correct it in the gateway, or set gateway.tunnel.ecn = "{mode}"')
     value = str(octets[0]) if len(octets) == 1 else "to what the gateway writes"
     equals = " = " if len(octets) == 1 else " "
     return Told(observed, f"correct it in the gateway, or set gateway.tunnel.traffic_class{equals}{value}")

@@ -164,6 +164,7 @@ def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0
         "lost": lost,
         "zero_checksum": 0,
         "congestion_experienced": 0,
+        "congestion_outside": 0,
         "flow_label_set": 0,
         "with_trailer": 0,
         "identifications": 0,

@@ -393,6 +393,7 @@ class SimulatedEngine:
             "lost": lost.count,
             "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
             "congestion_experienced": 0,
+            "congestion_outside": 0,
             "flow_label_set": 0,
             "with_trailer": 0,
             "identifications": 0,

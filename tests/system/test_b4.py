@@ -80,6 +80,36 @@ def test_a_planted_fault_is_named_and_counted(name: str, edges: KeptBed) -> None
     assert (counts.received, faults(counts)) == (RELAYED_FRAMES - changed, dict.fromkeys(expected, changed))
 
 
+ECN = {"tunnel": {"address": OWN, "hop_limit": 64, "ecn": "full_functionality"}}
+
+
+def test_congestion_fields_of_the_kernel_are_those_of_rfc_3168() -> None:
+    """A packet that has experienced congestion is in a tunnel that is capable; behind the tunnel it keeps its field."""
+    traffic = {**SIZE, "mix": "1/2", "traffic_class": {"by_flow": [0, 1, 2, 3, 0xB8, 0xBB]}}
+    hosts = {"ipv4": {"address": "198.18.0.2", "hosts": HOSTS}}
+    check_relayed_whole(netns_campaign(RECIPE, gateway=ECN, left=hosts, traffic=traffic))
+
+
+MARKS = [
+    (OUTSIDE, "ip6 ecn set ce", 0),
+    (INSIDE, "ip ecn set ce", 1),
+]
+"""Which frames nftables marks as congestion experienced, how, and whether the packet comes out with the mark, too."""
+
+
+@pytest.mark.parametrize(("which", "mark", "inside"), MARKS)
+def test_a_router_that_marks_congestion_is_at_no_fault(which: str, mark: str, inside: int) -> None:
+    """In the tunnel; and before it, where the kernel then writes a capable header."""
+    traffic = {**SIZE, "direction": "forward", "traffic_class": 1}
+    ipv6 = {"address": "2001:2:0:8010::2", "router": "2001:2:0:8000::2"}
+    right = {"address_mode": "nexthop", "ipv6": ipv6}
+    with open_bed(netns_campaign(RECIPE, gateway=ECN, right=right, traffic=traffic)) as bed:
+        counts, changed = relayed_with(bed, which, mark)
+    assert (counts.received, faults(counts), changed) == (RELAYED_FRAMES, {}, RELAYED_FRAMES)
+    marked = (counts.congestion_experienced, counts.congestion_outside)
+    assert marked == (changed * inside, changed * (1 - inside))
+
+
 def test_an_encapsulation_limit_is_a_fault_of_its_own(edges: KeptBed) -> None:
     """Linux writes it by default (RFC 2473 section 4.1.1)."""
     edges.close()

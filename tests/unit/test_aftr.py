@@ -62,7 +62,7 @@ def test_b4s_are_the_subscribers_and_all_have_the_same_host() -> None:
         "subscribers": {
             "address": "2001:2::2", "offset": 14, "mode": "pseudorandom", "minimum": 2, "maximum": 101, "networks": 1,
         },
-        "hop_limit": 64, "expected_hop_limit": 64, "traffic_class": None,
+        "hop_limit": 64, "expected_hop_limit": 64, "traffic_class": None, "ecn": None,
     }  # fmt: skip
     assert forward["destination_tunnel"] is reverse["source_tunnel"] is None
     host = {"address": "10.0.0.1", "offset": 0, "mode": "fixed", "minimum": 0, "maximum": 0, "networks": 1}

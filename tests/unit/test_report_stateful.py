@@ -329,6 +329,10 @@ def test_what_a_gateway_wrote_into_headers_is_told() -> None:
     assert said(congestion_experienced=1) == [
         "Run 1: the gateway marked 1 frame as congestion experienced (RFC 3168 section 5), which counts as delivered."
     ]
+    assert said(congestion_outside=3) == [
+        "Run 1: a router marked the tunnel of 3 frames as congestion experienced (RFC 6040 section 4.1), which counts"
+        " as delivered."
+    ]
     assert said(flow_label_set=2000) == [
         "Run 1: the gateway gave 2,000 frames without flow label one (RFC 6437 section 3), which counts as delivered."
     ]

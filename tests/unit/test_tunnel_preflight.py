@@ -27,13 +27,20 @@ from gatemark.tunnel_preflight import sixrd_fits
 
 
 def frame(
-    tunnel: tuple[str, str], inner: tuple[str, str], *, hop_limit: int = 64, traffic_class: int = 0, reason: str
+    tunnel: tuple[str, str],
+    inner: tuple[str, str],
+    *,
+    hop_limit: int = 64,
+    traffic_class: int = 0,
+    inner_class: int = 0,
+    reason: str,
 ) -> KeptFrame:
     """Return a frame that was kept, with a packet in a tunnel."""
     source, destination = map(ip_address, inner)
     flow = Flow(kind="udp", source=source, destination=destination, source_port=1, destination_port=2)
     outer = Tunnel(source=ip_address(tunnel[0]), destination=ip_address(tunnel[1]))
-    packet = encapsulated(build(flow, bytes(8), hop_limit=9), outer, hop_limit=hop_limit, traffic_class=traffic_class)
+    inside = build(flow, bytes(8), hop_limit=9, traffic_class=inner_class)
+    packet = encapsulated(inside, outer, hop_limit=hop_limit, traffic_class=traffic_class)
     ether_type = b"\x08\0" if outer.source.version == 4 else b"\x86\xdd"
     return KeptFrame(side="right", reason=reason, octets=(bytes(12) + ether_type + packet).hex())
 
@@ -214,3 +221,22 @@ def test_what_no_6rd_prefix_explains_is_told_as_it_is() -> None:
     finding = said_of(relay(), ["tunnel_destination"], kept)
     assert finding.observed.endswith(f"a packet for {inner} came in the tunnel to 203.0.113.9")
     assert finding.remedy == "compare the gateway's 6rd prefix and IPv4 mask length with gateway.tunnel"
+
+
+@pytest.mark.parametrize(
+    ("stated", "inside", "outside", "mode"),
+    [
+        ("copied", 2, 0, "compatibility"),
+        ("copied", 3, 2, "full_functionality"),
+        (0, 1, 1, "normal"),
+        (0, 3, 2, "full_functionality"),
+        ("copied", 3, 1, None),
+    ],
+)
+def test_the_way_of_writing_the_congestion_field_is_found(
+    stated: int | str, inside: int, outside: int, mode: str | None
+) -> None:
+    campaign = b4(gateway={"technology": "b4", "tunnel": {"address": B4, "traffic_class": stated}})
+    kept = frame((B4, AFTR), HOSTS, traffic_class=outside, inner_class=inside, reason="tunnel_traffic_class")
+    remedy = said_of(campaign, ["tunnel_traffic_class"], kept).remedy
+    assert remedy.endswith(f'or set gateway.tunnel.ecn = "{mode}"') == (mode is not None)

@@ -14,6 +14,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum, tightest_link
 from gatemark.results.coordinates import dimension
+from gatemark.technology import EcnMode
 from gatemark.trial.request import trial_request
 
 RULE = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
@@ -52,12 +53,46 @@ def foregrounds(campaign: Campaign) -> list[dict[str, Any]]:
     return [one_way["foreground"] for one_way in body["directions"]]
 
 
+FIELDS: dict[EcnMode, tuple[int, int, int, int]] = {
+    "normal": (0, 1, 2, 3),
+    "compatibility": (0, 0, 0, 0),
+    "full_functionality": (0, 1, 2, 2),
+}
+"""The congestion field of an outer header, by that of the packet inside (RFC 6040 section 4.1, RFC 3168 section 9.1.1).
+"""
+
+
+@pytest.mark.parametrize("mode", FIELDS)
+@pytest.mark.parametrize("stated", ["copied", 0, 0xB8, 0xBB])
+def test_the_congestion_field_of_an_outer_header_follows_from_that_of_the_packet(mode: EcnMode, stated: Any) -> None:
+    tunnel = {**TUNNEL, "traffic_class": stated, "ecn": mode}
+    campaign = relay(gateway={"technology": "map_e_br", "tunnel": tunnel})
+    model = campaign.forwarding.tunnel
+    assert model is not None
+    for octet in range(256):
+        rest = octet if stated == "copied" else stated
+        assert model.outer_class(octet) == rest // 4 * 4 + FIELDS[mode][octet % 4]
+    forward, reverse = foregrounds(campaign)
+    assert forward["source_tunnel"]["ecn"] == reverse["destination_tunnel"]["ecn"] == mode
+
+
+def test_without_a_mode_the_field_is_that_of_the_traffic_class() -> None:
+    for stated in ("copied", 0x20, 0x23):
+        model = relay(
+            gateway={"technology": "map_e_br", "tunnel": {**TUNNEL, "traffic_class": stated}}
+        ).forwarding.tunnel
+        assert model is not None
+        assert [model.outer_class(octet) for octet in range(256)] == [
+            octet if stated == "copied" else stated for octet in range(256)
+        ]
+
+
 def test_customer_edges_send_in_tunnels_and_servers_do_not() -> None:
     forward, reverse = foregrounds(relay())
     assert (forward["frame_octets"], reverse["frame_octets"]) == (104, 64)
     assert forward["source_tunnel"] == reverse["destination_tunnel"] == {
         "gateway": "2001:db8:ffff::1", "subscribers": None, "hop_limit": 64, "expected_hop_limit": 64,
-        "traffic_class": None,
+        "traffic_class": None, "ecn": None,
     }  # fmt: skip
     assert forward["destination_tunnel"] is reverse["source_tunnel"] is None
     for stream in (forward, reverse):

@@ -321,6 +321,13 @@ std::optional<frame::TunnelRequest> read_tunnel(ObjectReader& parent, const std:
     };
     tunnel.expected_hop_limit = octet("expected_hop_limit");
     tunnel.traffic_class = octet("traffic_class");
+    if (reader.optional("ecn") != nullptr) {
+        using Congestion = frame::OuterCongestion;
+        tunnel.congestion = read_word<Congestion>(reader, "ecn",
+                                                  {{"normal", Congestion::normal},
+                                                   {"compatibility", Congestion::compatibility},
+                                                   {"full_functionality", Congestion::full_functionality}});
+    }
     return tunnel;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/stream.hpp"
+#include "frame/tunnel.hpp"
 #include "frame/verification.hpp"
 
 #include <cstring>
@@ -23,9 +24,24 @@ struct ExpectedIp {
 /// A gateway may write that if the field says that the sender's transport understands it, and only
 /// then (RFC 3168 section 5).
 [[nodiscard]] constexpr bool reports_congestion(std::uint8_t sent, std::uint8_t arrived) noexcept {
-    constexpr std::uint8_t congestion_experienced = 3;
-    const unsigned field = sent & congestion_experienced;
-    return (field == 1 || field == 2) && arrived == (sent | congestion_experienced);
+    const unsigned field = sent & congestion::mask;
+    return (field == 1 || field == 2) && arrived == (sent | congestion::experienced);
+}
+
+/// Whether the outer header's traffic class is right for a packet that was sent with the class
+/// `sent` and came out with `inside`: a router may mark congestion before the tunnel, in it or
+/// both, and the entry of the tunnel sees the mark that was made before.
+[[nodiscard]] constexpr bool is_class_of_tunnel(const TunnelRequest& tunnel, std::uint8_t sent, std::uint8_t inside,
+                                                std::uint8_t outside) noexcept {
+    const auto fits = [&](std::uint8_t due) { return outside == due || reports_congestion(due, outside); };
+    return fits(tunnel.outer_class(sent)) || (reports_congestion(sent, inside) && fits(tunnel.outer_class(inside)));
+}
+
+/// Whether an outer header came with *congestion experienced*, which is not due.
+[[nodiscard]] inline bool has_experienced_congestion(const std::byte* outer, const FrameTemplate& expected, std::uint8_t due) noexcept {
+    const auto field_of = [](std::uint8_t traffic_class) { return traffic_class & congestion::mask; };
+    return field_of(mark_of(outer, expected.layout.outer_family()).traffic_class) == congestion::experienced &&
+           field_of(due) != congestion::experienced;
 }
 
 /// Whether octets are behind a frame that should be `expected`. None of them pads it to the
@@ -36,11 +52,13 @@ struct ExpectedIp {
     return frame.size() > expected.frame.size();
 }
 
-/// Of a packet without a fault.
+/// Of a packet without a fault, whose tunnel should have the traffic class `outside`, if there is
+/// one.
 [[nodiscard]] inline Remarks remarks_of(std::span<const std::byte> frame, const Arrival& arrival, const FrameTemplate& expected,
-                                        const Mark& mark) noexcept {
+                                        const Mark& mark, std::uint8_t outside) noexcept {
     const Mark arrived = mark_of(frame.data() + arrival.ip, arrival.family);
     return {.congestion_experienced = reports_congestion(mark.traffic_class, arrived.traffic_class),
+            .congestion_outside = arrival.in_tunnel() && has_experienced_congestion(frame.data() + arrival.outer, expected, outside),
             .flow_label_set = arrived.flow_label != mark.flow_label,
             .with_trailer = has_trailer(frame, expected)};
 }

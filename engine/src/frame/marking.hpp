@@ -43,9 +43,9 @@ inline void write_mark(std::byte* ip, net::Family family, const Mark& mark) noex
 }
 
 /// What a gateway has written that it may write: in a mark (RFC 3168 section 5, RFC 6437 section
-/// 3), and behind the packet.
+/// 3), in that of an outer header, and behind the packet.
 struct Remarks {
-    bool congestion_experienced = false, flow_label_set = false, with_trailer = false;
+    bool congestion_experienced = false, congestion_outside = false, flow_label_set = false, with_trailer = false;
 };
 
 /// The marks of a stream as requested.

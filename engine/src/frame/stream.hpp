@@ -293,8 +293,9 @@ public:
     [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
     /// The hop limit of the outer header as it must arrive; nothing if any will do.
     [[nodiscard]] std::optional<std::uint8_t> expected_tunnel_hop_limit() const noexcept { return tunnel_.expected_hop_limit; }
+    [[nodiscard]] const TunnelRequest& tunnel() const noexcept { return tunnel_; }
     /// The traffic class of the outer header around a packet with this one.
-    [[nodiscard]] std::uint8_t tunnel_traffic_class(std::uint8_t inside) const noexcept { return tunnel_.traffic_class.value_or(inside); }
+    [[nodiscard]] std::uint8_t tunnel_traffic_class(std::uint8_t inside) const noexcept { return tunnel_.outer_class(inside); }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
     /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own
     /// (RFC 7915 section 5.1), and so may a NAT that shares an address among hosts (RFC 6864

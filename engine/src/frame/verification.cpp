@@ -70,9 +70,10 @@ void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, cons
         is_right = is_right && byte_of(family == net::Family::ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit) == *hop_limit;
     }
     faults.add_if(!is_right, Fault::tunnel_header);
-    const std::uint8_t traffic_class = stream.tunnel_traffic_class(stream.expected_mark(values).traffic_class),
-                       arrived = mark_of(outer, family).traffic_class;
-    faults.add_if(arrived != traffic_class && !reports_congestion(traffic_class, arrived), Fault::tunnel_traffic_class);
+    faults.add_if(
+        !is_class_of_tunnel(stream.tunnel(), stream.expected_mark(values).traffic_class,
+                            mark_of(frame.data() + arrival.ip, arrival.family).traffic_class, mark_of(outer, family).traffic_class),
+        Fault::tunnel_traffic_class);
     const std::byte* const source = outer + (layout.outer_source_address() - layout.outer);
     const std::byte* const destination = outer + (layout.outer_destination_address() - layout.outer);
     const bool source_is_right = due.outer_source.matches(source, values.source_host, 0, values.edge());

@@ -158,8 +158,9 @@ private:
         if (has_arrived) {
             const EchoOutcome outcome = record(index, place, faults, sent, now);
             if (outcome == EchoOutcome::received) {
-                counts_[own()].add(frame::remarks_of(bytes, arrival, frame::expected_of(*plan_.echo, plan_.kind).frame_template,
-                                                     plan_.echo->stream().expected_mark({})));
+                const frame::Mark due = plan_.echo->stream().expected_mark({});
+                counts_[own()].add(frame::remarks_of(bytes, arrival, frame::expected_of(*plan_.echo, plan_.kind).frame_template, due,
+                                                     plan_.echo->stream().tunnel_traffic_class(due.traffic_class)));
             }
             handler_.record(index, place, sent, now, outcome);
         }

@@ -51,7 +51,8 @@ VerifiedFrame verify(std::span<const std::byte> bytes, const frame::Arrival& arr
         verified.has_zero_checksum =
             faults.none() && stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival);
         if (faults.none()) {
-            verified.remarks = frame::remarks_of(bytes, arrival, stream->expected(), stream->expected_mark(values));
+            const frame::Mark due = stream->expected_mark(values);
+            verified.remarks = frame::remarks_of(bytes, arrival, stream->expected(), due, stream->tunnel_traffic_class(due.traffic_class));
         }
     }
     return verified;

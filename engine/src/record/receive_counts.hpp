@@ -39,6 +39,7 @@ struct ClassCounts {
     std::uint64_t duplicate = 0;               ///< further arrivals of a frame that had already arrived
     std::uint64_t zero_checksum = 0;           ///< the received ones with the zero checksum that their translator is known for
     std::uint64_t congestion_experienced = 0;  ///< the received ones that the gateway has marked so
+    std::uint64_t congestion_outside = 0;      ///< the received ones in whose outer header that is marked
     std::uint64_t flow_label_set = 0;          ///< the received ones that a router has given a flow label
     std::uint64_t with_trailer = 0;            ///< the received ones with octets behind the packet
     std::uint64_t identifications = 0, distinct_identifications = 0;  ///< see record/identifications.hpp
@@ -47,7 +48,7 @@ struct ClassCounts {
     /// is unknown, so reordering between them says nothing about the gateway.
     std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
-    static const std::array<Counter<ClassCounts>, 12> counters;
+    static const std::array<Counter<ClassCounts>, 13> counters;
 
     std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
     std::array<std::uint64_t, frame::fault_count> faults{};
@@ -63,6 +64,7 @@ struct ClassCounts {
     }
     void add(const frame::Remarks& remarks) noexcept {
         congestion_experienced += remarks.congestion_experienced ? 1 : 0;
+        congestion_outside += remarks.congestion_outside ? 1 : 0;
         flow_label_set += remarks.flow_label_set ? 1 : 0;
         with_trailer += remarks.with_trailer ? 1 : 0;
     }
@@ -71,13 +73,14 @@ struct ClassCounts {
         std::transform(faults.begin(), faults.end(), other.faults.begin(), faults.begin(), std::plus<>{});
     }
 };
-inline constexpr std::array<Counter<ClassCounts>, 12> ClassCounts::counters{{
+inline constexpr std::array<Counter<ClassCounts>, 13> ClassCounts::counters{{
     {"received", &ClassCounts::received},
     {"late", &ClassCounts::late},
     {"faulty", &ClassCounts::faulty},
     {"duplicate", &ClassCounts::duplicate},
     {"zero_checksum", &ClassCounts::zero_checksum},
     {"congestion_experienced", &ClassCounts::congestion_experienced},
+    {"congestion_outside", &ClassCounts::congestion_outside},
     {"flow_label_set", &ClassCounts::flow_label_set},
     {"with_trailer", &ClassCounts::with_trailer},
     {"identifications", &ClassCounts::identifications},

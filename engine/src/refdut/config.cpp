@@ -224,6 +224,9 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     if (const auto traffic_class = reader.integer("traffic_class", 0, 255)) {
         tunnel.traffic_class = static_cast<std::uint8_t>(*traffic_class);
     }
+    if (const auto ecn = reader.choice("ecn", ecn_mode_names)) {
+        tunnel.ecn = static_cast<EcnMode>(*ecn);
+    }
     if (mode == Mode::sixrd_br) {
         set_if(tunnel.dont_fragment, reader.boolean("dont_fragment"));
     }

@@ -74,12 +74,19 @@ constexpr std::array<std::string_view, 15> mode_names{"router",   "siit",     "n
 }
 [[nodiscard]] constexpr bool changes_family(Mode mode) noexcept { return uses_address_map(mode) || is_map_t(mode); }
 
+/// How the last two bits of an outer header's traffic class follow from those of the packet: the
+/// normal and the compatibility mode of RFC 6040 section 4.1, and the full-functionality option of
+/// RFC 3168 section 9.1.1.
+enum class EcnMode : std::uint8_t { normal, compatibility, full_functionality };
+inline constexpr std::array<std::string_view, 3> ecn_mode_names{"normal", "compatibility", "full_functionality"};
+
 /// Where tunnels end, and what the gateway writes before a packet that enters one.
 struct TunnelConfig {
     std::optional<net::Address> relay{};       ///< of the border relay or AFTR, which the gateway is or leads to
     std::optional<net::Address> subscriber{};  ///< the gateway's own end; b4, of others it follows from the rule
     std::uint8_t hop_limit = 64;
     std::optional<std::uint8_t> traffic_class{};  ///< none: that of the packet (RFC 2473 section 6.4)
+    std::optional<EcnMode> ecn{};                 ///< none: the last two bits of that
     bool dont_fragment = false;                   ///< sixrd_br: without it each header has the next identification
 };
 

@@ -13,6 +13,18 @@ Endpoints ends_of(const Packet& packet, const View& view) noexcept {
     return {.source = address_at(packet, view.source(), view.family), .destination = address_at(packet, view.destination(), view.family)};
 }
 
+std::uint8_t class_outside(const TunnelConfig& tunnel, std::uint8_t of_packet) noexcept {
+    const std::uint8_t octet = tunnel.traffic_class.value_or(of_packet);
+    if (!tunnel.ecn) {
+        return octet;
+    }
+    unsigned ecn = *tunnel.ecn == EcnMode::compatibility ? 0 : of_packet % 4;
+    if (*tunnel.ecn == EcnMode::full_functionality && ecn == 3) {  // congestion experienced
+        ecn = 2;
+    }
+    return static_cast<std::uint8_t>((octet >> 2U << 2U) + ecn);
+}
+
 /// What B4s have inside (RFC 1918; RFC 6333 section 5.7).
 bool is_private(const AddressBytes& ipv4) noexcept {
     const auto word = load_big_endian<std::uint32_t>(ipv4.data());
@@ -80,7 +92,7 @@ OuterHeader Translator::outer_header(const Packet& packet, const View& inner, co
     return {.source = own_end_->bytes,
             .destination = destination,
             .hop_limit = tunnel.hop_limit,
-            .traffic_class = tunnel.traffic_class.value_or(traffic_class_of(packet, inner)),
+            .traffic_class = class_outside(tunnel, traffic_class_of(packet, inner)),
             .identification = tunnel.dont_fragment ? std::uint16_t{0} : identification_++,
             .dont_fragment = tunnel.dont_fragment};
 }

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
 #include <set>
 
 /// Frames in tunnels against headers that are written octet by octet.
@@ -256,6 +258,71 @@ TEST(Tunnel, WhatIsWrongWithItsHeaderIsNamed) {
     EXPECT_EQ(faults_after(rd, [](SlowTunnel& t) { t.longer_by = 8; }), "tunnel_header");
     EXPECT_EQ(faults_after(rd, [](SlowTunnel& t) { t.destination.bytes[3] ^= std::byte{1}; }), "tunnel_destination other_subscriber");
     EXPECT_EQ(faults_after(rd, [](SlowTunnel& t) { t.destination.bytes[0] ^= std::byte{1}; }), "tunnel_destination");
+}
+
+/// What becomes of a congestion field where there may be congestion (RFC 3168 section 5).
+std::set<unsigned> on_the_way(unsigned traffic_class) {
+    const unsigned field = traffic_class & 3U;
+    return field == 1 || field == 2 ? std::set{traffic_class, traffic_class | 3U} : std::set{traffic_class};
+}
+
+/// The outer header at the entry of a tunnel, by the tables of RFC 6040 section 4.1 and RFC 3168
+/// section 9.1.1.
+unsigned at_the_entry(OuterCongestion mode, std::optional<std::uint8_t> stated, unsigned inside) {
+    constexpr std::array<std::array<unsigned, 4>, 3> by_mode{{{0, 1, 2, 3}, {0, 0, 0, 0}, {0, 1, 2, 2}}};
+    const unsigned rest = (stated ? *stated : inside) / 4;
+    return rest * 4 + by_mode[static_cast<std::size_t>(mode)][inside % 4];
+}
+
+/// Routers before the tunnel, in it and both may mark congestion where that is understood: all of
+/// these frames are right, and those with another traffic class or a mark that nobody understands
+/// are not.
+TEST(Tunnel, CongestionThatARouterMayMarkIsNoFault) {
+    for (const OuterCongestion mode : {OuterCongestion::normal, OuterCongestion::compatibility, OuterCongestion::full_functionality}) {
+        for (const auto stated : {std::optional<std::uint8_t>{}, std::optional<std::uint8_t>{0x20}}) {
+            for (const unsigned sent : {0x00U, 0x01U, 0x02U, 0x03U, 0xb8U, 0xb9U, 0xbaU, 0xbbU}) {
+                StreamRequest request = map_e(Direction::reverse);
+                request.marking.traffic_classes = {static_cast<std::uint8_t>(sent)};
+                request.destination_tunnel->traffic_class = stated;
+                request.destination_tunnel->congestion = mode;
+                const Stream stream = stream_of(request, Direction::reverse);
+                const Recognizer recognizer{stream};
+                for (const unsigned inside : on_the_way(sent)) {
+                    SlowPacket inner = inner_of(stream, request);
+                    inner.traffic_class = static_cast<std::uint8_t>(inside);
+                    SlowTunnel tunnel = tunnel_of(stream, request);
+                    const unsigned first = at_the_entry(mode, stated, sent), second = at_the_entry(mode, stated, inside);
+                    std::set<unsigned> right = on_the_way(first);
+                    right.merge(on_the_way(second));
+                    for (unsigned outside = 0; outside < 0x100; ++outside) {
+                        tunnel.traffic_class = static_cast<std::uint8_t>(outside);
+                        const Bytes frame = tunnel.around(test::write_packet(inner));
+                        const bool is_right = right.contains(outside);
+                        ASSERT_EQ(faults_of(stream, frame), is_right ? "" : "tunnel_traffic_class") << sent << inside << outside;
+                        ASSERT_EQ(test::recognizes(recognizer, frame, in_class), inside == sent && outside == first);
+                        const Mark due = stream.expected_mark(stream.values(in_class));
+                        const Remarks remarks = remarks_of(frame, classify(frame, test::trial_id()), stream.expected(), due,
+                                                           stream.tunnel_traffic_class(due.traffic_class));
+                        ASSERT_EQ(is_right && remarks.congestion_outside, is_right && outside % 4 == 3 && first % 4 != 3);
+                        ASSERT_EQ(remarks.congestion_experienced, inside != sent);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(Tunnel, TheTesterWritesTheCongestionFieldThatIsStated) {
+    for (const OuterCongestion mode : {OuterCongestion::normal, OuterCongestion::compatibility, OuterCongestion::full_functionality}) {
+        for (const unsigned sent : {0x00U, 0x01U, 0x02U, 0x03U, 0xb9U, 0xbbU}) {
+            StreamRequest request = map_e(Direction::forward);
+            request.marking.traffic_classes = {static_cast<std::uint8_t>(sent)};
+            request.source_tunnel->congestion = mode;
+            const Stream stream = stream_of(request, Direction::forward);
+            const Bytes frame = test::sent_frame(stream, in_class, in_class);
+            EXPECT_EQ(mark_of(frame.data() + 14, net::Family::ipv6).traffic_class, at_the_entry(mode, {}, sent));
+        }
+    }
 }
 
 TEST(Tunnel, ALongerPacketInsideIsNoFaultOfItsHeader) {

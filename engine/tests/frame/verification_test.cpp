@@ -16,7 +16,8 @@ using test::Gateway, test::Bytes, test::SlowPacket, test::faults_of, test::names
 
 /// What is told of `frame`, which has no fault.
 Remarks remarks_on(const Stream& stream, const Bytes& frame) {
-    return remarks_of(frame, classify(frame, test::trial_id()), stream.expected(), stream.expected_mark(stream.values(5)));
+    const Mark due = stream.expected_mark(stream.values(5));
+    return remarks_of(frame, classify(frame, test::trial_id()), stream.expected(), due, stream.tunnel_traffic_class(due.traffic_class));
 }
 
 SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {

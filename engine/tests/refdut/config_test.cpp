@@ -238,8 +238,9 @@ TEST(RefdutConfig, TheRelayOfAMapEDomain) {
     const TunnelConfig tunnel = settings_of(mode + domains + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n").translation.tunnel;
     EXPECT_TRUE(tunnel.relay == test::address_of("2001:db8:ffff::1") && tunnel.hop_limit == 64 && !tunnel.traffic_class);
     const TunnelConfig fixed =
-        settings_of(mode + domains + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\nhop_limit = 255\ntraffic_class = 184\n").translation.tunnel;
-    EXPECT_TRUE(fixed.hop_limit == 255 && fixed.traffic_class == 184);
+        settings_of(mode + domains + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\nhop_limit = 255\ntraffic_class = 184\necn = \"normal\"\n")
+            .translation.tunnel;
+    EXPECT_TRUE(fixed.hop_limit == 255 && fixed.traffic_class == 184 && fixed.ecn == EcnMode::normal && !tunnel.ecn);
     EXPECT_EQ(places(mode + domains), (std::vector<std::string>{"tunnel.relay"}));
     EXPECT_EQ(places(mode), (std::vector<std::string>{"translation.domains", "tunnel.relay"}));
     EXPECT_EQ(places(mode + R"(
@@ -249,13 +250,14 @@ size = 5
 relay = "192.0.2.1"
 hop_limit = 0
 traffic_class = 256
+ecn = "limited"
 flow_label = 1
 [translation]
 dont_fragment_rule = "rfc6145"
 domains = [{ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_bits = 16, dmr = "64:ff9b::/96"}, {ipv6 = "2001:db9::/40"}]
 )"),
               (std::vector<std::string>{"table", "translation.domains[0].dmr", "translation.domains[1].ea_bits",
-                                        "translation.domains[1].ipv4", "translation.dont_fragment_rule", "tunnel.flow_label",
+                                        "translation.domains[1].ipv4", "translation.dont_fragment_rule", "tunnel.ecn", "tunnel.flow_label",
                                         "tunnel.hop_limit", "tunnel.relay", "tunnel.traffic_class"}));
     EXPECT_EQ(places("mode = \"router\"\n" + sides + "[tunnel]\nrelay = \"2001:db8:ffff::1\"\n"), (std::vector<std::string>{"tunnel"}));
 }

@@ -126,6 +126,30 @@ TEST(RefdutMapE, WritesTheOuterHeaderThatTheFileSays) {
               test::to_hex(tunnel.around(test::write_packet(test::routed(packet, 3)))));
 }
 
+/// RFC 6040 section 4.1 and RFC 3168 section 9.1.1, by their tables.
+TEST(RefdutMapE, WritesTheCongestionFieldThatTheFileSays) {
+    constexpr std::array<std::array<std::uint8_t, 4>, 3> by_mode{{{0, 1, 2, 3}, {0, 0, 0, 0}, {0, 1, 2, 2}}};
+    for (std::size_t mode = 0; mode < by_mode.size(); ++mode) {
+        for (std::uint8_t field = 0; field < 4; ++field) {
+            for (const std::uint8_t stated : {std::uint8_t{0xb8}, std::uint8_t{0x20}}) {
+                TranslationConfig config = relay_of({map_vectors[0].rule()});
+                config.tunnel.ecn = static_cast<EcnMode>(mode);
+                if (stated == 0x20) {
+                    config.tunnel.traffic_class = stated;
+                }
+                PacketGateway gateway{config};
+                SlowPacket packet = udp_packet(server, shared, 80, 1232);
+                packet.traffic_class = static_cast<std::uint8_t>(0xb8 + field);
+                const SlowTunnel tunnel{.source = address_of(relay),
+                                        .destination = address_of(customer),
+                                        .traffic_class = static_cast<std::uint8_t>(stated + by_mode[mode][field])};
+                EXPECT_EQ(test::to_hex(gateway.pass(Side::right, packet).frame),
+                          test::to_hex(tunnel.around(test::write_packet(test::routed(packet, 1)))));
+            }
+        }
+    }
+}
+
 TEST(RefdutMapE, ServesEachAddressOfACustomersPrefix) {
     PacketGateway gateway{relay_of({rule_of("2001:db8::/32", "198.51.100.0/24", 6, 6)}, "2001:db9::1")};
     for (const char* const address : {"198.51.100.20", "198.51.100.21", "198.51.100.23"}) {

@@ -277,6 +277,7 @@ def _tunnel(campaign: Campaign) -> TunnelPart | None:
         relay=_relay(campaign),
         hop_limit=None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         traffic_class=None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+        ecn=tunnel.ecn,
         prefix=None if tunnel.prefix is None else str(tunnel.prefix),
         ipv4_mask_length=None if tunnel.prefix is None else tunnel.masked_bits,
     )

@@ -138,9 +138,10 @@ def _inside_mtu(campaign: Campaign) -> int:
 def _other_classes(campaign: Campaign, *, copies: bool) -> Iterator[Problem]:
     """Yield why outer headers are of another traffic class than stated: the gateway copies that of the packet inside,
     or writes 0."""
-    stated = _tunnel_of(campaign).traffic_class
+    tunnel = _tunnel_of(campaign)
+    stated = tunnel.traffic_class
     for octet in campaign.directions.classes_into_tunnels:
-        due, written = octet if stated == "copied" else stated, octet if copies else 0
+        due, written = tunnel.outer_class(octet), octet if copies else 0
         if due != written:
             what = f"is {stated}: outer headers of packets of class {octet} would have class {written}, not {due}"
             fix = 'write traffic_class = "copied"' if copies else "write traffic_class = 0"

@@ -75,7 +75,7 @@ from gatemark.config.types import (
     TranslationPrefix,
 )
 from gatemark.facts import Direction, OneWay, Order, Variation
-from gatemark.technology import FAMILY_WORDS, DontFragmentRule, Family, MappingKind, SideName, TechnologyName
+from gatemark.technology import FAMILY_WORDS, DontFragmentRule, EcnMode, Family, MappingKind, SideName, TechnologyName
 
 ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
 """Sender and receiver of each direction."""
@@ -341,6 +341,11 @@ class TunnelModel(Table):
     traffic_class: OuterTrafficClass = "copied"
     """Traffic class of an outer header, in both directions: that of the packet inside, as DS-Lite has it (RFC
     6333 section 7.1), or always the same octet (RFC 2473 section 6.4)."""
+    ecn: EcnMode | None = None
+    """What the congestion field of an outer header is, the last two bits of its traffic class, in both directions.
+    `"normal"`: that of the packet inside (RFC 6040 section 4.1). `"compatibility"`: 0, *not capable* (the same).
+    `"full_functionality"`: that of the packet, but *capable* where that has experienced congestion (RFC 3168 section
+    9.1.1), as Linux writes it, also where the rest of its traffic class is fixed. Default: as `traffic_class` says."""
     prefix: Annotated[Ipv6Prefix | None, SIXRD] = None
     """What the prefixes of all customer edges begin with (RFC 5969 section 4). Required."""
     ipv4_mask_length: Annotated[Annotated[StrictInt, Field(ge=0, le=24)] | None, SIXRD] = None
@@ -369,6 +374,15 @@ class TunnelModel(Table):
     def masked_bits(self) -> int:
         """Return how many bits of a 6rd edge's IPv4 address are not in its prefix."""
         return self.ipv4_mask_length or 0
+
+    def outer_class(self, octet: int) -> int:
+        """Return the traffic class of the outer header of a packet with this class."""
+        whole, field = octet if self.traffic_class == "copied" else self.traffic_class, octet & 3
+        if self.ecn is None:
+            return whole
+        if self.ecn == "full_functionality" and field == 3:
+            field = 2
+        return whole & 0xFC | (0 if self.ecn == "compatibility" else field)
 
     @property
     def made_hop_limit(self) -> int:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from gatemark.results.toml_text import to_toml
-from gatemark.technology import DontFragmentRule, MappingKind, ReferenceMode, SideName
+from gatemark.technology import DontFragmentRule, EcnMode, MappingKind, ReferenceMode, SideName
 
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 
@@ -83,6 +83,8 @@ class Tunnel:
     hop_limit: int | None = None
     traffic_class: int | None = None
     """None: that of the packet in the tunnel."""
+    ecn: EcnMode | None = None
+    """None: as the traffic class."""
     dont_fragment: bool | None = None
     """6rd."""
 

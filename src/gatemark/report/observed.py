@@ -205,6 +205,11 @@ def _header_sentences(document: ResultDocument) -> Iterator[str]:
                 f"Run {run.number}: the gateway marked {_frames(changes.congestion_experienced)} as congestion"
                 " experienced (RFC 3168 section 5), which counts as delivered."
             )
+        if changes.congestion_outside:
+            yield (
+                f"Run {run.number}: a router marked the tunnel of {_frames(changes.congestion_outside)} as congestion"
+                " experienced (RFC 6040 section 4.1), which counts as delivered."
+            )
         if changes.flow_label_set:
             yield (
                 f"Run {run.number}: the gateway gave {_frames(changes.flow_label_set)} without flow label one"

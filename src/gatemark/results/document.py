@@ -22,7 +22,7 @@ from gatemark.results.quantity import Quantity, Row
 from gatemark.results.run import RunResult
 from gatemark.results.telemetry import TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
-from gatemark.technology import MappingKind, SideName, TechnologyName
+from gatemark.technology import EcnMode, MappingKind, SideName, TechnologyName
 
 RESULT_SCHEMA = 1
 """Format number: changes whenever a key of `result.json` changes its name, type or meaning."""
@@ -99,6 +99,9 @@ class TunnelPart(Part):
     """Hop limit that an outer header must have when it arrives at the Tester. Null: it is not compared."""
     traffic_class: int | None
     """Traffic class of every outer header. Null: that of the packet inside."""
+    ecn: EcnMode | None = Field(default=None, exclude_if=lambda mode: mode is None)
+    """What its last two bits are (RFC 6040 section 4.1, RFC 3168 section 9.1.1). Left out where the traffic class says
+    it."""
     prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
     """Prefix that those of all 6rd customer edges begin with (RFC 5969). Left out where it has none."""
     ipv4_mask_length: int | None = Field(default=None, exclude_if=lambda length: length is None)

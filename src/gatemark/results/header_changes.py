@@ -18,6 +18,8 @@ class HeaderChanges(Part):
 
     congestion_experienced: int
     """Frames that it marked *congestion experienced*, as it may (RFC 3168 section 5)."""
+    congestion_outside: int = Field(default=0, exclude_if=lambda frames: frames == 0)
+    """Frames in whose outer header a router marked *congestion experienced* (RFC 6040 section 4.1)."""
     flow_label_set: int
     """IPv6 frames that were sent with flow label 0 and that it gave another one, as a router may (RFC 6437 section 3).
     """
@@ -43,5 +45,9 @@ class HeaderChanges(Part):
     def says_anything(self) -> bool:
         """Whether anything is to be told."""
         return bool(
-            self.congestion_experienced or self.flow_label_set or self.with_trailer or self.repeated_identifications
+            self.congestion_experienced
+            or self.congestion_outside
+            or self.flow_label_set
+            or self.with_trailer
+            or self.repeated_identifications
         )

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic makes no schema of those of 
 from gatemark.config.tables import ExtensionHeader, HostMacs, UdpChecksum
 from gatemark.config.types import CONNECTIONS_MAX, DURATION_MAX_NS, FRAMES_PER_SECOND_MAX, MIX_PERIOD_MAX
 from gatemark.facts import EdgeChoice, OneWay, Order, Variation
-from gatemark.technology import SideName
+from gatemark.technology import EcnMode, SideName
 
 Time = Annotated[int, Field(ge=0, le=DURATION_MAX_NS)]
 """Nanoseconds."""
@@ -171,6 +171,7 @@ class Tunnel(TypedDict):
     hop_limit: Annotated[int, Field(ge=1, le=255)]
     expected_hop_limit: NotRequired[Octet | None]
     traffic_class: NotRequired[Octet | None]
+    ecn: NotRequired[EcnMode | None]
 
 
 class Peers(TypedDict):

@@ -55,6 +55,12 @@ class Counts(Facts):
     ] = None
     """Frames of `received` that were sent as understanding it and that the gateway marked *congestion experienced*
     (RFC 3168 section 5). In other frames the mark is the fault `traffic_class`. Null in older journals."""
+    congestion_outside: Annotated[
+        Natural | None, Counter(words="frames in a tunnel that was marked as congestion experienced", whose="gateway")
+    ] = None
+    """Frames of `received` in whose outer header a router marked *congestion experienced* (RFC 6040 section 4.1). Where
+    the header says that nobody understands that, the mark is the fault `tunnel_traffic_class`. Null in older journals.
+    """
     flow_label_set: Annotated[
         Natural | None, Counter(words="frames that a router gave a flow label", whose="gateway")
     ] = None

@@ -299,6 +299,7 @@ def _tunnel(campaign: Campaign, side: SideName) -> Tunnel:
         "hop_limit": defaults.TUNNEL_HOP_LIMIT,
         "expected_hop_limit": None if tunnel.hop_limit == "any" else tunnel.hop_limit,
         "traffic_class": None if tunnel.traffic_class == "copied" else tunnel.traffic_class,
+        "ecn": tunnel.ecn,
     }
 
 
