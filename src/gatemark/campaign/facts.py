@@ -97,7 +97,7 @@ class TrialTally:
 
     @property
     def no_limit(self) -> str | None:
-        """Why a search for a rate ends on a loss that is no limit; None if it does not."""
+        """Why a search for a rate or a burst ends on a loss that is no limit; None if it does not."""
         return self._causes.no_limit()
 
     @property
@@ -305,10 +305,10 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
 def blamed(result: RunResult, tally: TrialTally) -> RunResult:
     """Return a result with what limited it as far as all trials of the run show it: `tally` is of them.
 
-    Not the Tester but the host, if every load that remained open is open for the host. A search for a rate measured
-    nothing if it ended on a loss that is no limit: chance chose the load at which no such frame was sent.
+    Not the Tester but the host, if every load that remained open is open for the host. A search for a rate, or for a
+    burst, measured nothing if it ended on a loss that is no limit: chance chose where no such frame was sent.
     """
-    if isinstance(result, RateResult) and result.refused is None and (reason := tally.no_limit) is not None:
+    if result.ends_on_a_loss and result.refused is None and (reason := tally.no_limit) is not None:
         return result.model_copy(update={"refused": reason, "limited_by": "gateway"})
     if isinstance(result, RateResult) and (most := tally.forwarded_most) is not None and _forwards_more(result, most):
         result = result.model_copy(update={"maximum_forwarding_rate": most})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from gatemark.causes.bursts import CausesOfBursts
 from gatemark.causes.losses import CHANCE_MAX
 from gatemark.causes.rare import Offered, lost_alike
 from gatemark.causes.same_frames import Lost, lost_of, same_frames
@@ -101,12 +102,17 @@ class CausesOfRun:
     """Highest load at which a trial passed."""
     _silent: list[_Silence] = field(default_factory=list)
     """The last trials, as far back as no frame of some direction arrived in any of them."""
+    _bursts: CausesOfBursts = field(default_factory=CausesOfBursts)
+    """What the run sent in place of loads, if it looked for the longest burst."""
 
     def add(self, trial: TrialRecord) -> None:
         """Count a trial, of whatever outcome."""
         if not trial.is_decisive or trial.verdict is None:
             return
-        self._note_silence(trial)
+        if trial.order.step.is_burst:
+            self._bursts.add(trial)
+        else:
+            self._note_silence(trial)
         parts, load = _parts_of(trial.report), trial.order.step.frames_per_second
         self._note_offered(parts, load, failed=not trial.verdict.passed)
         if trial.verdict.passed:
@@ -162,6 +168,8 @@ class CausesOfRun:
 
     def no_limit(self) -> str | None:
         """Return why the searches of the run end on a loss that is no limit, as a sentence; None if they do not."""
+        if self._bursts.any_sent:
+            return self._bursts.no_limit()
         if (words := self._stopped_words()) is not None:
             return words
         told = (self._fixed_words(repetition) or self._same_share(repetition) for repetition in self._failures)

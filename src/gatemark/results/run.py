@@ -85,6 +85,8 @@ class RunResult(Part):
     Loads and rates are frames/s in one direction, or connections/s where connections are established.
     """
 
+    ends_on_a_loss: ClassVar[bool] = False
+    """Whether its figure is where frames begin to be lost, so that a loss which is no limit makes it no figure."""
     kinds: ClassVar[tuple[QuantityKind, ...]] = ()
     """Every figure that such a run may have; those of the gateway's host come on top."""
 

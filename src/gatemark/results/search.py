@@ -52,6 +52,7 @@ class RateResult(RunResult):
     """A run that searches for the highest rate that passes."""
 
     unit: ClassVar[Literal["frames/s", "connections/s"]]
+    ends_on_a_loss: ClassVar[bool] = True
     is_load_of_others: ClassVar[bool] = True
     """Whether other procedures take shares of it as their load; if not, only its own section shows it."""
     goal: SearchGoal

@@ -50,6 +50,8 @@ def no_average(run: BackToBackResult) -> str:
         at = run.lowest_tester_limit
         what = limited(run.limited_by)
         return what if at is None else f"{what} at {format_count(at)} frames"
+    if run.refused is not None:
+        return "the search ended on lost frames that no buffer has to do with"
     return f"the search ended at its ceiling of {format_count(run.ceiling_frames)} frames"
 
 

@@ -26,6 +26,7 @@ class BackToBackResult(RunResult):
     """Longest bursts at line rate that passed without loss. Every figure is null unless all searches found a limit."""
 
     kinds: ClassVar = (BURST, IMPLIED, CORRECTED)
+    ends_on_a_loss: ClassVar[bool] = True
     procedure: Literal["back_to_back"] = "back_to_back"
     bursts: tuple[BurstResult, ...] = ()
     """Searches, one for each repetition up to one that the Tester could not finish; empty if no burst was sent."""
@@ -64,7 +65,7 @@ class BackToBackResult(RunResult):
     def is_valid(self) -> bool:
         """Whether every search found the gateway's limit; without that there is no average and no buffer time."""
         known = all(burst.kind in ("found", "nothing_passes") for burst in self.bursts)
-        return bool(self.bursts) and known and not self.near_ceiling
+        return self.refused is None and bool(self.bursts) and known and not self.near_ceiling
 
     @property
     def average(self) -> Fraction | None:
