@@ -200,7 +200,8 @@ class TestSamples:
         half = changed(half, losing=flow.dead // 2, dead=flow.dead // 2, lost_in_dead=flow.lost // 2)
         counts = changed(counts, loss_table=changed(table, fields=(half,)))
         cause = named(changed(report, directions=(changed(report.directions[0], foreground=counts),)))
-        assert cause.sentence.startswith("2 of 32 connections looked at lost everything, the others nothing")
+        examples = "; ".join(f"connection {value.name}" for value in half.heaviest[:3])
+        assert cause.sentence == (f"2 of 32 connections looked at lost everything, the others nothing ({examples})")
 
 
 class TestTurns:
@@ -330,6 +331,11 @@ class TestSpread:
         ports = {side: changed(port, peer_queue_drops=report.lost_count) for side, port in report.ports.items()}
         (cause,) = causes_of(changed(report, ports=ports), FAILED, PLAIN, None)
         assert cause.sentence.startswith("a queue overflowed") and "at any load" not in cause.sentence
+
+    def test_one_of_every_hundred_is_said_in_a_short_trial(self) -> None:
+        """Of its 40 losses each is in a hundredth of its own, and 60 hundredths have none."""
+        cause = named(lossy(frames(4000), lambda frame: frame.index % 100 == 3))
+        assert "; or one of every 100 frames is lost at any load" in cause.sentence
 
     def test_a_queue_that_loses_only_some_flows(self) -> None:
         cause = named(lossy(frames(40_000), lambda frame: frame.source_port % 4 > 0 and frame.index * 37 % 100 < 37))

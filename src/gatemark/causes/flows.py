@@ -33,7 +33,8 @@ def explain(losses: Losses) -> Cause | None:
         chance = claimed_chance(dead, field, choices_among(field.values, field.dead))
         if chance is None:
             continue
-        examples = "; ".join(value.name for value in field.heaviest[:3] if not value.arrived)
+        numbered = "connection " if name == "connection" else ""
+        examples = "; ".join(f"{numbered}{value.name}" for value in field.heaviest[:3] if not value.arrived)
         others = "nothing" if field.losing == field.dead else f"{field.lost - field.lost_in_dead:,} frames together"
         named = f" ({examples})" if field.dead <= 3 else f", such as {examples}"
         counted = f"{words} looked at" if field.offered < losses.table.offered else words

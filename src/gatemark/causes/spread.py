@@ -30,7 +30,9 @@ SPARSE = 10
 """Distances of so many frames on average and more can be told apart."""
 QUEUE_LOST_MIN = 20
 SLICES_SHARE = 0.5
-"""A queue that overflows loses frames in this share of all hundredths of the trial at least, once it is full."""
+"""A queue that overflows loses frames in this share of all hundredths of the trial at least, once it is full.
+
+Fewer hundredths can have a loss where a few are lost one by one at even distances."""
 SLICES_MIN = 20
 """So many hundredths of the trial at least follow."""
 
@@ -69,7 +71,8 @@ def queue(losses: Losses) -> Cause | None:
         return None
     first = next((number for number, lost in enumerate(loss.by_slice) if lost), len(loss.by_slice))
     slices = loss.by_slice[first:]
-    if sum(1 for lost in slices if lost) < SLICES_SHARE * len(slices) or len(slices) < SLICES_MIN:
+    expected = min(len(slices), loss.runs) if _regular_distances(losses) else len(slices)
+    if sum(1 for lost in slices if lost) < SLICES_SHARE * expected or len(slices) < SLICES_MIN:
         return None
     rate = losses.direction.frames_per_second * losses.counts.offered // losses.direction.offered
     uneven = unevenness(losses)
