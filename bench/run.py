@@ -191,7 +191,7 @@ class Rounds:
         if bar is not None and bar.ratio is not None and row["ratio"] is not None:
             return {"ratio": {"limit": bar.ratio, "verdict": verdict(row["ratio"]["runs"], bar.ratio)}}
         if bar is not None and bar.seconds is not None:
-            limit = bar.seconds * self.context["ticks_per_second"]
+            limit = bar.seconds * self.context["ticks_per_second"] / bar.frames
             return {"cycles": {"limit": limit, "verdict": verdict(row["cycles"]["runs"], limit)}}
         return None
 

@@ -63,8 +63,9 @@ def test_a_bar_in_seconds_is_converted_to_the_counter_of_this_machine(
     rounds: Rounds, seconds: float, word: str
 ) -> None:
     row: dict[str, Any] = {"cycles": {"runs": [50.0, 51.0]}, "ratio": None}
-    bar = rounds._verdict(row, Bar(seconds=seconds))
-    assert bar == {"cycles": {"limit": pytest.approx(1.3e9 * seconds), "verdict": word}}
+    for bar in (Bar(seconds=seconds), Bar(seconds=1000 * seconds, frames=1000)):
+        judged = rounds._verdict(row, bar)
+        assert judged == {"cycles": {"limit": pytest.approx(1.3e9 * seconds), "verdict": word}}
 
 
 def test_without_testpmd_no_ratio_is_judged(rounds: Rounds) -> None:
