@@ -26,7 +26,19 @@ Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 EdgeChoice = Literal["cycle", "pseudorandom"]
 """Customer edge of each frame: in turn, or drawn each time."""
 CauseName = Literal[
-    "fields", "flows", "residue", "start", "end", "first_frames", "age", "gap", "counted", "uniform", "queue", "gateway"
+    "fields",
+    "flows",
+    "residue",
+    "start",
+    "end",
+    "first_frames",
+    "age",
+    "gap",
+    "too_large",
+    "counted",
+    "uniform",
+    "queue",
+    "gateway",
 ]
 """The kinds of causes why frames were lost, each with a rule of its own."""
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_single_trial
+from gatemark.campaign.stated_mtu import stated_mtus
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.stateful import host_count
@@ -19,14 +20,12 @@ from gatemark.errors import GatemarkError
 from gatemark.facts import Direction
 from gatemark.findings import Finding, failed
 from gatemark.map_preflight import map_findings
-from gatemark.packets import TOO_LARGE, IcmpError, ip_packet, read_frame
+from gatemark.packets import TOO_LARGE
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.technology import OPPOSITE
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
-from gatemark.trial.connection_request import frames_requests
 from gatemark.trial.echo import EchoForm
-from gatemark.trial.exchange import Exchange, read_exchange
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import kept_hop_limits
@@ -139,26 +138,12 @@ def _probe_largest(tester: Tester, cell: Cell, sizes: FrameSizes) -> Iterator[Fi
     checks = {way: (f"largest frames, {way}", what) for way in ("forward", "reverse")}
     report = _last_report(_trial(tester, cell))
     is_too_large = any(TOO_LARGE & port.foreign.icmp.keys() for port in report.ports.values())
-    mtus = _stated_mtus(tester, cell) if is_too_large else ()
+    mtus = stated_mtus(tester.campaign, cell, tester.engine) if is_too_large else ()
     stated = f"; the gateway states an MTU of {' and '.join(map(str, mtus))} octets" if mtus else ""
     for finding in judge_path(tester.campaign, report, checks):
         if finding.status != "ok" and is_too_large:
             finding = replace(finding, observed=finding.observed + stated, remedy=MTU_REMEDY)
         yield finding
-
-
-def _stated_mtus(tester: Tester, cell: Cell) -> tuple[int, ...]:
-    """Return the MTUs that the gateway states in answer to the first packet of each direction."""
-    packets: dict[str, list[str]] = {"forward": [], "reverse": []}
-    for request in frames_requests(tester.campaign, cell, count=1):
-        for frame in tester.engine.frames(request)["frames"]:
-            packets[frame["direction"]].append(ip_packet(bytes.fromhex(frame["sent"])).hex())
-    exchange = Exchange(
-        left=tuple(packets["forward"]), right=tuple(packets["reverse"]), interval_ns=DURATION_NS, wait_ns=DRAIN_NS
-    )
-    arrived = read_exchange(tester.engine.exchange(exchange.body)).arrived
-    errors = (read_frame(bytes.fromhex(frame.octets)) for frame in arrived)
-    return tuple(sorted({error.mtu for error in errors if isinstance(error, IcmpError) and error.mtu is not None}))
 
 
 def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:

@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 from tests.recipes import changed_recipe
-from tests.system.beds import FRAMES, KeptBed, OpenBed, faults, netns_campaign, open_bed, report_of
-from tests.system.machine import missing
+from tests.system.beds import FRAMES, KeptBed, OpenBed, faults, netns_campaign, netns_document, open_bed, report_of
+from tests.system.machine import missing, nothing_compared
 
 from gatemark import preflight
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.results.part import NOT_THE_GATEWAY
+from gatemark.session import measure
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 
@@ -443,6 +446,24 @@ def test_doctor_says_that_the_gateway_has_a_smaller_mtu(tmp_path: Path, dont_fra
     assert "0 of 10 frames of up to 1518 octets correct" in largest.observed
     assert told in largest.observed
     assert largest.remedy == preflight.MTU_REMEDY
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_campaign_says_so_where_no_frame_passes(tmp_path: Path) -> None:
+    """The MTU is asked for once, and named in place of a throughput."""
+    version = 'version = ["uname -sr"]'
+    setup = 'setup = ["ip link set {right} mtu 1000"]'
+    recipe = changed_recipe(tmp_path, "linux-router4", (version, f"{setup}\n{version}"))
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": 1518}, "dont_fragment": True, "direction": "forward"}
+    search = {"maximum": "2k", "minimum": "1k", "resolution": "1k", "search_duration": "200ms"}
+    document = netns_document(recipe, traffic=traffic, throughput=search, repetitions=1)
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
+    if run.limited_by in NOT_THE_GATEWAY:
+        nothing_compared("the Tester could not offer a load")
+        return
+    assert run.refused is not None
+    assert "too large for a link behind the gateway: the gateway states an MTU of 1,000 octets" in run.refused
+    assert {loss.cause for loss in run.losses} == {"too_large"}
 
 
 @pytest.mark.usefixtures("alone")

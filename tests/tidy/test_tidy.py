@@ -51,7 +51,7 @@ ARROWS: dict[str, set[str]] = {
     "refdut": {"errors", "programs", "results.toml_text", "technology"},
     "campaign": {
         "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.client", "errors", "facts", "files",
-        "harmless", "map_domains", "procedures", "results", "search", "technology", "trial", "units",
+        "harmless", "map_domains", "packets", "procedures", "results", "search", "technology", "trial", "units",
     },
     "series": {
         "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",

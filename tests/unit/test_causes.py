@@ -12,6 +12,7 @@ from tests.trial_facts import changed
 
 from gatemark.causes.losses import chance_of, choices_among
 from gatemark.causes.registry import causes_of
+from gatemark.technology import SideName
 from gatemark.trial.cause import Cause
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
 from gatemark.trial.host import HostFacts, MiddleFacts
@@ -446,6 +447,38 @@ class TestAge:
         older = LossCount(lost=780, arrived=12_000)
         cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=10**9, older=older)))
         assert cause is None or cause.cause != "age"
+
+
+class TestTooLarge:
+    """Frames that no link behind the gateway carries."""
+
+    REPORT = lossy(frames(2_000), lambda _: True)
+
+    @staticmethod
+    def told(report: TrialReport, side: SideName, name: str) -> TrialReport:
+        """Return the report if 15 ICMP errors came to a side."""
+        port = report.ports[side]
+        port = changed(port, foreign=changed(port.foreign, icmp={name: 15}))
+        return changed(report, ports={**report.ports, side: port})
+
+    def test_the_gateway_says_so_and_states_its_mtu(self) -> None:
+        report = self.told(self.REPORT, "left", "icmpv4 3/4")
+        (cause,) = causes_of(report, FAILED, PLAIN, None, (1000,))
+        assert cause.sentence == (
+            "all 2,000 frames were lost, and 15 ICMP errors say that they are packets too large for a link behind the"
+            " gateway: the gateway states an MTU of 1,000 octets"
+        )
+        assert cause.is_fixed
+        (cause,) = causes_of(report, FAILED, PLAIN, None)
+        assert cause.what == "packets too large for a link behind the gateway"
+
+    def test_errors_about_something_else_say_nothing(self) -> None:
+        assert not causes_of(self.told(self.REPORT, "right", "icmpv6 2/0"), FAILED, PLAIN, None)
+        assert not causes_of(self.told(self.REPORT, "left", "icmpv4 3/1"), FAILED, PLAIN, None)
+
+    def test_frames_of_which_some_arrive_fit(self) -> None:
+        some = self.told(lossy(frames(20_000), lambda frame: frame.index % 12 == 7), "left", "icmpv4 3/4")
+        assert [cause.cause for cause in causes_of(some, FAILED, PLAIN, None)] == ["residue"]
 
 
 class TestHost:

@@ -13,6 +13,7 @@ from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.events import AddressesAsked, EventCallback, TrialStarted
 from gatemark.campaign.inquiry import Inquiries
 from gatemark.campaign.phases import StatefulTrials
+from gatemark.campaign.stated_mtu import StatedMtus
 from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Watched
@@ -37,6 +38,7 @@ class TrialMaker:
         self._echoes = EchoTrials(self._trials, self._stateful)
         self.inquiries = Inquiries(self._trials, self._stateful)
         """Asks which of two gateways in a row damaged frames."""
+        self._mtus = StatedMtus(campaign, engine)
         self._makers: Mapping[RateTrial, Callable[[TrialOrder, Rules, Demands], Evidence]] = {
             RATE: self._make_one_phase,
             STATEFUL: self._stateful.make,
@@ -90,6 +92,7 @@ class TrialMaker:
             seconds=round(time.monotonic() - begin, 3),
             **{field.name: getattr(trial, field.name) for field in fields(trial)},
         )
+        record = record.model_copy(update={"stated_mtus": self._mtus.of(record)})
         suspicion, causes = why_it_failed(record, rules, asks_for_pattern=asks_for_pattern)
         record = record.model_copy(update={"suspicion": suspicion, "causes": causes})
         damages = self.inquiries.ask(record)

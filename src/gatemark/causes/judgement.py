@@ -14,7 +14,7 @@ from gatemark.trial.record import PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion
 
-APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "age", "uniform"))
+APART_FROM_TIME = frozenset(("fields", "flows", "residue", "first_frames", "age", "uniform", "too_large"))
 """Causes that no time without the gateway's work explains. What the host counted is none: counters name no frames."""
 
 Why = tuple[Suspicion | None, tuple[Cause, ...]]
@@ -23,7 +23,7 @@ Why = tuple[Suspicion | None, tuple[Cause, ...]]
 
 def why_it_failed(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool) -> Why:
     """Return why a trial failed, from its order, reports and verdict; `asks_for_pattern` as in `SuspicionPolicy`."""
-    causes = causes_of(record.report, record.verdict, record.order.form, record.host)
+    causes = causes_of(record.report, record.verdict, record.order.form, record.host, record.stated_mtus)
     if _are_apart_from_time(record.report, causes):
         return None, causes
     suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)

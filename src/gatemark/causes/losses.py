@@ -48,6 +48,10 @@ class Losses:
     """Frames that queues of the gateway dropped in the trial, as far as they are counted."""
     places: Places
     """In which of two gateways in a row all frames of the direction were lost; empty where that is not known."""
+    told_too_large: int
+    """ICMP errors that told the sender of the direction so of packets."""
+    stated_mtus: tuple[int, ...]
+    """MTUs that the gateway states of links, octets; empty where it was not asked."""
     has_connections: bool
     """Whether frames belong to connections: a table that refuses them loses frames in much the same way as a queue."""
 
@@ -148,7 +152,9 @@ class Losses:
         )
 
 
-def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> Iterator[Losses]:
+def losses_of(
+    report: TrialReport, form: TrialForm, host: HostFacts | None, stated_mtus: tuple[int, ...]
+) -> Iterator[Losses]:
     """Yield the losses of each direction and class of which it is known which frames they are."""
     counters = {} if host is None else host.counters
     at_ports = sum(port.peer_queue_drops for port in report.ports.values())
@@ -168,6 +174,8 @@ def losses_of(report: TrialReport, form: TrialForm, host: HostFacts | None) -> I
                     host_counters=counters,
                     queue_drops=max(at_ports, *queue_counts(counters).values()),
                     places=places_of(direction, report, host),
+                    told_too_large=report.told_too_large(direction.direction),
+                    stated_mtus=stated_mtus,
                     has_connections=report.connections is not None,
                 )
 

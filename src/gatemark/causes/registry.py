@@ -6,7 +6,20 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-from gatemark.causes import age, counted, end, fields, first_frames, flows, gap, gateway, residue, spread, start
+from gatemark.causes import (
+    age,
+    counted,
+    end,
+    fields,
+    first_frames,
+    flows,
+    gap,
+    gateway,
+    residue,
+    spread,
+    start,
+    too_large,
+)
 from gatemark.causes.gap import chance_in_rows
 from gatemark.causes.losses import CHANCE_MAX, Losses, losses_of
 from gatemark.causes.places import place_words
@@ -31,12 +44,22 @@ SPECIAL: tuple[Callable[[Losses], Cause | None], ...] = (
 OF_TIME = frozenset(("start", "end", "gap"))
 """Those that say when frames were lost."""
 
-GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (counted.explain, spread.uniform, spread.queue, gateway.explain)
+GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (
+    too_large.explain,
+    counted.explain,
+    spread.uniform,
+    spread.queue,
+    gateway.explain,
+)
 """What is left where nothing sets them apart; the first is told."""
 
 
 def causes_of(
-    report: TrialReport, verdict: Verdict | None, form: TrialForm, host: HostFacts | None
+    report: TrialReport,
+    verdict: Verdict | None,
+    form: TrialForm,
+    host: HostFacts | None,
+    stated_mtus: tuple[int, ...] = (),
 ) -> tuple[Cause, ...]:
     """Return why frames were lost in a trial of the engine, most losses first.
 
@@ -44,7 +67,11 @@ def causes_of(
     """
     if verdict is None or verdict.passed or form.expects_loss:
         return ()
-    causes = [_in_its_place(cause, losses) for losses in losses_of(report, form, host) for cause in _causes(losses)]
+    causes = [
+        _in_its_place(cause, losses)
+        for losses in losses_of(report, form, host, stated_mtus)
+        for cause in _causes(losses)
+    ]
     return tuple(sorted(causes, key=lambda cause: -cause.lost))
 
 

@@ -119,6 +119,9 @@ class TrialRecord(Facts):
     damages: tuple[Damage, ...] = Field(default=(), exclude_if=lambda damages: not damages)
     """Which of two gateways in a row damaged frames, for each kind of fault when it is first met. Absent with one
     gateway, without such faults, and in trials after the first with a fault."""
+    stated_mtus: tuple[int, ...] = Field(default=(), exclude_if=lambda mtus: not mtus)
+    """MTUs, octets, that the gateway states about packets of this size: asked where a trial failed and ICMP errors said
+    that packets are too large. Absent elsewhere."""
     report: TrialReport
     """What the engine counted; of a stateful trial, in the last phase that was made."""
     testbed_drops: Annotated[

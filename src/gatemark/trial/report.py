@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
 from gatemark.facts import OneWay
+from gatemark.packets import TOO_LARGE
 from gatemark.technology import SideName
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.echo import EchoFacts
@@ -354,6 +355,11 @@ class TrialReport(Facts):
     def lost_count(self) -> int:
         """Frames of all directions and classes that did not come back."""
         return sum(counts.lost for _, _, counts in self.counts())
+
+    def told_too_large(self, direction: OneWay) -> int:
+        """Return how many ICMP errors told the sender of a direction that a packet is too large for a link."""
+        sender = self.ports.get("left" if direction == "forward" else "right")
+        return 0 if sender is None else sum(sender.foreign.icmp.get(name, 0) for name in TOO_LARGE)
 
     def worst(self) -> Counts | None:
         """Return the counts with the highest loss ratio over all directions and classes; None if nothing was sent."""
