@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from gatemark.config.model import Campaign
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
+from gatemark.trial.verdict import judge
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -117,6 +119,19 @@ def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(rel
         report = relayed(bed)
     ((_, _, counts),) = report.counts()
     assert (counts.received, counts.zero_checksum, faults(counts)) == (FRAMES, FRAMES, {})
+
+
+def test_more_checksums_of_zero_than_are_due_are_a_fault(relays: KeptBed) -> None:
+    """One of 50 frames leaves without a checksum: each may be one in which 0xffff is due, but not all of them."""
+    bed = relays.get("forward")
+    with bed.rules(f'oifname "{bed.interface("right")}" meta l4proto udp numgen inc mod 50 0 udp checksum set 0'):
+        report = relayed(bed)
+    ((_, _, counts),) = report.counts()
+    assert (counts.received, faults(counts)) == (FRAMES, {})
+    assert FRAMES // 50 <= counts.zero_checksum <= FRAMES // 50 + FRAMES // 100
+    (reason,) = judge(report, Fraction(0)).reasons
+    assert "frames have UDP checksum 0" in reason
+    assert reason.endswith("where 0xffff is due in 1 of 65,536 (udp_checksum)")
 
 
 @pytest.mark.alone  # on one CPU the Tester offers no load in time
