@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from gatemark.errors import ConfigError
 from gatemark.preflight import with_few_connections
 from gatemark.procedures.conformity.cases import EDGE_CASES, RELAY_CASES, probes
 from gatemark.procedures.conformity.result import CaseResult, ConformityResult
-from gatemark.procedures.conformity.run import batches, exchange_of, sent_of
+from gatemark.procedures.conformity.run import batches, exchange_of, observed, sent_of
 from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.trial.connection_request import shown_connections
+from gatemark.trial.exchange import ArrivedFrame, ExchangeFacts
 
 DMR = "2001:db8:ffff::/64"
 SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": DMR}
@@ -136,6 +138,28 @@ def test_fragments_of_very_many_domains_have_identifications_of_their_own() -> N
         packets = exchange_of(wanted, wanted.table(ConformityTable), sent_of(batch)).right
         fragments = [packet for packet in packets if packet[12:16] != "0000"]
         assert len({packet[8:12] for packet in fragments}) * 3 >= len(fragments) > 0
+
+
+@pytest.mark.parametrize("way", ["upward", "downward"])
+def test_the_smallest_packets_are_whole_and_their_frames_padded(way: str) -> None:
+    """IPv4 packets of 44 octets leave two octets of Ethernet's least; whoever sends them may pad them or not."""
+    wanted = campaign()
+    probe = next(probe for probe in probes(wanted) if probe.name == "echo_from_inside")
+    small = replace(getattr(probe.scene, way)(), octets=44)
+    batch = (replace(probe, sending=small),)
+    sent = sent_of(batch)
+    exchange = exchange_of(wanted, wanted.table(ConformityTable), sent)
+    packets = [bytes.fromhex(packet) for packet in (*exchange.left, *exchange.right)]
+    of_case = [packet for packet in packets if sent[-1].mark in packet]
+    assert {len(packet) for packet in of_case} == ({44} if way == "downward" else {64})
+    assert way == "upward" or {packet[4:6] for packet in of_case} == {bytes(2)}, "none is to be fragmented"
+    assert wanted.map is not None
+    arrived = BorderRelay(wanted.map.whole_rules).exchange(exchange.body)
+    padded = [{**frame, "octets": frame["octets"].ljust(2 * 60, "0")} for frame in arrived]
+    assert any(len(bytes.fromhex(frame["octets"])) == 60 for frame in padded) == (way == "upward")
+    facts = ExchangeFacts(sent={}, arrived=tuple(ArrivedFrame(**frame) for frame in padded))
+    (case,) = observed(wanted, 3, batch, sent, facts)
+    assert (case.correct, case.differences) == (3, ())
 
 
 def test_the_last_packet_of_each_side_is_a_control() -> None:

@@ -248,7 +248,7 @@ def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[
 def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
     turns = campaign.table(ConformityTable).frames + 1
     sending, identification = item.sending, item.number * turns + turn
-    limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.octets is None or sending.dont_fragment
+    limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.mtu is None or sending.dont_fragment
     classes = Classes.of(campaign, sending)
     packet = build(
         sending.flow,
@@ -460,7 +460,7 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
 
 
 def _may_be_in_fragments(sending: Sending) -> bool:
-    return sending.in_fragments or sending.octets is not None
+    return sending.in_fragments or sending.mtu is not None
 
 
 def _is_second(fragment: Fragment, item: Sent) -> bool:
