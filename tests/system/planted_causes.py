@@ -39,7 +39,8 @@ def of_ipv6(text: str) -> str:
 
 PORTS: dict[str, Any] = {"source_ports": {"range": "1024-1535"}, "destination_ports": {"range": "1-400"}}
 FLOWS: dict[str, Any] = {"source_ports": {"range": "1024-1031"}, "destination_ports": {"range": "1-8"}}
-SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16}
+SHARED = {"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.0.0/30", "ea_bits": 8, "psid_offset": 6}
+"""The rule of the recipe: each of four addresses is shared by 64 customer edges."""
 B4S: dict[str, Any] = {
     "left": {"ipv6": {"address": "2001:2::2", "hosts": {"offset": 14, "mode": "pseudorandom", "range": "2-17"}}},
     "b4": {"address": "10.0.0.1"},
@@ -107,7 +108,7 @@ class Gateway:
         ports = FLOWS if differing == "flows" else PORTS
         if not self.is_stateful:
             return netns_campaign(self.recipe, **{**self._tables(differing), **sides}, traffic={**traffic, **ports})
-        count = {"flows": 64, "hosts": 1024}.get(differing, 4000)
+        count = {"flows": 64, "hosts": 512}.get(differing, 4000)
         used = {key: value["range"] for key, value in ports.items()}
         if differing == "hosts":
             used = {"source_ports": "1024-1024", "destination_ports": "7-7"}
@@ -382,8 +383,10 @@ CASES = (
     Case(name="a limit of each flow", bed="flows", plant=drops_in_table(EACH), cause="queue",
          words="a queue overflowed",
          lacks=STATEFUL),
-    Case(name="one customer edge in eight, by its hash", bed="ports", plant=drops("jhash ip saddr mod 8 3"),
-         cause="fields", words=" customer edges", lacks=(ROUTER, ROUTER6, NAT44, NAT66)),
+    Case(name="one PSID in eight", bed="ports", plant=drops("@th,6,3 5"), cause="fields", words=" customer edges",
+         lacks=(ROUTER, ROUTER6, NAT44, NAT66, AFTR)),
+    Case(name="B4s, by the hash of their place", bed="ports", plant=drops("jhash ip saddr mod 4 1"), cause="fields",
+         words=" customer edge", lacks=(ROUTER, ROUTER6, NAT44, NAT66, RELAY)),
     Case(name="checksums", bed="ports", plant=drops("@th,60,4 7"), cause="uniform",
          words="independently of field and time"),
     Case(name="every eighth frame of a flow", bed="flows", plant=every_eighth,
