@@ -386,7 +386,7 @@ CASES = (
     Case(name="one PSID in eight", bed="ports", plant=drops("@th,6,3 5"), cause="fields", words=" customer edges",
          lacks=(ROUTER, ROUTER6, NAT44, NAT66, AFTR)),
     Case(name="B4s, by the hash of their place", bed="ports", plant=drops("jhash ip saddr mod 4 1"), cause="fields",
-         words=" customer edge", lacks=(ROUTER, ROUTER6, NAT44, NAT66, RELAY)),
+         words=" source address", lacks=(ROUTER, ROUTER6, NAT44, NAT66, RELAY)),
     Case(name="checksums", bed="ports", plant=drops("@th,60,4 7"), cause="uniform",
          words="independently of field and time"),
     Case(name="every eighth frame of a flow", bed="flows", plant=every_eighth,
