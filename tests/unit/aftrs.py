@@ -14,10 +14,12 @@ from tests.unit.translators import (
     PUBLIC,
     ClassFault,
     Gateway,
+    octets_of,
     parsed,
     ports_of,
     put_in,
     sent_again,
+    stacked,
     taken_out,
     time_exceeded,
     tunnel_packet,
@@ -83,7 +85,8 @@ class Aftr(Gateway):
 
     def _tunnel(self, b4: str, packet: Packet) -> Packet:
         octet, inner = put_in(packet, self.faults)
-        return IPv6(src=self.end, dst=b4, hlim=63 if "outer hop limit" in self.faults else 64, tc=octet) / inner
+        header = IPv6(src=self.end, dst=b4, hlim=63 if "outer hop limit" in self.faults else 64, tc=octet)
+        return stacked(header, inner)
 
     def _leave(self, part: Packet) -> Iterator[tuple[str, Packet]]:
         outer = tunnel_packet(part, self._outer, drops_fragments="drops outer fragments" in self.faults)
@@ -93,7 +96,7 @@ class Aftr(Gateway):
             if "routes tunnels to others" in self.faults:
                 yield "left", outer
             return
-        inner = taken_out(outer, IP(bytes(outer.payload)), self.faults)
+        inner = taken_out(outer, IP(octets_of(outer.payload)), self.faults)
         if "drops inner fragments" in self.faults and (inner.frag or inner.flags.MF):
             return
         for packet in self._whole(inner, self._inner):
@@ -117,7 +120,7 @@ class Aftr(Gateway):
             about = packet.copy()
             if "answers about another address" in self.faults:
                 about.src = "100.64.0.1"
-            error = IP(src=str(PUBLIC), dst=packet.src) / ICMP(type=11, code=0) / about
+            error = stacked(IP(src=str(PUBLIC), dst=packet.src), ICMP(type=11, code=0), about)
             if "never answers" not in self.faults:
                 yield "left", error if "answers in no tunnel" in self.faults else self._tunnel(b4, error)
             return
@@ -177,11 +180,11 @@ class Aftr(Gateway):
         return to.b4
 
     def _error(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
-        about = IP(bytes(packet[ICMP].payload))
+        about = IP(octets_of(packet[ICMP].payload))
         to = self._hosts.get(about[UDP].sport)
         if to is None or {"drops errors", "forwards nothing"} & self.faults:
             return
         if "errors about the public address" not in self.faults:
             about.src, about[UDP].sport = to.address, to.port
-        error = IP(src=packet.src, dst=to.address) / ICMP(type=3, code=packet[ICMP].code) / about
+        error = stacked(IP(src=packet.src, dst=to.address), ICMP(type=3, code=packet[ICMP].code), about)
         yield "left", self._tunnel(ANOTHER_B4 if "errors to another B4" in self.faults else to.b4, error)

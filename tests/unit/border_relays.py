@@ -15,9 +15,8 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrFragment,
     defragment6,
 )
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from tests.unit.translators import ClassFault, put_in, taken_out
+from tests.unit.translators import ClassFault, framed, octets_of, put_in, stacked, taken_out
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -72,9 +71,7 @@ class BorderRelay:
             passed += [reply for packet in whole for reply in self._from_right(packet)]
         if "keeps fragments" in self.faults:
             passed += [("left", self._fragment(packet)) for packet in right if packet not in whole]
-        for at_ns, (side, packet) in enumerate(passed * (2 if "everything twice" in self.faults else 1)):
-            frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
-            yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
+        yield from framed(passed * (2 if "everything twice" in self.faults else 1))
 
     def _edge_of(self, address: str) -> Edge | None:
         for domain in self.domains:
@@ -105,15 +102,17 @@ class BorderRelay:
             return
         if edge is not None and edge.ports.index_of(port) is None and "takes any port" not in self.faults:
             if "never answers" not in self.faults:
-                yield "left", IPv6(src=ROUTER, dst=packet.src) / ICMPv6DestUnreach(code=5) / packet
+                yield "left", stacked(IPv6(src=ROUTER, dst=packet.src), ICMPv6DestUnreach(code=5), packet)
             return
         source = "192.0.2.99" if edge is None else str(edge.ipv4)
         other = self._edge_at(str(destination), _port(packet, source=False))
         if other is None:
-            yield "right", IP(src=source, dst=str(destination), ttl=self._lowered(packet.hlim)) / self._upper(packet)
+            header = IP(src=source, dst=str(destination), ttl=self._lowered(packet.hlim))
+            yield "right", stacked(header, *self._upper(packet))
         elif "drops hairpin" not in self.faults:
             inside = embed_ipv4(IPv4Address(source), other.domain.default_rule)
-            yield "left", IPv6(src=str(inside), dst=str(other.address), hlim=packet.hlim - 2) / self._upper(packet)
+            header6 = IPv6(src=str(inside), dst=str(other.address), hlim=packet.hlim - 2)
+            yield "left", stacked(header6, *self._upper(packet))
 
     def _from_right(self, packet: IP) -> Iterator[tuple[str, Packet]]:
         edge = self._edge_at(packet.dst, _port(packet, source=False))
@@ -124,30 +123,30 @@ class BorderRelay:
                 yield "right", packet
             return
         inside = embed_ipv4(IPv4Address(packet.src), edge.domain.default_rule)
-        upper = self._upper(packet)
-        yield "left", IPv6(src=str(inside), dst=str(edge.address), hlim=self._lowered(packet.ttl)) / upper
+        header = IPv6(src=str(inside), dst=str(edge.address), hlim=self._lowered(packet.ttl))
+        yield "left", stacked(header, *self._upper(packet))
 
     def _fragment(self, packet: IP) -> Packet:
         rule = self.domains[0]
         edge = Edge(rule, (int(IPv4Address(packet.dst)) & int(rule.rule_ipv4.hostmask)) << rule.ea_psid_bits)
         inside = embed_ipv4(IPv4Address(packet.src), rule.default_rule)
         header = IPv6ExtHdrFragment(nh=17, offset=packet.frag, m=int(packet.flags.MF), id=packet.id)
-        return IPv6(src=str(inside), dst=str(edge.address)) / header / Raw(bytes(packet.payload))
+        return stacked(IPv6(src=str(inside), dst=str(edge.address)), header, Raw(octets_of(packet.payload)))
 
     def _lowered(self, hop_limit: int) -> int:
         return hop_limit - (2 if "wrong hop limit" in self.faults else 1)
 
-    def _upper(self, packet: Packet) -> Packet:
+    def _upper(self, packet: Packet) -> tuple[Packet, ...]:
         data = bytes(packet[Raw].load) if Raw in packet else bytes(packet[ICMPv6EchoRequest].data)
         if "other data" in self.faults:
             data = data[:-1] + b"!"
         if UDP in packet:
             checksum: dict[str, Any] = {"chksum": 0x1234} if "wrong checksum" in self.faults else {}
-            return UDP(sport=packet[UDP].sport, dport=packet[UDP].dport, **checksum) / Raw(data)
+            return UDP(sport=packet[UDP].sport, dport=packet[UDP].dport, **checksum), Raw(data)
         if ICMP in packet:
-            return ICMPv6EchoRequest(id=packet[ICMP].id, seq=packet[ICMP].seq, data=data)
+            return (ICMPv6EchoRequest(id=packet[ICMP].id, seq=packet[ICMP].seq, data=data),)
         echo = packet[ICMPv6EchoRequest]
-        return ICMP(type="echo-request", id=echo.id, seq=echo.seq) / Raw(data)
+        return ICMP(type="echo-request", id=echo.id, seq=echo.seq), Raw(data)
 
 
 def _port(packet: Packet, *, source: bool) -> int:
@@ -224,9 +223,7 @@ class TunnelRelay(BorderRelay):
         passed += [reply for packet in whole for reply in self._enter(packet)]
         if self.planted & {"keeps fragments", "loses second fragments"}:
             passed += self._enter_in_fragments(parts)
-        for at_ns, (side, packet) in enumerate(passed):
-            frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
-            yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
+        yield from framed(passed)
 
     def _enter_in_fragments(self, parts: list[IP]) -> Iterator[tuple[str, Packet]]:
         ports = {packet.id: UDP(bytes(packet.payload)).dport for packet in parts if not packet.frag}
@@ -237,7 +234,7 @@ class TunnelRelay(BorderRelay):
             if edge is not None:
                 yield "left", self._tunnel(str(edge.address), self._lower(packet))
 
-    def _tunnel(self, to: str, packet: IP) -> Packet:
+    def _tunnel(self, to: str, packet: Packet) -> Packet:
         octet, packet = put_in(packet, self.planted)
         header = IPv6(
             src=self.relay,
@@ -245,13 +242,14 @@ class TunnelRelay(BorderRelay):
             hlim=63 if "outer hop limit" in self.planted else 64,
             tc=8 if "outer traffic class" in self.planted else octet,
         )
-        return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.planted else header) / packet
+        options = [IPv6ExtHdrDestOpt(nh=4)] if "an option in every tunnel" in self.planted else []
+        return stacked(header, *options, packet)
 
     def _lower(self, packet: IP) -> IP:
         lowered = packet.copy()
         lowered.ttl -= 1
         del lowered.chksum
-        return IP(bytes(lowered))
+        return IP(octets_of(lowered))
 
     def _leave(self, outer: IPv6) -> Iterator[tuple[str, Packet]]:
         if outer.dst != self.relay and "ends any tunnel" not in self.planted:
@@ -260,23 +258,24 @@ class TunnelRelay(BorderRelay):
                 yield "left", outer
             return
         if ICMPv6DestUnreach in outer:
-            about = IP(bytes(outer.payload)[48:])
+            about = IP(octets_of(outer.payload)[48:])
             is_limited = "passes one error on" in self.planted and about.src in self.passed
             if "drops errors" not in self.planted and not is_limited:
-                yield "right", IP(src="198.19.0.1", dst=about.src) / ICMP(type=3, code=1) / about
+                yield "right", stacked(IP(src="198.19.0.1", dst=about.src), ICMP(type=3, code=1), about)
             self.passed.append(about.src)
             return
-        inner, edge = taken_out(outer, IP(bytes(outer.payload)), self.planted), self._edge_of(outer.src)
+        inner = taken_out(outer, IP(octets_of(outer.payload)), self.planted)
+        edge = self._edge_of(outer.src)
         if inner.frag or "MF" in inner.flags:
             if "drops inner fragments" not in self.planted:
                 yield "right", self._lower(inner)
             return
         if ("drops echo" in self.planted and UDP not in inner) or not self._is_taken(inner, edge):
             if "answers foreign ports" in self.planted and edge is not None:
-                yield "left", IPv6(src=ROUTER, dst=outer.src) / ICMPv6DestUnreach(code=5) / outer
+                yield "left", stacked(IPv6(src=ROUTER, dst=outer.src), ICMPv6DestUnreach(code=5), outer)
             return
         if inner.ttl <= 1 and "forwards what expired" not in self.planted:
-            error = IP(src="198.19.0.1", dst=inner.src) / ICMP(type=11) / inner
+            error = stacked(IP(src="198.19.0.1", dst=inner.src), ICMP(type=11), inner)
             to = "2001:db8:0:200:0:c000:200:2" if "answers to another edge" in self.planted else outer.src
             if self._answers():
                 yield "left", error if "answers in no tunnel" in self.planted else self._tunnel(to, error)
@@ -303,7 +302,7 @@ class TunnelRelay(BorderRelay):
 
     def _enter(self, packet: IP) -> Iterator[tuple[str, Packet]]:
         if ICMP in packet and packet[ICMP].type == 3:
-            edge = self._edge_at(packet.dst, IP(bytes(packet[ICMP].payload))[UDP].sport)
+            edge = self._edge_at(packet.dst, IP(octets_of(packet[ICMP].payload))[UDP].sport)
             if edge is not None and "drops errors" not in self.planted:
                 to = "2001:db8:0:200:0:c000:200:2" if "errors to another edge" in self.planted else str(edge.address)
                 yield "left", self._tunnel(to, self._lower(packet))
@@ -316,7 +315,7 @@ class TunnelRelay(BorderRelay):
                 about = packet.copy()
                 if "quotes another address" in self.planted:
                     about.dst = "10.0.0.1"
-                yield "right", IP(src="198.19.0.1", dst=packet.src) / ICMP(type=11) / about
+                yield "right", stacked(IP(src="198.19.0.1", dst=packet.src), ICMP(type=11), about)
             return
         yield "left", self._tunnel(str(edge.address), self._lower(packet))
 
@@ -347,9 +346,7 @@ class CustomerEdge:
             return
         passed = [reply for packet in body["left"] for reply in self._outward(IP(bytes.fromhex(packet)))]
         passed += [reply for packet in body["right"] for reply in self._inward(IPv6(bytes.fromhex(packet)))]
-        for at_ns, (side, packet) in enumerate(passed):
-            frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
-            yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
+        yield from framed(passed)
         if "forgets connections" in self.faults:
             self._ports.clear()
 
@@ -365,9 +362,9 @@ class CustomerEdge:
         header = IPv6(src=str(self.edge.address), dst=str(destination), hlim=packet.ttl - 1)
         data = bytes(packet[Raw].load)
         if is_udp:
-            yield "right", header / UDP(sport=public, dport=packet[UDP].dport) / Raw(data)
+            yield "right", stacked(header, UDP(sport=public, dport=packet[UDP].dport), Raw(data))
         else:
-            yield "right", header / ICMPv6EchoRequest(id=public, seq=packet[ICMP].seq, data=data)
+            yield "right", stacked(header, ICMPv6EchoRequest(id=public, seq=packet[ICMP].seq, data=data))
 
     def _inward(self, packet: IPv6) -> Iterator[tuple[str, Packet]]:
         source = embedded_ipv4(IPv6Address(packet.src), self.edge.domain.default_rule)
@@ -376,11 +373,11 @@ class CustomerEdge:
         if packet.dst != str(self.edge.address) and "takes any address" not in self.faults:
             return
         if "answers foreign ports" in self.faults and packet[UDP].dport not in self.edge.ports:
-            error = IPv6(src=str(self.edge.address), dst=packet.src) / ICMPv6DestUnreach(code=4) / packet
-            yield "right", error
+            header6 = IPv6(src=str(self.edge.address), dst=packet.src)
+            yield "right", stacked(header6, ICMPv6DestUnreach(code=4), packet)
         inside = next((key for key, port in self._ports.items() if port == packet[UDP].dport), None)
         if inside is None and "takes any port" not in self.faults:
             return
         address, port, _ = inside or ("198.18.0.2", 9, True)
         header = IP(src=str(source or "192.0.2.99"), dst=address, ttl=packet.hlim - 1)
-        yield "left", header / UDP(sport=packet[UDP].sport, dport=port) / Raw(bytes(packet[Raw].load))
+        yield "left", stacked(header, UDP(sport=packet[UDP].sport, dport=port), Raw(bytes(packet[Raw].load)))

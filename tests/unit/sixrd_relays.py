@@ -9,7 +9,7 @@ from typing import Any, Literal
 from scapy.layers.inet import ICMP, IP, UDP, defragment
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6TimeExceeded, IPv6
 from scapy.packet import Packet
-from tests.unit.translators import ClassFault, framed, put_in, taken_out
+from tests.unit.translators import ClassFault, framed, octets_of, put_in, stacked, taken_out
 
 SixrdFault = Literal[
     "forwards nothing",
@@ -55,7 +55,7 @@ class SixrdRelay:
         arrived, before = list(self._arrivals(body)), self.late
         if "answers in the next exchange" in self.planted:
             self.late = [(side, packet) for side, packet in arrived if ICMPv6TimeExceeded in packet]
-        yield from framed(iter(before + [each for each in arrived if each not in self.late]))
+        yield from framed(before + [each for each in arrived if each not in self.late])
 
     def _arrivals(self, body: Mapping[str, Any]) -> Iterator[tuple[str, Packet]]:
         if "forwards nothing" in self.planted:
@@ -73,13 +73,13 @@ class SixrdRelay:
         octets = IPv6Address(address).packed
         return str(IPv4Address(octets[4:8])) if octets[:4] == b"\x20\x01\x0d\xb8" else None
 
-    def _tunnel(self, to: str, packet: IPv6) -> Packet:
+    def _tunnel(self, to: str, packet: Packet) -> Packet:
         octet, inner = put_in(packet, self.planted)
         limit, service = (
             63 if "outer hop limit" in self.planted else 64,
             8 if "outer traffic class" in self.planted else octet,
         )
-        return IP(src=self.relay, dst=to, ttl=limit, tos=service, proto=41) / inner
+        return stacked(IP(src=self.relay, dst=to, ttl=limit, tos=service, proto=41), inner)
 
     def _lower(self, packet: IPv6) -> IPv6:
         lowered = packet.copy()
@@ -92,16 +92,16 @@ class SixrdRelay:
                 yield "left", outer
             return
         if ICMP in outer:
-            about = IPv6(bytes(outer[ICMP].payload)[20:])
+            about = IPv6(octets_of(outer[ICMP].payload)[20:])
             if "passes errors of tunnels on" in self.planted:
-                yield "right", IPv6(src=ROUTER, dst=about.src) / ICMPv6DestUnreach(code=3) / about
+                yield "right", stacked(IPv6(src=ROUTER, dst=about.src), ICMPv6DestUnreach(code=3), about)
             return
-        inner = taken_out(outer, IPv6(bytes(outer.payload)), self.planted)
+        inner = taken_out(outer, IPv6(octets_of(outer.payload)), self.planted)
         edge = self._edge_of(inner.src)
         if edge != outer.src and ("takes any source" if edge is None else "takes any tunnel") not in self.planted:
             return
         if inner.hlim <= 1 and "forwards what expired" not in self.planted:
-            error = IPv6(src=ROUTER, dst=inner.src) / ICMPv6TimeExceeded() / inner
+            error = stacked(IPv6(src=ROUTER, dst=inner.src), ICMPv6TimeExceeded(), inner)
             to = OTHER if "answers to another edge" in self.planted else outer.src
             if "never answers" not in self.planted:
                 yield "left", error if "answers in no tunnel" in self.planted else self._tunnel(to, error)
@@ -126,7 +126,7 @@ class SixrdRelay:
             return
         if packet.hlim <= 1 and "forwards what expired" not in self.planted:
             if "never answers" not in self.planted:
-                yield "right", IPv6(src=ROUTER, dst=packet.src) / ICMPv6TimeExceeded() / packet
+                yield "right", stacked(IPv6(src=ROUTER, dst=packet.src), ICMPv6TimeExceeded(), packet)
             return
         is_error = ICMPv6DestUnreach in packet
         if ("drops errors" in self.planted and is_error) or ("drops echo" in self.planted and UDP not in packet):

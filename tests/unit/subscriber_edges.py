@@ -18,10 +18,12 @@ from scapy.packet import Packet
 from tests.unit.translators import (
     ClassFault,
     Gateway,
+    octets_of,
     parsed,
     ports_of,
     put_in,
     sent_again,
+    stacked,
     taken_out,
     time_exceeded,
     tunnel_packet,
@@ -114,7 +116,8 @@ class SubscriberEdge(Gateway):
         to = "2001:2:0:8000::77" if "another relay" in self.faults else self.relay
         octet, packet = put_in(packet, self.faults)
         header = IPv6(src=self.end, dst=to, hlim=63 if "outer hop limit" in self.faults else 64, tc=octet)
-        return (header / IPv6ExtHdrDestOpt(nh=4) if "an option in every tunnel" in self.faults else header) / packet
+        options = [IPv6ExtHdrDestOpt(nh=4)] if "an option in every tunnel" in self.faults else []
+        return stacked(header, *options, packet)
 
     def _leave(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
         if "drops echo" in self.faults and ICMP in packet:
@@ -127,7 +130,10 @@ class SubscriberEdge(Gateway):
         if large and packet.flags.DF and "ignores DF" not in self.faults:
             if "never answers" not in self.faults:
                 mtu = 1280 if "states another MTU" in self.faults else self.mtu
-                yield "left", IP(src="198.18.0.1", dst=packet.src) / ICMP(type=3, code=4, nexthopmtu=mtu) / packet
+                yield (
+                    "left",
+                    stacked(IP(src="198.18.0.1", dst=packet.src), ICMP(type=3, code=4, nexthopmtu=mtu), packet),
+                )
             return
         if "drops foreign sources" in self.faults and not packet.src.startswith(INSIDE):
             return
@@ -155,7 +161,7 @@ class SubscriberEdge(Gateway):
             lowered = packet.copy()
             lowered.ttl -= self.crossing
             del lowered.chksum
-            return IP(bytes(lowered))
+            return IP(octets_of(lowered))
         port = self._port_of(packet)
         return sent_again(
             packet, self.edge.ipv4, IPv4Address(packet.dst), hops=self.crossing, ports=(port, ports_of(packet)[1])
@@ -193,12 +199,12 @@ class SubscriberEdge(Gateway):
             if "routes tunnels to others" in self.faults:
                 yield "right", outer
         elif ICMPv6DestUnreach in outer:
-            yield from self._router_error(IP(bytes(outer.payload)[48:]))
+            yield from self._router_error(IP(octets_of(outer.payload)[48:]))
         elif self._is_taken(outer):
-            for inner in self._whole("right", taken_out(outer, IP(bytes(outer.payload)), self.faults)):
+            for inner in self._whole("right", taken_out(outer, IP(octets_of(outer.payload)), self.faults)):
                 yield from self._inward(inner)
         elif "answers customer edges" in self.faults:
-            yield "right", IPv6(src=self.end, dst=outer.src) / ICMPv6DestUnreach(code=5) / outer
+            yield "right", stacked(IPv6(src=self.end, dst=outer.src), ICMPv6DestUnreach(code=5), outer)
 
     def _is_taken(self, outer: Packet) -> bool:
         if outer.src == self.relay or "takes any tunnel" in self.faults:
@@ -249,16 +255,17 @@ class SubscriberEdge(Gateway):
         return None if to is None else about
 
     def _error(self, packet: Packet) -> Iterator[tuple[str, Packet]]:
-        about = self._known_inside(IP(bytes(packet[ICMP].payload)))
+        about = self._known_inside(IP(octets_of(packet[ICMP].payload)))
         if about is not None and "drops errors" not in self.faults:
-            yield "left", IP(src=packet.src, dst="198.18.0.2") / ICMP(type=3, code=packet[ICMP].code) / about
+            header = IP(src=packet.src, dst="198.18.0.2")
+            yield "left", stacked(header, ICMP(type=3, code=packet[ICMP].code), about)
 
     def _router_error(self, about: Packet) -> Iterator[tuple[str, Packet]]:
         is_limited = "passes one error on" in self.faults and self._passed_on
         self._passed_on += 1
         known = self._known_inside(about)
         if known is not None and not is_limited and "drops errors of routers" not in self.faults:
-            yield "left", IP(src="198.18.0.1", dst="198.18.0.2") / ICMP(type=3, code=1) / known
+            yield "left", stacked(IP(src="198.18.0.1", dst="198.18.0.2"), ICMP(type=3, code=1), known)
 
 
 class EdgeRow(SubscriberEdge):

@@ -5,13 +5,13 @@ They know one IPv6 prefix of the IPv4 side (RFC 6052), and of the IPv6 side 2001
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, defragment6
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
@@ -20,6 +20,9 @@ PREFIX = IPv6Network("2001:2:0:6400::/96")
 INSIDE_IPV6, INSIDE_IPV4 = IPv6Network("2001:2::/112"), 0xC612_0000
 PUBLIC = IPv4Address("198.19.0.1")
 CLAT = IPv6Address("2001:2:0:4000::1")
+MACS = "020000000001020000000099"
+ETHERNET = {IP: f"{MACS}0800", IPv6: f"{MACS}86dd"}
+"""Header of a frame by what is in it."""
 
 TranslatorFault = Literal[
     "forwards nothing",
@@ -91,11 +94,26 @@ def taken_out(outer: Packet, inner: P, faults: Collection[str]) -> P:
     return with_class(inner, class_of(outer)) if "takes the class of tunnels" in faults else inner
 
 
-def framed(passed: Iterator[tuple[str, Packet]]) -> Iterator[dict[str, Any]]:
+def stacked(*layers: Packet) -> Packet:
+    """Return a packet of layers, each inside the one before: what `/` makes of copies, which takes thrice the time."""
+    for outer, inner in pairwise(layers):
+        outer.add_payload(inner)
+    return layers[0]
+
+
+def octets_of(packet: Packet) -> bytes:
+    """Return what `bytes` does in half the time: no field has several values, so scapy need not make each packet."""
+    layer = packet
+    while layer:
+        layer.explicit = 1
+        layer = layer.payload
+    return bytes(packet)
+
+
+def framed(passed: Iterable[tuple[str, Packet]]) -> Iterator[dict[str, Any]]:
     """Yield packets as frames that arrived."""
     for at_ns, (side, packet) in enumerate(passed):
-        frame = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:01") / packet
-        yield {"side": side, "at_ns": at_ns, "octets": bytes(frame).hex()}
+        yield {"side": side, "at_ns": at_ns, "octets": ETHERNET[type(packet)] + octets_of(packet).hex()}
 
 
 def parsed(packet: str) -> Packet:
@@ -119,11 +137,11 @@ def sent_again(packet: Packet, source: object, destination: object, *, hops: int
         else IPv6(src=str(source), dst=str(destination), hlim=limit, tc=class_of(packet))
     )
     if UDP in packet:
-        return header / UDP(sport=ports[0], dport=ports[1]) / Raw(data)
+        return stacked(header, UDP(sport=ports[0], dport=ports[1]), Raw(data))
     number = packet[ICMP].seq if ICMP in packet else packet[ICMPv6EchoRequest].seq
     if is_ipv4:
-        return header / ICMP(type="echo-request", id=ports[0], seq=number) / Raw(data)
-    return header / ICMPv6EchoRequest(id=ports[0], seq=number, data=data)
+        return stacked(header, ICMP(type="echo-request", id=ports[0], seq=number), Raw(data))
+    return stacked(header, ICMPv6EchoRequest(id=ports[0], seq=number, data=data))
 
 
 def ports_of(packet: Packet) -> tuple[int, int]:
@@ -147,8 +165,8 @@ def tunnel_packet(part: Packet, kept: list[Packet], *, drops_fragments: bool) ->
 
 def time_exceeded(packet: Packet) -> Packet:
     if IP in packet:
-        return IP(src="198.19.0.1", dst=packet.src) / ICMP(type=11, code=0) / packet
-    return IPv6(src="2001:2::1", dst=packet.src) / ICMPv6TimeExceeded() / packet
+        return stacked(IP(src="198.19.0.1", dst=packet.src), ICMP(type=11, code=0), packet)
+    return stacked(IPv6(src="2001:2::1", dst=packet.src), ICMPv6TimeExceeded(), packet)
 
 
 class Gateway:
