@@ -593,3 +593,17 @@ def test_a_campaign_that_is_completed_again_stays_what_it_is(name: str) -> None:
     campaign = complete_campaign(load_campaign(ROOT / "examples" / f"{name}.toml"))
     assert complete_campaign(campaign) == campaign
     assert campaign.tables
+
+
+def test_what_follows_from_a_campaign_follows_anew_from_its_copy() -> None:
+    campaign, untouched = (complete_campaign(campaign_from_dict(BASE)) for _ in range(2))
+    assert campaign.directions.in_use == ("forward", "reverse")
+    assert campaign.directions.traffic_of("forward").hop_limit == campaign.traffic.hop_limit
+    assert [table.key for table in campaign.tables] == ["throughput"]
+    assert (campaign, campaign.to_document()) == (untouched, untouched.to_document())
+    traffic = campaign.traffic.model_copy(update={"direction": ("reverse",), "hop_limit": 9})
+    turned = campaign.model_copy(update={"traffic": traffic, "throughput": None})
+    assert turned.directions.in_use == ("reverse",)
+    assert turned.directions.traffic_of("forward").hop_limit == 9
+    assert turned.tables == ()
+    assert campaign.directions.in_use == ("forward", "reverse")

@@ -6,7 +6,7 @@ Limits of single values are told together with what the values contradict, so th
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt
@@ -170,12 +170,12 @@ class MapModel(Table):
         """Return the key of these."""
         return key_of(self.whole_rules)
 
-    @property
+    @cached_property
     def whole_rules(self) -> tuple[MapDomain, ...]:
         """Return the rule of each domain by itself."""
         return tuple(part.rule for part in self.parts)
 
-    @property
+    @cached_property
     def rules(self) -> tuple[MapDomain, ...]:
         """Return the rules of all domains, each without the customer edges that a longer one takes."""
         return nested(self.whole_rules)
@@ -185,13 +185,13 @@ class MapModel(Table):
         """Return whether the rules say how addresses are translated; False if any of them has a problem."""
         return self.is_consistent and all(rule.dmr is not None for rule in self.whole_rules)
 
-    @property
+    @cached_property
     def is_consistent(self) -> bool:
         """Return whether no rule contradicts itself or another one."""
         is_of_one_kind = not (self.domains and self.softwires)
         return is_of_one_kind and _agree(self.whole_rules, self.edges)
 
-    @property
+    @cached_property
     def gateway_edge(self) -> Edge | None:
         """Return the customer edge that the gateway is; None if the rule or its end-user prefix has a problem."""
         rules = self.whole_rules

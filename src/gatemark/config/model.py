@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import Field, PrivateAttr, StrictInt
@@ -248,7 +249,7 @@ class CampaignFile(Table):
         """Return the hosts behind each B4 of an AFTR."""
         return self.b4 or B4Model()
 
-    @property
+    @cached_property
     def tables(self) -> tuple[ProcedureTable, ...]:
         """Return the tables of the procedures that are to be run."""
         tables = (getattr(self, table.key) for table in self.procedure_tables)
@@ -349,28 +350,28 @@ class Campaign(CampaignFile):
         """Whether the emulated hosts of any side have MAC addresses of their own (RFC 4814 section 4.2)."""
         return "random" in (self.left.host_macs, self.right.host_macs)
 
-    @property
+    @cached_property
     def roles(self) -> Roles:
         """Return which side is which."""
         mesh = self.map is not None and self.map.mesh is not None
         return Roles(technology=self.technology, inside=self.gateway.initiator, mesh=mesh)
 
-    @property
+    @cached_property
     def directions(self) -> Directions:
         """Return what is sent in which direction."""
         return Directions(traffic=self.traffic, roles=self.roles, validates=self.validates)
 
-    @property
+    @cached_property
     def edges(self) -> Edges:
         """Return the customer edges of MAP-T."""
         return Edges(technology=self.technology, map=self.map)
 
-    @property
+    @cached_property
     def forwarding(self) -> Forwarding:
         """Return what the gateway does to a frame."""
         return Forwarding(model=self.gateway, technology=self.technology, bed=self.bed, edge=self.edges.gateway)
 
-    @property
+    @cached_property
     def control(self) -> Control:
         """Return what gatemark can do with the gateway and its host."""
         return Control(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import get_args
 
@@ -11,6 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.tables import (
     ENDS,
+    DirectionTrafficModel,
     GatewayAction,
     GatewayControlModel,
     GatewayModel,
@@ -83,7 +85,7 @@ class Roles:
         return side == (self.inside if self.technology.is_stateful else "left")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Directions:
     """What is sent in which direction."""
 
@@ -103,9 +105,15 @@ class Directions:
 
     def traffic_of(self, way: OneWay) -> TrafficModel:
         """Return the traffic with the settings of one direction applied."""
-        of_way = self.traffic.forward if way == "forward" else self.traffic.reverse
-        stated = {name: value for name, value in of_way if value is not None} if of_way is not None else {}
-        return self.traffic.model_copy(update=stated)
+        return self._forward if way == "forward" else self._reverse
+
+    @cached_property
+    def _forward(self) -> TrafficModel:
+        return _of_way(self.traffic, self.traffic.forward)
+
+    @cached_property
+    def _reverse(self) -> TrafficModel:
+        return _of_way(self.traffic, self.traffic.reverse)
 
     @property
     def traffic_classes(self) -> tuple[int, ...]:
@@ -133,6 +141,11 @@ class Directions:
         foreground = self.roles.family(side) if self.traffic.has_foreground else None
         background: Family | None = "ipv6" if self.traffic.has_background else None
         return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
+
+
+def _of_way(traffic: TrafficModel, of_way: DirectionTrafficModel | None) -> TrafficModel:
+    stated = {} if of_way is None else {name: value for name, value in of_way if value is not None}
+    return traffic.model_copy(update=stated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
