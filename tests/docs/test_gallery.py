@@ -23,6 +23,8 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ResultError
 from gatemark.series.store import SERIES_FILE, is_series
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "gallery"
 RECIPES = ROOT / "src/gatemark/dut/recipes"

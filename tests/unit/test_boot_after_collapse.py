@@ -26,6 +26,8 @@ from gatemark.trial.judgement import Rules
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 
 @pytest.mark.parametrize("stateful", [False, True])
 def test_the_trial_counts_neither_way_and_the_search_goes_on(tmp_path: Path, stateful: bool) -> None:

@@ -44,6 +44,8 @@ from gatemark.session import measure
 from gatemark.stats.percentiles import DELAY_FIGURES
 from gatemark.stored import part_of, self_test_of
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 
 def rows_of(result_document: ResultDocument) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(to_csv(result_document.rows()))))

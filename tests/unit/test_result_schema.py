@@ -20,7 +20,9 @@ SCHEMA = PublishedDocument.model_json_schema(mode="serialization")
 
 def test_a_result_file_meets_the_schema(write_campaign: Callable[..., Path], tmp_path: Path) -> None:
     device = SimulatedDevice(capacity_forward=412_345, hiccup_every=7)
-    result = measure(write_campaign(frame_loss=True), output=tmp_path / "out", equipment=simulated_equipment(device))
+    result = measure(
+        write_campaign(frame_loss=True), output=tmp_path / "out", equipment=simulated_equipment(device), report=False
+    )
     written = json.loads((result.folder / "result.json").read_text(encoding="utf-8"))
     jsonschema.validate(written, SCHEMA)
     assert written["schema"] == 1
@@ -40,7 +42,7 @@ def test_each_procedure_has_its_own_model_and_no_key_of_another() -> None:
 @pytest.mark.parametrize("damage", ["unknown key", "unknown procedure"])
 def test_what_is_no_result_is_refused(write_campaign: Callable[..., Path], tmp_path: Path, damage: str) -> None:
     device = SimulatedDevice(capacity_forward=412_345)
-    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device))
+    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device), report=False)
     written = json.loads(result.document.to_text())
     written["runs"][0]["procedure" if damage == "unknown procedure" else "points"] = "another"
     with pytest.raises(ValidationError):
@@ -53,7 +55,7 @@ def test_figures_that_follow_from_others_are_computed_again_on_reading(
     write_campaign: Callable[..., Path], tmp_path: Path
 ) -> None:
     device = SimulatedDevice(capacity_forward=412_345)
-    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device))
+    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device), report=False)
     changed = json.loads(result.document.to_text())
     changed["runs"][0]["rate_per_direction"]["median"] = 10**9
     assert PublishedDocument.model_validate(changed).to_text() == result.document.to_text()

@@ -27,6 +27,8 @@ from gatemark.results.store import ResultFolder
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
 from gatemark.stored import provenance_of
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 WriteCampaign = Callable[..., Path]
 DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)
 

@@ -43,7 +43,7 @@ ALL: dict[str, Any] = {
 def test_every_record_of_a_stateful_campaign_is_read_as_it_was_written(
     nat_campaign: NatCampaign, tmp_path: Path
 ) -> None:
-    result = measure(nat_campaign(**ALL), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    result = measure(nat_campaign(**ALL), output=tmp_path / "out", equipment=simulated_equipment(DEVICE), report=False)
     file = result.folder / "trials.jsonl"
     records = read_journal(file)
     assert b"".join(line_of(record) for record in records) == file.read_bytes()
@@ -119,6 +119,7 @@ def test_progress_names_phases_and_connections(nat_campaign: NatCampaign, tmp_pa
             equipment=simulated_equipment(DEVICE),
             on_event=on_event,
             on_plan=watcher.on_plan,
+            report=False,
         )
     lines = out.getvalue().splitlines()
     assert any(line.endswith("forward, 1,000 connections") for line in lines if line.startswith("run "))
