@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress, groupby
 from random import Random
 from typing import Any
@@ -26,6 +27,8 @@ from gatemark.trial.report import TrialReport
 
 SLICES, KEPT, MODULUS_MAX = 100, 8, 64
 NUMBERS = ("source_port", "destination_port", "source_host", "destination_host", "traffic_class")
+Counts = dict[Any, tuple[int, int]]
+"""Of each value, how many frames were lost and how many arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class Frame:
     traffic_class: int = 0
 
 
+@lru_cache(maxsize=8)
 def frames(
     count: int,
     *,
@@ -48,8 +52,8 @@ def frames(
     destination_ports: range = range(1, 49152),
     source_hosts: range = range(2, 3),
     destination_hosts: range = range(2, 3),
-) -> list[Frame]:
-    """Return frames whose fields are drawn (RFC 4814 section 3.2)."""
+) -> Sequence[Frame]:
+    """Return frames whose fields are drawn (RFC 4814 section 3.2); many tests want the same."""
     drawn = Random(seed)
     return [
         Frame(
@@ -127,10 +131,9 @@ def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
     fields.append(_field("host_pair", pairs, lost))
     fields.append(_field("flow", list(zip(pairs, ports, strict=True)), lost))
     indexes, is_gone = np.array([frame.index for frame in sent]), np.array(lost)
+    of_lost, of_others = indexes[is_gone], indexes[np.logical_not(is_gone)]
     for modulus in range(2, MODULUS_MAX + 1):
-        gone, arrived = (
-            np.bincount(indexes[which] % modulus, minlength=modulus) for which in (is_gone, np.logical_not(is_gone))
-        )
+        gone, arrived = (np.bincount(which % modulus, minlength=modulus) for which in (of_lost, of_others))
         if not gone.all() and gone[arrived == 0].sum() >= 0.95 * gone.sum():
             residues = _field("index_residue", [frame.index % modulus for frame in sent], lost)
             fields.append(changed(residues, modulus=modulus, firsts=None))
@@ -141,11 +144,8 @@ def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
 
 
 def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossField:
-    counts: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
-    firsts = 0
-    for value, is_lost in zip(values, lost, strict=True):
-        firsts += is_lost and value not in counts
-        counts[value][0 if is_lost else 1] += 1
+    of_lost, of_all = Counter(compress(values, lost)), Counter(values)
+    counts = {value: (of_lost[value], number - of_lost[value]) for value, number in of_all.items()}
     dead = [value for value, (gone, arrived) in counts.items() if gone and not arrived]
     heaviest = sorted((value for value in counts if counts[value][0]), key=lambda value: (-counts[value][0], value))
     is_number = name in NUMBERS
@@ -158,7 +158,7 @@ def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossF
         losing=len(heaviest),
         dead=len(dead),
         lost_in_dead=sum(counts[value][0] for value in dead),
-        firsts=None if is_number else firsts,
+        firsts=None if is_number else _firsts(values, lost),
         heaviest=tuple(
             LossOfValue(name=str(value), lost=counts[value][0], arrived=counts[value][1]) for value in heaviest[:KEPT]
         ),
@@ -169,13 +169,19 @@ def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossF
     )
 
 
-def _with_bits(counts: dict[Any, list[int]]) -> list[Any]:
+def _firsts(values: Sequence[Hashable], lost: Sequence[bool]) -> int:
+    """Return of how many values the first frame was lost."""
+    first_is_lost = dict(zip(reversed(values), reversed(lost), strict=True))  # what comes last is kept
+    return sum(first_is_lost.values())
+
+
+def _with_bits(counts: Counts) -> list[Any]:
     """Return how many frames of the values with each bit were lost and arrived."""
     values, of_value = np.array(list(counts)), np.array(list(counts.values()))
     return [of_value[values >> bit & 1 == 1].sum(axis=0) for bit in range(16)]
 
 
-def _ranges(counts: dict[Any, list[int]]) -> tuple[DeadRange, ...]:
+def _ranges(counts: Counts) -> tuple[DeadRange, ...]:
     ranges = []
     for is_dead, group in groupby(sorted(counts), key=lambda value: not counts[value][1]):
         if is_dead:

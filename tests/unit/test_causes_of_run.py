@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -38,7 +39,7 @@ HELD_UP = HostFacts(
 )
 
 
-def made(load: int, loses: Any = lambda _: False, *, repetition: int = 0, sent: list[Frame] = SENT) -> TrialRecord:
+def made(load: int, loses: Any = lambda _: False, *, repetition: int = 0, sent: Sequence[Frame] = SENT) -> TrialRecord:
     """A trial of a second; it sends the first frames of those that any trial sends."""
     report = lossy(sent[:load], loses, frames_per_second=load)
     order = replace(ORDER, repetition=repetition, step=replace(ORDER.step, frames_per_second=load, duration_ns=10**9))
@@ -386,7 +387,7 @@ class TestSuspicion:
 
     @pytest.mark.parametrize("length", [40, 400])
     @pytest.mark.parametrize("sent", [SENT, IN_TURN], ids=["drawn", "in turn"])
-    def test_ports_in_turn_are_no_other_cause_than_time(self, sent: list[Frame], length: int) -> None:
+    def test_ports_in_turn_are_no_other_cause_than_time(self, sent: Sequence[Frame], length: int) -> None:
         """Whatever is lost at one time has a range of ports then: the stop is the hold-up's, or the gateway's own."""
         record = made(40_000, lambda frame: 12_000 <= frame.index < 12_000 + length, sent=sent)
         assert not {cause.cause for cause in record.causes} - {"gap"}
@@ -398,7 +399,7 @@ class TestSuspicion:
         assert self.why(changed(record, host=elsewhere))[0] is None
 
     @pytest.mark.parametrize("sent", [SENT, IN_TURN], ids=["drawn", "in turn"])
-    def test_nor_does_the_testers_own_burst_become_a_filter(self, sent: list[Frame]) -> None:
+    def test_nor_does_the_testers_own_burst_become_a_filter(self, sent: Sequence[Frame]) -> None:
         record = made(40_000, lambda frame: 12_000 <= frame.index < 12_012, sent=sent)
         assert self.why(behind_a_late_burst(record)) == ("Tester", set())
 
