@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +87,44 @@ def equipment() -> Equipment:
 
 
 def measured(tmp_path: Path, text: str = ROUTER, recipe: str = "linux-router4") -> CampaignResult:
-    file = tmp_path / "router.toml"
+    if recipe.startswith("."):
+        return measured_anew(tmp_path, text, recipe)
+    result, files = measured_once(text, recipe)
+    return replace(result, folder=written(files, tmp_path / "router"))
+
+
+def measured_anew(place: Path, text: str, recipe: str) -> CampaignResult:
+    file = place / "router.toml"
     file.write_text(text.format(name="router", recipe=recipe), encoding="utf-8")
-    return measure(file, output=tmp_path / "router", equipment=equipment())
+    return measure(file, output=place / "router", equipment=equipment())
+
+
+@cache
+def measured_once(text: str, recipe: str) -> tuple[CampaignResult, dict[Path, bytes]]:
+    """A result and the files of its folder: many tests begin with the same one."""
+    with tempfile.TemporaryDirectory() as place:
+        result = measured_anew(Path(place), text, recipe)
+        return result, files_of(result.folder)
+
+
+@cache
+def series_once() -> dict[Path, bytes]:
+    """The files of a series of two columns."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "router.toml")
+        file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+        return files_of(measure_series(file, output=Path(place, "series"), equipment=equipment()).folder)
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def written(files: dict[Path, bytes], folder: Path) -> Path:
+    for path, octets in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(octets)
+    return folder
 
 
 def outcomes(verification: Verification) -> dict[str, str]:
@@ -157,10 +194,7 @@ def test_an_interrupted_campaign_and_a_resumed_one_are_verified(tmp_path: Path) 
 
 
 def test_a_series_is_verified_with_all_its_columns(tmp_path: Path) -> None:
-    file = tmp_path / "router.toml"
-    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
-    measure_series(file, output=tmp_path / "series", equipment=equipment())
-    verification = verify_archive(write_archive(tmp_path / "series").path)
+    verification = verify_archive(write_archive(written(series_once(), tmp_path / "series")).path)
     assert verification.holds and verification.kind == "series"
     of_column = ["campaign", "result", "files", "report"]
     assert [finding.what for finding in verification.findings] == [
@@ -195,9 +229,7 @@ def fewer_columns(document: Any) -> None:
 
 @pytest.mark.parametrize("change", [other_title, other_setting, other_gateway, fewer_columns])
 def test_what_a_series_says_of_its_columns_is_verified(change: Callable[[Any], None], tmp_path: Path) -> None:
-    file = tmp_path / "router.toml"
-    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
-    archive = write_archive(measure_series(file, output=tmp_path / "series", equipment=equipment()).folder).path
+    archive = write_archive(written(series_once(), tmp_path / "series")).path
 
     def edit(files: dict[str, bytes]) -> None:
         document = json.loads(files["series.json"])
@@ -211,9 +243,7 @@ def test_what_a_series_says_of_its_columns_is_verified(change: Callable[[Any], N
 @pytest.mark.parametrize("states_it", [False, True])
 def test_the_file_of_a_series_is_verified(states_it: bool, tmp_path: Path) -> None:
     """Also where series.json has the digest of the other file."""
-    file = tmp_path / "router.toml"
-    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
-    archive = write_archive(measure_series(file, output=tmp_path / "series", equipment=equipment()).folder).path
+    archive = write_archive(written(series_once(), tmp_path / "series")).path
 
     def edit(files: dict[str, bytes]) -> None:
         files["series.toml"] = files["series.toml"].replace(b"seed = 7", b"seed = 8")

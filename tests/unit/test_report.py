@@ -81,10 +81,20 @@ def show(result: CampaignResult) -> Shown:
     )
 
 
+@pytest.fixture(scope="module")
+def shown_before() -> dict[str, Shown]:
+    """By device and campaign: many tests look at the same."""
+    return {}
+
+
 @pytest.fixture
-def shown(write_campaign: WriteCampaign, tmp_path: Path) -> Callable[..., Shown]:
+def shown(write_campaign: WriteCampaign, tmp_path: Path, shown_before: dict[str, Shown]) -> Callable[..., Shown]:
     def make(device: SimulatedDevice, **campaign: object) -> Shown:
-        return show(measure(write_campaign(**campaign), output=tmp_path / "out", equipment=simulated_equipment(device)))
+        key = repr((device, campaign))
+        if key not in shown_before:
+            file, used = write_campaign(**campaign), simulated_equipment(device)
+            shown_before[key] = show(measure(file, output=tmp_path / "out", equipment=used))
+        return shown_before[key]
 
     return make
 
