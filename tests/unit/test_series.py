@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -554,14 +555,20 @@ def test_progress_shows_the_column_and_the_time_of_those_after_it(tmp_path: Path
     assert left[-1] == 0
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the file of a series, and its result up to the middle of the second column."""
+    place = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(Interrupted):
+        measure_series(write(place, CORES), output=place / "cut", equipment=equipment(), on_event=stop_after(40))
+    assert (place / "cut" / "02-two").exists()
+    return place
+
+
 class TestRefusals:
     @pytest.fixture
-    def cut(self, tmp_path: Path) -> Path:
-        file = write(tmp_path, CORES)
-        with pytest.raises(Interrupted):
-            measure_series(file, output=tmp_path / "cut", equipment=equipment(), on_event=stop_after(40))
-        assert (tmp_path / "cut" / "02-two").exists()
-        return tmp_path / "cut"
+    def cut(self, stopped: Path, tmp_path: Path) -> Path:
+        return shutil.copytree(stopped, tmp_path, dirs_exist_ok=True) / "cut"
 
     def refused(self, folder: Path, used: Equipment | None = None) -> str:
         with pytest.raises(ResultError) as caught:
