@@ -25,6 +25,7 @@ from gatemark.dut import base
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import complete_campaign, load_recipe
+from gatemark.procedures.back_to_back.table import BackToBackTable
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.results.coordinates import MEANINGS
@@ -147,12 +148,17 @@ def equipment_without_hardware(device: SimulatedDevice) -> Equipment:
 
 
 def shortened(campaign: Campaign) -> Campaign:
-    """One repetition and two sizes: the simulated engine takes no time, but the report of every run does."""
+    """One repetition, two sizes and two bursts: the simulated engine takes no time, but each trial and report does."""
     sizes = FrameSizesModel.model_validate(
         {"family": size_family(campaign), "octets": list(measured_octets(campaign)[:2])}
     )
     traffic = campaign.traffic.model_copy(update={"frame_sizes": sizes})
-    return campaign.model_copy(update={"repetitions": 1, "traffic": traffic})
+    tables = {
+        table.key: table.model_copy(update={"bursts": 2})
+        for table in campaign.tables
+        if isinstance(table, BackToBackTable)
+    }
+    return campaign.model_copy(update={"repetitions": 1, "traffic": traffic, **tables})
 
 
 @pytest.mark.parametrize("file", [file for file in EXAMPLES if not varies(file)], ids=lambda path: path.stem)
