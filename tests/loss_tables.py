@@ -145,7 +145,7 @@ def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
 
 def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossField:
     of_lost, of_all = Counter(compress(values, lost)), Counter(values)
-    counts = {value: (of_lost[value], number - of_lost[value]) for value, number in of_all.items()}
+    counts = {value: (gone := of_lost.get(value, 0), number - gone) for value, number in of_all.items()}
     dead = [value for value, (gone, arrived) in counts.items() if gone and not arrived]
     heaviest = sorted((value for value in counts if counts[value][0]), key=lambda value: (-counts[value][0], value))
     is_number = name in NUMBERS
