@@ -49,6 +49,9 @@ class Group:
     bars: dict[str, Bar] = field(default_factory=dict)
 
 
+TUNNELS = ("map_e_up", "map_e_down", "lwaftr_up", "lwaftr_down", "sixrd_up", "sixrd_down")
+SENDER_OF_TUNNELS, RECEIVER_OF_TUNNELS = Bar(ratio=1.3), Bar(ratio=1.8)
+
 GROUPS = (
     Group(
         name="frame",
@@ -107,12 +110,16 @@ GROUPS = (
             "receive_in_cache/ipv4", "receive_in_cache/ipv6", "receive_connections/phase_1/40000000",
             "receive_connections/phase_1/200000000", "receive_connections/phase_2/40000000",
             "receive_connections/phase_2/200000000", "receive_edges/map_t_6to4", "receive_edges/map_t_4to6",
-            "receive_edges/map_e_up", "receive_edges/map_e_down",
+            "receive_edges/map_e_up", "receive_edges/map_e_down", "receive_edges/lwaftr_up",
+            "receive_edges/lwaftr_down", "receive_edges/sixrd_up", "receive_edges/sixrd_down",
+            "receive_connections_of_aftr/phase_1/40000000",
         ),
         bars={
             "receive_in_memory/ipv4": Bar(ratio=1.1), "receive_in_memory/ipv6": Bar(ratio=1.1),
             "receive_connections/phase_1/200000000": Bar(ratio=1.7),
             "receive_edges/map_t_6to4": Bar(ratio=2.6), "receive_edges/map_t_4to6": Bar(ratio=2.6),
+            "receive_connections_of_aftr/phase_1/40000000": RECEIVER_OF_TUNNELS,
+            **{f"receive_edges/{edges}": RECEIVER_OF_TUNNELS for edges in TUNNELS},
         },
     ),
     Group(
@@ -124,11 +131,13 @@ GROUPS = (
             "send_on_null/ipv6_fixed", "send_on_null/ipv6_ports", "send_on_null/ipv6_hosts", "send_on_null/ipv6_both",
             "send_on_null/ipv4_both_1518", "send_one_by_one_on_null/ipv4", "send_one_by_one_on_null/ipv6",
             "send_edges_on_null/map_t_6to4", "send_edges_on_null/map_t_4to6", "send_edges_on_null/map_e_up",
-            "send_edges_on_null/map_e_down",
+            "send_edges_on_null/map_e_down", "send_edges_on_null/lwaftr_up", "send_edges_on_null/lwaftr_down",
+            "send_edges_on_null/sixrd_up", "send_edges_on_null/sixrd_down",
         ),
         bars={
             "send_on_null/ipv4_both": Bar(ratio=1.2), "send_on_null/ipv6_both": Bar(ratio=1.2),
             "send_edges_on_null/map_t_6to4": Bar(ratio=2.0), "send_edges_on_null/map_t_4to6": Bar(ratio=2.0),
+            **{f"send_edges_on_null/{edges}": SENDER_OF_TUNNELS for edges in TUNNELS},
         },
     ),
     Group(
@@ -138,8 +147,12 @@ GROUPS = (
         cases=(
             "initiate_on_null/phase_1/4000000", "initiate_on_null/phase_1/40000000",
             "initiate_on_null/phase_1/400000000", "initiate_on_null/phase_2/400000000",
+            "initiate_through_aftr_on_null/phase_1/400000000",
         ),
-        bars={"initiate_on_null/phase_1/400000000": Bar(ratio=1.35)},
+        bars={
+            "initiate_on_null/phase_1/400000000": Bar(ratio=1.35),
+            "initiate_through_aftr_on_null/phase_1/400000000": SENDER_OF_TUNNELS,
+        },
     ),
     Group(
         name="respond on null",
@@ -152,10 +165,12 @@ GROUPS = (
             "respond_on_null/pseudorandom/4000", "respond_on_null/pseudorandom/4000000",
             "respond_on_null/pseudorandom/40000000", "respond_on_null/pseudorandom/200000000",
             "respond_on_null/ipv6_pseudorandom/4000000", "respond_on_null/ipv6_pseudorandom/200000000",
+            "respond_through_aftr_on_null/pseudorandom/4000000",
         ),
         bars={
             "respond_on_null/pseudorandom/4000000": Bar(ratio=1.5),
             "respond_on_null/pseudorandom/200000000": Bar(ratio=1.8),
+            "respond_through_aftr_on_null/pseudorandom/4000000": Bar(ratio=1.65),
         },
     ),
     Group(

@@ -25,15 +25,18 @@ void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
     send_one_by_one(state, stream, queue);
 }
 
-/// 65,536 customer edges in turn, and what is sent to them.
-void send_edges_on_null(benchmark::State& state, Relay relay, frame::signature::Direction direction) {
-    const frame::Stream stream = edges_stream(relay, direction);
-    send_to_port(state, stream, frame::StreamWriter{stream});
-}
+/// What all customer edges of a gateway send, and what is sent to them.
+void send_edges_on_null(benchmark::State& state, const frame::Stream& stream) { send_to_port(state, stream, frame::StreamWriter{stream}); }
 
 /// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
 void initiate_on_null(benchmark::State& state, Choice choice) {
     const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
+    send_to_port(state, stream, frame::StreamWriter{stream});
+}
+
+/// The same through the tunnels of 10,000 B4s to an AFTR.
+void initiate_through_aftr_on_null(benchmark::State& state, Choice choice) {
+    const frame::Stream stream = aftr_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
     send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
@@ -42,6 +45,12 @@ void respond_on_null(benchmark::State& state, Choice order, net::Family family =
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::responder, count, order, family);
     send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(family), 1});
+}
+
+void respond_through_aftr_on_null(benchmark::State& state, Choice order) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream stream = aftr_stream(frame::Role::responder, count, order);
+    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(), 1});
 }
 
 /// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them
@@ -118,12 +127,18 @@ BENCHMARK_CAPTURE(send_on_null, ipv6_both, net::Family::ipv6, Varying::ports_and
 BENCHMARK_CAPTURE(send_on_null, ipv4_both_1518, net::Family::ipv4, Varying::ports_and_hosts, 1518);
 BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv4, net::Family::ipv4);
 BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv6, net::Family::ipv6);
-BENCHMARK_CAPTURE(send_edges_on_null, map_t_6to4, Relay::map_t, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(send_edges_on_null, map_t_4to6, Relay::map_t, frame::signature::Direction::reverse);
-BENCHMARK_CAPTURE(send_edges_on_null, map_e_up, Relay::map_e, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(send_edges_on_null, map_e_down, Relay::map_e, frame::signature::Direction::reverse);
+BENCHMARK_CAPTURE(send_edges_on_null, map_t_6to4, edges_stream(Relay::map_t, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(send_edges_on_null, map_t_4to6, edges_stream(Relay::map_t, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(send_edges_on_null, map_e_up, edges_stream(Relay::map_e, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(send_edges_on_null, map_e_down, edges_stream(Relay::map_e, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(send_edges_on_null, lwaftr_up, edges_stream(Relay::lwaftr, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(send_edges_on_null, lwaftr_down, edges_stream(Relay::lwaftr, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(send_edges_on_null, sixrd_up, sixrd_stream(frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(send_edges_on_null, sixrd_down, sixrd_stream(frame::signature::Direction::reverse));
 BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(40 * million)->Arg(400 * million);
 BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
+BENCHMARK_CAPTURE(initiate_through_aftr_on_null, phase_1, Choice::increasing)->Arg(400 * million);
+BENCHMARK_CAPTURE(respond_through_aftr_on_null, pseudorandom, Choice::pseudorandom)->Arg(4 * million);
 BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);
 BENCHMARK_CAPTURE(respond_on_null, increasing, Choice::increasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
 BENCHMARK_CAPTURE(respond_on_null, decreasing, Choice::decreasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);

@@ -63,11 +63,16 @@ void receive_connections(benchmark::State& state, state::Phase phase) {
     receive_stored(state, stream, beyond_caches(stream), [&](ReceiverParts& parts) { parts.keep_connections(phase, connections); });
 }
 
-/// What a border relay delivers of 65,536 customer edges.
-void receive_edges(benchmark::State& state, Relay relay, frame::signature::Direction direction) {
-    const frame::Stream stream = edges_stream(relay, direction);
-    receive_stored(state, stream, beyond_caches(stream));
+/// The same as they leave an AFTR with 10,000 B4s.
+void receive_connections_of_aftr(benchmark::State& state) {
+    const auto connections = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream stream = aftr_stream(frame::Role::initiator, connections, Choice::increasing);
+    receive_stored(state, stream, beyond_caches(stream),
+                   [&](ReceiverParts& parts) { parts.keep_connections(state::Phase::establish, connections); });
 }
+
+/// What a gateway delivers to all its customer edges, and from them.
+void receive_edges(benchmark::State& state, const frame::Stream& stream) { receive_stored(state, stream, beyond_caches(stream)); }
 
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4, net::Family::ipv4, 64, Place::memory)->Name("receive_in_memory/ipv4");
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv6, net::Family::ipv6, 84, Place::memory)->Name("receive_in_memory/ipv6");
@@ -79,10 +84,15 @@ BENCHMARK_CAPTURE(receive_plain, in_cache / ipv4, net::Family::ipv4, 64, Place::
 BENCHMARK_CAPTURE(receive_plain, in_cache / ipv6, net::Family::ipv6, 84, Place::cache)->Name("receive_in_cache/ipv6");
 BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish)->Arg(40 * million)->Arg(200 * million);
 BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use)->Arg(40 * million)->Arg(200 * million);
-BENCHMARK_CAPTURE(receive_edges, map_t_6to4, Relay::map_t, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(receive_edges, map_t_4to6, Relay::map_t, frame::signature::Direction::reverse);
-BENCHMARK_CAPTURE(receive_edges, map_e_up, Relay::map_e, frame::signature::Direction::forward);
-BENCHMARK_CAPTURE(receive_edges, map_e_down, Relay::map_e, frame::signature::Direction::reverse);
+BENCHMARK(receive_connections_of_aftr)->Name("receive_connections_of_aftr/phase_1")->Arg(40 * million);
+BENCHMARK_CAPTURE(receive_edges, map_t_6to4, edges_stream(Relay::map_t, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(receive_edges, map_t_4to6, edges_stream(Relay::map_t, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(receive_edges, map_e_up, edges_stream(Relay::map_e, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(receive_edges, map_e_down, edges_stream(Relay::map_e, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(receive_edges, lwaftr_up, edges_stream(Relay::lwaftr, frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(receive_edges, lwaftr_down, edges_stream(Relay::lwaftr, frame::signature::Direction::reverse));
+BENCHMARK_CAPTURE(receive_edges, sixrd_up, sixrd_stream(frame::signature::Direction::forward));
+BENCHMARK_CAPTURE(receive_edges, sixrd_down, sixrd_stream(frame::signature::Direction::reverse));
 
 }  // namespace
 

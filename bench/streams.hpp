@@ -166,9 +166,9 @@ inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std
     frame::complete_frame(frame_template, bytes, addresses, endpoint.port, values.destination_port, stream.id(), number, sent);
 }
 
-/// How a border relay reaches its customer edges: by translation (MAP-T), or through tunnels
-/// (MAP-E).
-enum class Relay : std::uint8_t { map_t, map_e };
+/// How a gateway reaches its customer edges: by translation (MAP-T), or through tunnels to the
+/// addresses that a rule (MAP-E) or bindings (lwAFTR) give them.
+enum class Relay : std::uint8_t { map_t, map_e, lwaftr };
 
 /// 65,536 customer edges that share 256 addresses, and servers outside.
 inline frame::Stream edges_stream(Relay relay, frame::signature::Direction direction) {
@@ -177,6 +177,10 @@ inline frame::Stream edges_stream(Relay relay, frame::signature::Direction direc
         .ipv6 = net::parse_prefix("2001:db8::/40").value(), .ipv4 = net::parse_prefix("192.0.2.0/24").value(), .ea_bits = 16, .dmr = {}};
     if (relay == Relay::map_t) {
         domain.rule.dmr = net::parse_prefix("2001:db8:ffff::/64");
+    } else if (relay == Relay::lwaftr) {
+        domain.rule.ipv6 = net::parse_prefix("2001:db8:1:2::/64").value();
+        domain.rule.psid_offset = 0;
+        domain.rule.in_identifier = true;
     }
     const frame::EdgesRequest edges{.domains = {domain}, .count = 65'536};
     const bool forward = direction == frame::signature::Direction::forward;
@@ -185,11 +189,31 @@ inline frame::Stream edges_stream(Relay relay, frame::signature::Direction direc
     request.as_sent = false;
     request.hop_limit_decrement = 1;
     (forward ? request.source_edges : request.destination_edges) = edges;
-    if (relay == Relay::map_e) {
+    if (relay != Relay::map_t) {
         const frame::TunnelRequest tunnel{.gateway = net::parse_address("2001:db8:ffff::1").value(), .expected_hop_limit = 64};
         (forward ? request.source_tunnel : request.destination_tunnel) = tunnel;
         request.frame_octets = 64 + (forward ? net::ipv6::header_bytes : 0);
     }
+    return make_stream(request, direction);
+}
+
+/// 65,533 customer edges of 6rd (RFC 5969), whose prefixes hold their IPv4 addresses, and servers
+/// outside.
+inline frame::Stream sixrd_stream(frame::signature::Direction direction) {
+    const bool forward = direction == frame::signature::Direction::forward;
+    const frame::ValueRange edges{frame::ValueMode::pseudorandom, 2, 65534};
+    frame::StreamRequest request = stream_request(net::Family::ipv6, Varying::ports_and_hosts,
+                                                  smallest_frame(net::Family::ipv6) + (forward ? net::ipv4::header_bytes : 0));
+    request.as_sent = false;
+    request.hop_limit_decrement = 1;
+    const frame::HostSet servers = request.destination;
+    const frame::HostSet hosts{.address = net::parse_address("2001:db8:c612::2").value(), .offset = 6, .part = edges};
+    request.source = forward ? hosts : servers;
+    request.destination = forward ? servers : hosts;
+    (forward ? request.source_tunnel : request.destination_tunnel) =
+        frame::TunnelRequest{.gateway = net::parse_address("198.18.0.1").value(),
+                             .subscribers = frame::HostSet{.address = net::parse_address("198.18.0.0").value(), .offset = 2, .part = edges},
+                             .expected_hop_limit = 64};
     return make_stream(request, direction);
 }
 
