@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tests.system.machine import nothing_compared
+from tests.system.machine import gatemark, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -18,6 +19,7 @@ from gatemark.campaign.runner import run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.recipe import complete_campaign
+from gatemark.results.toml_text import to_toml
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, TrialReport
@@ -142,6 +144,16 @@ class KeptBed:
         """Close what is open."""
         self._name = ""
         self._open.close()
+
+
+def check_series(document: Mapping[str, Any], vary: str, folder: Path) -> None:
+    """Run a series of two columns: a campaign, and what varies as TOML; both must be measured."""
+    file, output = folder / "series.toml", folder / "series"
+    file.write_text(f"{to_toml(document)}\n[[vary]]\n{vary}\n")
+    ended = gatemark("run", file, "--output", output)
+    assert ended.status in (0, 1), ended
+    series = json.loads((output / "series.json").read_text())
+    assert [column["outcome"] for column in series["columns"]] == ["measured"] * 2
 
 
 def faults(counts: Counts) -> dict[str, int]:

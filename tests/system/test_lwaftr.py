@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from tests.system.beds import RELAYED_FRAMES, KeptBed, check_relayed_whole, faults, netns_campaign, relayed
-from tests.system.machine import missing_for_guest
+from tests.system.beds import (
+    QUICK,
+    RELAYED_FRAMES,
+    KeptBed,
+    check_relayed_whole,
+    check_series,
+    faults,
+    netns_campaign,
+    netns_document,
+    relayed,
+)
+from tests.system.machine import missing_for_guest, nothing_compared
 from tests.system.test_guest_kernel import in_guest, new_bed
 from tests.system.test_map_e import down, up
 from tests.system.test_netns import exchange
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.procedures.delay.result import DelayResult
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.session import measure
 
 MISSING = missing_for_guest()
 pytestmark = [
@@ -75,6 +90,31 @@ def test_a_planted_fault_is_named_and_counted(name: str, lwaftrs: KeptBed) -> No
     ((_, _, counts),) = report.counts()
     assert (counts.received, counts.faulty) == (0, RELAYED_FRAMES)
     assert faults(counts) == dict.fromkeys(expected, RELAYED_FRAMES)
+
+
+@pytest.mark.nightly("its search and its series start three kernels")
+def test_rates_and_delays_are_measured_and_a_series_is_made(lwaftrs: KeptBed, tmp_path: Path) -> None:
+    lwaftrs.close()
+    tables = {
+        "throughput": {"resolution": "40%", "search_duration": QUICK["duration"]},
+        "delay": {"load": 1000, "duration": "1s", "first_tag": "200ms", "tags": 100},
+    }
+    of_softwires = {"softwires": BINDINGS, "edges": 250, "order": "increasing"}
+    document = netns_document(RECIPE, map=of_softwires, traffic=SIZE, repetitions=1, **tables)
+    throughput, delay = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    assert isinstance(throughput, ThroughputResult) and isinstance(delay, DelayResult)
+    (repetition,) = throughput.repetitions
+    if repetition.kind == "tester_limited":
+        nothing_compared("the Tester could not offer a load")
+    else:
+        assert repetition.lower_bound is not None and repetition.lower_bound >= 1000
+    (point,) = delay.points
+    for way in point.series:
+        assert way.latency is not None and way.latency.tags == (100,)
+        assert way.undelivered > (0,) or way.latency.typical_ns.values[0] is not None
+    document["map"].pop("edges")
+    series = {key: value for key, value in document.items() if key not in tables}
+    check_series({**series, "frame_loss": {"rates": [1000]}}, '"map.edges" = [1, 250]', tmp_path)
 
 
 FIRST, FIRST_IPV4, FIRST_PORT = "2001:2:0:4000:0:c612:0:1", "198.18.0.0", 1024

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ from tests.system.beds import (
     RELAYED_LOAD,
     KeptBed,
     check_relayed_whole,
+    check_series,
     faults,
     netns_campaign,
     netns_document,
     open_bed,
     relayed,
 )
-from tests.system.machine import gatemark, missing_for_guest, nothing_compared
+from tests.system.machine import missing_for_guest, nothing_compared
 from tests.system.test_guest_kernel import in_guest, new_bed
 from tests.system.test_netns import exchange
 
@@ -33,7 +33,6 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.procedures.throughput.result import ThroughputResult
-from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
 
 MISSING = missing_for_guest()
@@ -191,11 +190,5 @@ def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path
     else:
         assert repetition.lower_bound is not None and repetition.lower_bound >= 1000
     document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [RELAYED_LOAD]}, repetitions=1)
-    vary = '\n[[vary]]\n"map.edges" = [1, 256]\n"traffic.mix" = ["1/1", "1/2"]\n'
-    file, output = tmp_path / "series.toml", tmp_path / "series"
     document["map"].pop("edges")
-    file.write_text(to_toml(document) + vary)
-    ended = gatemark("run", file, "--output", output)
-    assert ended.status in (0, 1), ended
-    series = json.loads((output / "series.json").read_text())
-    assert [column["outcome"] for column in series["columns"]] == ["measured"] * 2
+    check_series(document, '"map.edges" = [1, 256]\n"traffic.mix" = ["1/1", "1/2"]', tmp_path)
