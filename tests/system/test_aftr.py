@@ -14,10 +14,13 @@ from tests.system.machine import missing_for_guest, nothing_compared
 from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
 from tests.system.test_stateful import assert_counts_agree, measured
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.overload.result import OverloadResult
 from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.session import measure
 
 MISSING = missing_for_guest("conntrack")
 pytestmark = [
@@ -162,3 +165,16 @@ def test_a_planted_fault_is_named_and_counted(name: str, aftrs: KeptBed) -> None
     which, change, expected = PLANTED[name]
     counts, changed = relayed_with(aftrs.get("reverse"), which, change)
     assert (counts.received, faults(counts)) == (RELAYED_FRAMES - changed, dict.fromkeys(expected, changed))
+
+
+def test_clients_behind_b4s_get_a_reply_to_every_request(aftrs: KeptBed, tmp_path: Path) -> None:
+    """Echo requests of four B4s, whose hosts all have one address and the same identifiers."""
+    aftrs.close()
+    right = {"ipv4": {"address": "198.19.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-257"}}}
+    asked = {"clients": [4], "destinations": 64, "count": 3}
+    document = netns_document(RECIPE, left=b4s(8), right=right, overload=asked, repetitions=1)
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    assert isinstance(run, OverloadResult)
+    (point,) = run.points
+    assert point.counts.requests == point.counts.replies == (4 * 64 * 3,)
+    assert point.faults == {}

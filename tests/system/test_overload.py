@@ -25,11 +25,11 @@ from gatemark.dut.recipe import complete_campaign, recipe_text
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.preflight import check_gateway_path
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
-from gatemark.refdut.document import Delay, Flow, Selector
+from gatemark.refdut.document import Delay, Flow, Selector, Table
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
-from gatemark.technology import TechnologyName
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.tester import Equipment
 
 MISSING = missing("ip", "nft", "tayga", "conntrack", root=True)
@@ -68,9 +68,11 @@ def through_reference(
     forward: Flow | None = None,
     reverse: Flow | None = None,
     technology: TechnologyName = "router44",
+    subscribers: int = 1,
     unkept_ns: int | None = UNKEPT_NS,
 ) -> OverloadResult:
     """Measure the reference gateway, a router unless said otherwise, with these flows; None: only counts matter."""
+    is_stateful = TECHNOLOGIES[technology].is_stateful
     both, cores = links
     lateness_max = "5ms" if unkept_ns is None else f"{unkept_ns}ns"
     check = Check(
@@ -78,6 +80,8 @@ def through_reference(
         name="overload",
         truth="",
         technology=technology,
+        subscribers=subscribers,
+        table=Table(size=100_000, udp_timeout_ns=300 * SECOND) if is_stateful else None,
         forward=forward or Flow(),
         reverse=reverse or Flow(),
         tables={
@@ -91,8 +95,10 @@ def through_reference(
     ask = f"{find_refdut()} ask {configuration.control}"
     document = campaign_of(check, both.ports, ask=ask, cores=(), configuration=configuration)
     for side in ("left", "right"):
-        if "ipv4" in document[side]:
-            document[side]["ipv4"]["hosts"] = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
+        family = TECHNOLOGIES[technology].families[side == "right"]
+        if family == "ipv4" or side == "right":
+            hosts = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
+            document[side][family]["hosts"] = hosts if family == "ipv4" else {**hosts, "offset": 14}
     with RefDut(configuration, both.folder, netns=both.gateway_namespace) as gateway:
         equipment = Equipment(
             open_testbed=lambda campaign: ReferenceTestBed(
@@ -219,6 +225,37 @@ def test_a_border_relay_finds_customer_edges_by_the_identifiers_of_their_sets(
     requests = 2 * 128 * 11
     assert (point.counts.requests, point.counts.faulty) == ((requests,), (requests // 4,))
     assert point.faults == {"replies: identifier": requests // 4, "replies: other_edge_port": requests // 4}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "technology",
+    [
+        "map_e_br",
+        "aftr",
+        *(pytest.param(name, marks=pytest.mark.nightly("fewer of the same")) for name in ("lwaftr", "sixrd_br")),
+    ],
+)
+def test_requests_and_replies_go_through_tunnels(
+    links: tuple[Links, CorePlan], tmp_path: Path, technology: TechnologyName
+) -> None:
+    for name, wrong in (("right", ()), ("wrong", (("other_subscriber", Selector(every=4)),))):
+        (tmp_path / name).mkdir()
+        (point,) = through_reference(
+            links,
+            tmp_path / name,
+            {"clients": 4, "destinations": 128},
+            reverse=Flow(corrupt=wrong),
+            technology=technology,
+            subscribers=8,
+            unkept_ns=None,
+        ).points
+        requests = 4 * 128 * 11
+        faulty = requests // 4 if wrong else 0
+        assert (point.counts.requests, point.counts.arrived) == ((requests,), (requests,))
+        assert (point.counts.replies, point.counts.faulty) == ((requests - faulty,), (faulty,))
+        reasons = ("replies: other_subscriber", "replies: tunnel_destination") if wrong else ()
+        assert point.faults == dict.fromkeys(reasons, faulty)
 
 
 def recipe(folder: Path, base: str, *, rules: str = "", start: str | None = None) -> Path:

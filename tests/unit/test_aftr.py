@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.plan import cells_of
+from gatemark.campaign.plan import cells_of, plan_of
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.overload.run import Load, form_of
 from gatemark.trial.connection_request import establish_request, use_request
+from gatemark.trial.echo_request import echo_request
 
 B4S = {"offset": 14, "mode": "pseudorandom", "range": "2-101"}
 
@@ -93,6 +95,28 @@ def test_in_a_loop_back_the_pool_holds_the_hosts_inside() -> None:
     assert body["connections"]["pool"] == ["10.0.0.1/32"]
 
 
+def test_clients_of_echo_requests_are_the_hosts_behind_b4s() -> None:
+    """100 B4s with 2 hosts each; echo requests of 56 octets are IPv4 packets of 84."""
+    right = {"ipv4": {**document()["right"]["ipv4"], "hosts": {"offset": 2, "mode": "increasing", "range": "4-803"}}}
+    behind = {"hosts": {"offset": 2, "mode": "increasing", "range": "1-2"}}
+    wanted = aftr(overload={"clients": [200]}, right=right, b4=behind, gateway={"table": {"size": 100_000}})
+    (run,) = plan_of(wanted).runs
+    form = form_of(wanted, Load(clients=200, frames_per_second=None))
+    body: Any = echo_request(wanted, run.cell, frames_per_second=0, duration_ns=10**9, trial_number=1, form=form)
+    stream = body["directions"][0]["foreground"]
+    assert (stream["frame_octets"], stream["source"]["address"], stream["destination_tunnel"]) == (
+        142,
+        "10.0.0.1",
+        None,
+    )
+    tunnel = stream["source_tunnel"]
+    assert (tunnel["gateway"], tunnel["subscribers"]["mode"]) == ("2001:db8:ffff::1", "increasing")
+    assert body["echo"]["pool"] == ["198.19.0.1/32"]
+    with pytest.raises(ConfigError) as caught:
+        aftr(overload={"clients": [201]}, right=right, b4=behind)
+    assert any("201 clients need as many hosts, the left side has 200" in each.what for each in caught.value.problems)
+
+
 @pytest.mark.parametrize(
     ("tables", "place", "words"),
     [
@@ -108,7 +132,6 @@ def test_in_a_loop_back_the_pool_holds_the_hosts_inside() -> None:
          "left.ipv6.hosts.range", "may have number 64"),
         ({"gateway": {"pool": ["10.0.0.0/24"]}}, "gateway.pool", "holds hosts of the Initiator (10.0.0.1)"),
         ({"left": {"host_macs": "random"}}, "left.host_macs", "MAC address of the port"),
-        ({"overload": {"clients": [1]}}, "overload", "no echo requests are sent"),
         ({"gateway": {"technology": "nat44", "tunnel": None}, "b4": {"address": "10.0.0.2"}}, "b4", "which has no B4s"),
     ],
 )  # fmt: skip

@@ -134,3 +134,11 @@ def test_a_recipe_has_both_ends_of_its_tunnel(name: str, old: str, new: str, wha
     path.write_text(text.replace(old, new), "utf-8")
     with pytest.raises(ConfigError, match=what.replace("{", r"\{")):
         load_recipe(path)
+
+
+def test_nothing_answers_echo_requests_behind_its_tunnel() -> None:
+    with pytest.raises(ConfigError) as caught:
+        complete_campaign(campaign_from_dict({**document(), "overload": {"clients": [1]}}))
+    assert [problem.what for problem in caught.value.problems if problem.where.endswith("overload")] == [
+        "does not apply to b4, behind whose tunnels nothing answers echo requests"
+    ]

@@ -132,7 +132,8 @@ def test_inner_outer_and_background_are_three_sizes() -> None:
         ({"left": {"mtu": 1500}, "traffic": {"frame_sizes": {"family": "ipv4", "octets": [1518]}}},
          "traffic.frame_sizes.octets", "packet of 1540, more than the MTU of 1500"),
         ({"traffic": {"frame_sizes": {"family": "ipv6", "octets": [104]}}}, "traffic.frame_sizes.family", "IPv4"),
-        ({"overload": {"clients": [1]}}, "overload", "no echo requests are sent"),
+        ({"left": {"mtu": 1500}, "overload": {"clients": [1], "data": 1472}}, "overload.data",
+         "packets of 1540 octets on the left side, more than its MTU of 1500"),
         ({"gateway": {"technology": "map_t_br"}}, "gateway.tunnel", "which has no tunnels"),
     ],
 )  # fmt: skip

@@ -197,6 +197,9 @@ Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexc
 
 Arrival classify_echo(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept {
     Arrival arrival = classify_by_headers(frame, trial_id);
+    if (arrival.kind == ArrivalKind::foreign) {
+        classify_inside(frame, trial_id, arrival);
+    }
     if (arrival.is_icmp && arrival.kind == ArrivalKind::foreign) {
         classify_data(frame, trial_id, arrival);
     } else if (arrival.kind == ArrivalKind::ours) {

@@ -41,15 +41,36 @@ EchoFrame echo_of(FrameTemplate frame_template, bool is_request, std::uint8_t ho
     return {.frame_template = std::move(frame_template), .hop_limit = hop_limit, .type = type, .dont_fragment = dont_fragment};
 }
 
-/// A template of what goes the other way on the same side: link-layer and IP addresses swapped. A
-/// reply has the mark of the request that came in.
-FrameTemplate turned_round(FrameTemplate frame_template, const Mark& mark) {
+/// What the header of a tunnel says, apart from its addresses.
+struct OuterFields {
+    std::uint8_t hop_limit = 0, traffic_class = 0;
+};
+
+/// Of a frame in a tunnel; the addresses of both ends swapped.
+void turn_tunnel_round(FrameTemplate& frame_template, const OuterFields& fields) {
+    const Layout& layout = frame_template.layout;
+    std::byte* const frame = frame_template.frame.data();
+    std::byte* const outer = frame + layout.outer;
+    const net::Family family = layout.outer_family();
+    write_mark(outer, family, {.traffic_class = fields.traffic_class});
+    outer[family == net::Family::ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit] = std::byte{fields.hop_limit};
+    std::swap_ranges(frame + layout.outer_source_address(), frame + layout.outer_destination_address(),
+                     frame + layout.outer_destination_address());
+    std::swap(frame_template.outer_source, frame_template.outer_destination);
+}
+
+/// A template of what goes the other way on the same side: link-layer and IP addresses swapped, in
+/// a tunnel those of both headers. A reply has the mark of the request that came in.
+FrameTemplate turned_round(FrameTemplate frame_template, const Mark& mark, const OuterFields& outer) {
     const Layout& layout = frame_template.layout;
     std::byte* const frame = frame_template.frame.data();
     write_mark(frame + layout.ip, layout.family, mark);
     std::swap_ranges(frame, frame + net::mac_bytes, frame + net::ethernet::source);
     std::swap_ranges(frame + layout.source_address(), frame + layout.destination_address(), frame + layout.destination_address());
     std::swap(frame_template.source, frame_template.destination);
+    if (layout.in_tunnel()) {
+        turn_tunnel_round(frame_template, outer);
+    }
     return frame_template;
 }
 
@@ -77,13 +98,20 @@ Sum write_client(const AddressField& field, std::byte* at, const FrameValues& va
 Sum write_destination(const AddressField& field, std::byte* at, const FrameValues& values) noexcept {
     return field.write(at, values.destination_host, values.network, values.edge());
 }
+/// The outer addresses of a frame, if it is in a tunnel; `values` are those of the direction in
+/// which it goes.
+void write_tunnel_of(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values) noexcept {
+    if (frame_template.layout.in_tunnel()) {
+        write_tunnel(frame_template, frame, values);
+    }
+}
 
 }  // namespace
 
 Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, std::optional<PublicSide> outside, std::uint64_t seed,
                         std::uint32_t trial_id, const LinkAddresses& left, const LinkAddresses& right, const std::string& where) {
-    if (request.source_tunnel) {
-        return Error{"echo requests go through no tunnel", where + ".source_tunnel", "send null"};
+    if (request.destination_tunnel) {
+        return Error{"what answers echo requests is in no tunnel", where + ".destination_tunnel", "send null"};
     }
     StreamRequest whole = request;
     if (outside) {  // the gateway chooses the source; of the connections nothing else is used
@@ -105,7 +133,8 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
         echo.client_edges_.push_back(echo.edges()->edges().edge_of(client).number);
     }
     echo.client_vlan_ = left.vlan_id;
-    echo.first_client_ = request.source.part.minimum;
+    const SubscriberHosts* const behind = echo.stream_->subscriber_hosts();
+    echo.first_client_ = behind != nullptr ? behind->values().minimum : request.source.part.minimum;
     echo.first_destination_ = request.destination.part.minimum;
     echo.values_ = Divider{request.destination.part.count()};
     echo.hosts_ = Divider{std::uint64_t{request.destination.part.count()} * request.destination.networks};
@@ -114,10 +143,13 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     const std::uint8_t arriving = echo.stream_->expected_hop_limit();
     const Mark mark = echo.stream_->expected_mark({});
+    const TunnelRequest& tunnel = echo.stream_->tunnel();
+    const std::uint8_t outer_class = tunnel.outer_class(mark.traffic_class);
+    const OuterFields sent_outer{tunnel.hop_limit, outer_class}, expected_outer{tunnel.expected_hop_limit.value_or(0), outer_class};
     echo.sent_request_ = echo_of(sent, true, request.hop_limit, asked);
     echo.expected_request_ = echo_of(expected, true, arriving, echo.stream_->expected_dont_fragment());
-    echo.sent_reply_ = echo_of(turned_round(expected, mark), false, request.hop_limit, asked);
-    echo.expected_reply_ = echo_of(turned_round(sent, mark), false, arriving, expected_dont_fragment(request, sent.layout));
+    echo.sent_reply_ = echo_of(turned_round(expected, mark, sent_outer), false, request.hop_limit, asked);
+    echo.expected_reply_ = echo_of(turned_round(sent, mark, expected_outer), false, arriving, expected_dont_fragment(request, sent.layout));
     return echo;
 }
 
@@ -138,6 +170,7 @@ void Echo::write_request(std::byte* frame, std::uint64_t index, pace::Ticks now)
     const Sum addresses = write_client(sent.source, frame + sent.layout.source_address(), values) +
                           write_destination(sent.destination, frame + sent.layout.destination_address(), values);
     complete(sent, frame, addresses, identifier_of(place, values), place.sequence(), stream_->id(), index, now);
+    write_tunnel_of(sent, frame, values);
     if (stream_->is_special()) [[unlikely]] {
         stream_->write_special(frame, values);
     }
@@ -152,6 +185,7 @@ void Echo::write_expected_request(std::byte* frame, const EchoAnswer& answer) co
                           write_destination(expected.destination, frame + expected.layout.destination_address(), values);
     complete(expected, frame, addresses, public_identifier(place, values, answer.source), place.sequence(), stream_->id(), answer.index,
              answer.sent);
+    write_tunnel_of(expected, frame, values);
     if (stream_->has_host_macs()) {
         write_mac(frame + net::ethernet::destination, stream_->expected_destination_mac(values));
     }
@@ -167,6 +201,7 @@ void Echo::write_reply(std::byte* frame, const EchoAnswer& answer) const noexcep
         (outside_ ? outside_->pool.write(destination, answer.source.address) : write_client(sent.destination, destination, values));
     complete(sent, frame, addresses, public_identifier(place, values, answer.source), place.sequence(), stream_->id(), answer.index,
              answer.sent);
+    write_tunnel_of(sent, frame, turned_round(values));
     if (stream_->has_host_macs()) [[unlikely]] {
         write_mac(frame + net::ethernet::source, stream_->expected_destination_mac(values));
     }
@@ -184,6 +219,7 @@ void Echo::write_expected_reply(std::byte* frame, std::uint64_t index, pace::Tic
     const Sum addresses = write_destination(expected.source, frame + expected.layout.source_address(), values) +
                           write_client(expected.destination, frame + expected.layout.destination_address(), values);
     complete(expected, frame, addresses, identifier_of(place, values), place.sequence(), stream_->id(), index, now);
+    write_tunnel_of(expected, frame, turned_round(values));
     if (const auto mac = stream_->host_source_mac(values)) {
         write_mac(frame + net::ethernet::destination, *mac);
     }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace gatemark::frame {
 
@@ -31,6 +32,14 @@ struct PublicSide {
     std::optional<GatewayEdge> edge{};
 };
 
+/// The hosts of a reply: those of its request, the other way round.
+[[nodiscard]] constexpr FrameValues turned_round(const FrameValues& request) noexcept {
+    FrameValues reply = request;
+    std::swap(reply.source_host, reply.destination_host);
+    reply.network = 0;
+    return reply;
+}
+
 /// What a reply takes over from its request.
 struct EchoAnswer {
     std::uint64_t index = 0;
@@ -41,8 +50,9 @@ struct EchoAnswer {
 /// The echo requests of a trial and their replies: request number i is a pure function of (seed,
 /// stream, i), as the client sends it and as a correct gateway forwards it; a reply is one of its
 /// request and of what a stateful gateway chose. Clients are on the left: hosts, or the customer
-/// edges of a border relay, which send what their translation makes of IPv4 requests. The mark is
-/// at the beginning of the data, which a reply takes over.
+/// edges of a border relay, which send what their translation makes of IPv4 requests, or the
+/// requests themselves through tunnels, as B4s do. The mark is at the beginning of the data, which
+/// a reply takes over.
 class Echo {
 public:
     /// `request` says what is sent, as for any stream, but has no ports; if its source is customer

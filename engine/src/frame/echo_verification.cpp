@@ -25,6 +25,9 @@ bool is_other_client(const std::byte* field, const Echo& echo, const EchoPlace& 
     if (const EdgeTraffic* const edges = echo.edges()) {
         return edges->edges().contains(net::load_wide(field));
     }
+    if (echo.stream().subscriber_hosts() != nullptr) {
+        return false;  // all have the same addresses: the tunnel tells them apart
+    }
     const HostSet& clients = echo.clients();
     net::Address address{.family = clients.address.family, .bytes = {}};
     std::copy_n(field, net::address_bytes(address.family), address.bytes.begin());
@@ -97,6 +100,12 @@ void check_addresses(std::span<const std::byte> frame, const Arrival& arrival, c
     }
 }
 
+/// Of a frame that should be in no tunnel, but is.
+Fault fault_of_tunnel(const Echo& echo, EchoKind kind) noexcept {
+    const Layout& came_in = (kind == EchoKind::request ? echo.sent_request() : echo.sent_reply()).frame_template.layout;
+    return came_in.in_tunnel() ? Fault::tunnel_left : Fault::encapsulated;
+}
+
 void check_message(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind, const EchoPlace& place,
                    const FrameValues& values, Faults& faults) noexcept {
     const EchoFrame& expected = expected_of(echo, kind);
@@ -145,6 +154,15 @@ Faults verify_echo(std::span<const std::byte> frame, const Arrival& arrival, con
     if (arrival.misplaced) {
         faults.add(arrival.payload > layout.payload ? Fault::encapsulated : Fault::headers);
         return faults;
+    }
+    if (arrival.in_tunnel() != layout.in_tunnel()) {
+        faults.add(arrival.in_tunnel() ? fault_of_tunnel(echo, kind) : Fault::tunnel_missing);
+        return faults;
+    }
+    if (arrival.in_tunnel()) {
+        const FrameValues ends = kind == EchoKind::reply ? turned_round(values) : values;
+        const ExpectedOuter outer{expected.frame_template, echo.stream().expected_mark(values).traffic_class, kind == EchoKind::request};
+        check_outer(frame, arrival, echo.stream(), outer, ends, faults);
     }
     faults.add_if(arrival.vlan_id != (kind == EchoKind::request ? echo.stream().expected_vlan() : echo.client_vlan()), Fault::vlan);
     if (arrival.family != layout.family) {

@@ -117,6 +117,55 @@ inline void check_extension_headers(const std::byte* ip, const Arrival& arrival,
     faults.add_if(!is_right, Fault::extension_headers);
 }
 
+/// What a correct gateway makes of the header of a tunnel, but for the hop limit.
+struct ExpectedOuter {
+    const FrameTemplate& due;
+    std::uint8_t traffic_class;  ///< of the packet inside, as it was sent
+    bool from_subscriber;
+
+    [[nodiscard]] static ExpectedOuter of(const Stream& stream, const FrameValues& values) noexcept {
+        return {stream.expected(), stream.expected_mark(values).traffic_class, stream.comes_from_subscribers()};
+    }
+};
+
+/// Of a frame that is in a tunnel, as it should be (RFC 2473 section 3, section 6.4).
+inline void check_outer(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const ExpectedOuter& expected,
+                        const FrameValues& values, Faults& faults) noexcept {
+    const FrameTemplate& due = expected.due;
+    const Layout& layout = due.layout;
+    const net::Family family = layout.outer_family();
+    const std::byte* const outer = frame.data() + arrival.outer;
+    const std::size_t bytes = arrival.ip - arrival.outer, inner_bytes = layout.end - layout.udp + (arrival.udp - arrival.ip);
+    const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(outer[at]); };
+    bool is_right = true;
+    if (family == net::Family::ipv6) {
+        faults.add_if(bytes != net::ipv6::header_bytes, Fault::tunnel_option);
+        is_right = load_big_endian<std::uint16_t>(outer + net::ipv6::payload_length) == bytes - net::ipv6::header_bytes + inner_bytes;
+    } else {
+        faults.add_if(bytes != net::ipv4::header_bytes, Fault::tunnel_option);
+        is_right = load_big_endian<std::uint16_t>(outer + net::ipv4::total_length) == bytes + inner_bytes &&
+                   (load_big_endian<std::uint16_t>(outer + net::ipv4::fragment) & 0x8000U) == 0 && fold(sum_of({outer, bytes})) == 0xffff;
+    }
+    if (const auto hop_limit = stream.expected_tunnel_hop_limit()) {
+        is_right = is_right && byte_of(family == net::Family::ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit) == *hop_limit;
+    }
+    faults.add_if(!is_right, Fault::tunnel_header);
+    faults.add_if(
+        !is_class_of_tunnel(stream.tunnel(), expected.traffic_class, mark_of(frame.data() + arrival.ip, arrival.family).traffic_class,
+                            mark_of(outer, family).traffic_class),
+        Fault::tunnel_traffic_class);
+    const std::byte* const source = outer + (layout.outer_source_address() - layout.outer);
+    const std::byte* const destination = outer + (layout.outer_destination_address() - layout.outer);
+    const bool source_is_right = due.outer_source.matches(source, values.source_host, 0, values.edge());
+    const bool destination_is_right = due.outer_destination.matches(destination, values.destination_host, values.network, values.edge());
+    faults.add_if(!source_is_right, Fault::tunnel_source);
+    faults.add_if(!destination_is_right, Fault::tunnel_destination);
+    const bool subscriber_is_right = expected.from_subscriber ? source_is_right : destination_is_right;
+    faults.add_if(!subscriber_is_right && stream.is_of_any_subscriber(expected.from_subscriber ? source : destination,
+                                                                      expected.from_subscriber ? due.outer_source : due.outer_destination),
+                  Fault::other_subscriber);
+}
+
 /// Of a header of the expected family.
 inline void check_ip(const std::byte* ip, const Arrival& arrival, const ExpectedIp& expected, Faults& faults) noexcept {
     if (expected.layout.family == net::Family::ipv4) {

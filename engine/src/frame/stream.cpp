@@ -329,10 +329,10 @@ std::optional<Error> Stream::take_subscribers(const StreamRequest& request, cons
     return std::nullopt;
 }
 
-bool Stream::is_of_any_subscriber(const std::byte* outer_address) const noexcept {
+bool Stream::is_of_any_subscriber(const std::byte* outer_address, const AddressField& field) const noexcept {
     return edges_   ? edges_->edges().is_of_any(net::load_wide(outer_address))
            : peers_ ? peers_->is_of_any(net::load_wide(outer_address))
-                    : (comes_from_subscribers() ? expected_.outer_source : expected_.outer_destination).contains(outer_address);
+                    : field.contains(outer_address);
 }
 
 /// The outer headers, where there are any; DF is clear in those of IPv4, which hold packets of IPv6

@@ -289,8 +289,9 @@ public:
     [[nodiscard]] bool outer_header_varies() const noexcept {
         return peers_ || (tunnel_.subscribers && !(tunnel_.is_single() && tunnel_.gateway.family == net::Family::ipv6));
     }
-    /// Whether this is the outer address of a subscriber, of the set or not.
-    [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address) const noexcept;
+    /// Whether this is the outer address of a subscriber, of the set or not; `field` holds those of
+    /// the set.
+    [[nodiscard]] bool is_of_any_subscriber(const std::byte* outer_address, const AddressField& field) const noexcept;
     /// The hop limit of the outer header as it must arrive; nothing if any will do.
     [[nodiscard]] std::optional<std::uint8_t> expected_tunnel_hop_limit() const noexcept { return tunnel_.expected_hop_limit; }
     [[nodiscard]] const TunnelRequest& tunnel() const noexcept { return tunnel_; }

@@ -47,45 +47,6 @@ namespace {
     }
 }
 
-/// The outer header of a frame that is in a tunnel, as it should be (RFC 2473 section 3, section
-/// 6.4).
-void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const FrameValues& values,
-                  Faults& faults) noexcept {
-    const FrameTemplate& due = stream.expected();
-    const Layout& layout = due.layout;
-    const net::Family family = layout.outer_family();
-    const std::byte* const outer = frame.data() + arrival.outer;
-    const std::size_t bytes = arrival.ip - arrival.outer, inner_bytes = layout.end - layout.udp + (arrival.udp - arrival.ip);
-    const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(outer[at]); };
-    bool is_right = true;
-    if (family == net::Family::ipv6) {
-        faults.add_if(bytes != net::ipv6::header_bytes, Fault::tunnel_option);
-        is_right = load_big_endian<std::uint16_t>(outer + net::ipv6::payload_length) == bytes - net::ipv6::header_bytes + inner_bytes;
-    } else {
-        faults.add_if(bytes != net::ipv4::header_bytes, Fault::tunnel_option);
-        is_right = load_big_endian<std::uint16_t>(outer + net::ipv4::total_length) == bytes + inner_bytes &&
-                   (load_big_endian<std::uint16_t>(outer + net::ipv4::fragment) & 0x8000U) == 0 && fold(sum_of({outer, bytes})) == 0xffff;
-    }
-    if (const auto hop_limit = stream.expected_tunnel_hop_limit()) {
-        is_right = is_right && byte_of(family == net::Family::ipv4 ? net::ipv4::time_to_live : net::ipv6::hop_limit) == *hop_limit;
-    }
-    faults.add_if(!is_right, Fault::tunnel_header);
-    faults.add_if(
-        !is_class_of_tunnel(stream.tunnel(), stream.expected_mark(values).traffic_class,
-                            mark_of(frame.data() + arrival.ip, arrival.family).traffic_class, mark_of(outer, family).traffic_class),
-        Fault::tunnel_traffic_class);
-    const std::byte* const source = outer + (layout.outer_source_address() - layout.outer);
-    const std::byte* const destination = outer + (layout.outer_destination_address() - layout.outer);
-    const bool source_is_right = due.outer_source.matches(source, values.source_host, 0, values.edge());
-    const bool destination_is_right = due.outer_destination.matches(destination, values.destination_host, values.network, values.edge());
-    faults.add_if(!source_is_right, Fault::tunnel_source);
-    faults.add_if(!destination_is_right, Fault::tunnel_destination);
-    const bool from_subscriber = stream.comes_from_subscribers();
-    faults.add_if(
-        !(from_subscriber ? source_is_right : destination_is_right) && stream.is_of_any_subscriber(from_subscriber ? source : destination),
-        Fault::other_subscriber);
-}
-
 /// Whether headers lead to a packet and, if it should be in a tunnel, through one.
 [[gnu::noinline]] bool verify_tunnel(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                                      const FrameValues& values, Faults& faults) noexcept {
@@ -97,7 +58,7 @@ void verify_outer(std::span<const std::byte> frame, const Arrival& arrival, cons
                    : stream.sent().layout.in_tunnel() ? Fault::tunnel_left
                                                       : Fault::encapsulated);
     } else {
-        verify_outer(frame, arrival, stream, values, faults);
+        check_outer(frame, arrival, stream, ExpectedOuter::of(stream, values), values, faults);
         return true;
     }
     return false;

@@ -1,5 +1,7 @@
 #include "trial/echo_plan.hpp"
 
+#include "frame/subscriber_hosts.hpp"
+
 #include <algorithm>
 
 namespace gatemark::trial {
@@ -28,6 +30,14 @@ void check_numbered(const frame::HostSet& hosts, const std::string& where, Error
     }
 }
 
+/// The clients of a stateful gateway that are behind tunnels: each subscriber has all hosts (RFC
+/// 6333 section 6.6).
+std::optional<frame::SubscriberHosts> hosts_behind_tunnels(const TrialRequest& request, const frame::StreamRequest& stream) {
+    return request.echo->pool && stream.source_tunnel && stream.source_tunnel->subscribers
+               ? std::optional{frame::SubscriberHosts{stream.source, *stream.source_tunnel->subscribers}}
+               : std::nullopt;
+}
+
 /// Each client is a host or a customer edge of its own.
 void check_clients(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
     const std::string source = std::string{where_stream} + ".source";
@@ -42,10 +52,17 @@ void check_clients(const TrialRequest& request, const frame::StreamRequest& stre
         return;
     }
     check_numbered(stream.source, source, errors);
-    if (shape.clients > stream.source.part.count()) {
-        errors.push_back(
-            {std::to_string(shape.clients) + " clients need as many addresses; there are " + std::to_string(stream.source.part.count()),
-             source, "widen minimum to maximum, or have fewer clients"});
+    const auto behind = hosts_behind_tunnels(request, stream);
+    if (behind && !behind->fit()) {
+        errors.push_back({"there are more hosts of subscribers than 16 bits count",
+                          std::string{where_stream} + ".source_tunnel.subscribers",
+                          "give fewer subscribers, subscribers with lower values, or fewer hosts each"});
+        return;
+    }
+    const std::uint64_t hosts = behind ? behind->values().count() : stream.source.part.count();
+    if (shape.clients > hosts) {
+        errors.push_back({std::to_string(shape.clients) + " clients need as many addresses; there are " + std::to_string(hosts), source,
+                          "widen minimum to maximum, or have fewer clients"});
     }
 }
 

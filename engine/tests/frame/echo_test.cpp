@@ -102,20 +102,10 @@ TEST(GoldenEcho, ThroughANat64) {
                   "6000000000403a07 0064ff9b0000000000000000c613000d 20010002000000000000000000000004 8100cc80 0003 0001");
 }
 
-std::string names_of_faults(const Faults& faults) {
-    std::string names;
-    for (std::size_t i = 0; i < fault_count; ++i) {
-        if (faults.has(static_cast<Fault>(i))) {
-            names += std::string{names.empty() ? "" : " "} + std::string{fault_names[i]};
-        }
-    }
-    return names;
-}
-
 /// What verification says of a frame that claims to be number 29.
 std::string faults_of_echo(const Echo& echo, EchoKind kind, const Bytes& frame) {
     const Arrival arrival = classify_echo(frame, test::trial_id());
-    return arrival.kind == ArrivalKind::ours ? names_of_faults(verify_echo(frame, arrival, echo, kind, echo.numbers().place_of(29)))
+    return arrival.kind == ArrivalKind::ours ? test::names_of(verify_echo(frame, arrival, echo, kind, echo.numbers().place_of(29)))
                                              : "not ours";
 }
 

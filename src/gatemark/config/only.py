@@ -117,8 +117,10 @@ NOT_EDGE = _to(
 )
 WITH_BINDINGS = _to(lambda row: row.has_bindings, "which has no softwires", "gateways of lightweight 4over6")
 WITH_TUNNELS = _to(lambda row: row.has_tunnels, "which has no tunnels", "gateways with tunnels")
-WITHOUT_TUNNELS = _to(
-    lambda row: not row.has_tunnels, "in whose tunnels no echo requests are sent", "gateways without tunnels"
+FREE_ANSWERS = _to(
+    lambda row: not (row.has_tunnels and row.is_subscriber),
+    "behind whose tunnels nothing answers echo requests",
+    "gateways without tunnels, or with those of the clients",
 )
 SIXRD = _to(lambda row: row.delegates_prefixes, "which delegates no prefixes", "6rd border relays")
 IN_A_ROW = _to(lambda row: row.in_a_row is not None, "which is one gateway", "two gateways in a row")

@@ -6,7 +6,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import TrialForm
-from gatemark.trial.messages import Edges, Hosts, Stream, TrialRequest
+from gatemark.trial.messages import Edges, Hosts, Stream, StreamFrames, TrialRequest
 from gatemark.trial.request import (
     campaign_waits,
     direction_json,
@@ -32,14 +32,15 @@ def echo_request(
 ) -> TrialRequest:
     """Return the request for one trial; `frames_per_second` is of all clients, and of no meaning in a closed loop.
 
-    The clients are the hosts of the left side in turn, or the first customer edges; their destinations are the hosts of
+    The clients are the hosts of the left side in turn, behind their tunnels if they have any, or the first customer
+    edges; their destinations are the hosts of
     the right side.
     """
     echo = form.of_echo
     rate = NO_RATE if echo.is_closed_loop else frames_per_second
     hosts = side_hosts(campaign, "forward")
     foreground: Stream = {
-        **foreground_frames(campaign, cell, "forward"),
+        **_frames_in_turn(foreground_frames(campaign, cell, "forward")),
         "source": _clients(campaign, echo.clients) or _in_turn(hosts["source"]),
         "destination": _in_turn(hosts["destination"]),
         "source_ports": None,
@@ -62,6 +63,14 @@ def echo_request(
 def _in_turn(hosts: Hosts) -> Hosts:
     """Return hosts as numbers from the first one on: which host a client or a destination is must not be drawn."""
     return hosts if hosts["mode"] == "fixed" else {**hosts, "mode": "increasing"}
+
+
+def _frames_in_turn(frames: StreamFrames) -> StreamFrames:
+    """Return frames whose tunnels, if they have any, go with the hosts in turn."""
+    tunnel = frames.get("source_tunnel")
+    if tunnel is None or tunnel["subscribers"] is None:
+        return frames
+    return {**frames, "source_tunnel": {**tunnel, "subscribers": _in_turn(tunnel["subscribers"])}}
 
 
 def _clients(campaign: Campaign, clients: int) -> Edges | None:

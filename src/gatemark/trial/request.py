@@ -45,6 +45,8 @@ from gatemark.trial.messages import (
     Waits,
 )
 
+HostsModel = Ipv4Model | Ipv6Model | B4Model
+"""Hosts as the campaign file states them."""
 SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 """Link-layer addresses of frames that are only shown."""
 
@@ -351,9 +353,7 @@ def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
     return _hosts(campaign, way, _inner_hosts(campaign, sender), _inner_hosts(campaign, receiver))
 
 
-def _hosts(
-    campaign: Campaign, way: OneWay, source: Ipv4Model | Ipv6Model | None, destination: Ipv4Model | Ipv6Model | None
-) -> StreamHosts:
+def _hosts(campaign: Campaign, way: OneWay, source: HostsModel | None, destination: HostsModel | None) -> StreamHosts:
     """Return the hosts of a stream as they are on their own side."""
     _, receiver = ENDS[way]
     assert source is not None and destination is not None, "the campaign is complete"
@@ -363,8 +363,11 @@ def _hosts(
     }
 
 
-def _inner_hosts(campaign: Campaign, side: SideName) -> Ipv4Model | Ipv6Model:
-    """Return the hosts of packets on one side; in the tunnels of 6rd they follow from the outer addresses."""
+def _inner_hosts(campaign: Campaign, side: SideName) -> HostsModel:
+    """Return the hosts of packets on one side: those behind B4s, and in the tunnels of 6rd those that follow from the
+    outer addresses."""
+    if campaign.technology.has_b4s and campaign.roles.has_tunnels(side):
+        return campaign.b4_model
     model, tunnel = campaign.hosts(side), campaign.gateway.tunnel
     if tunnel is None or not (campaign.technology.delegates_prefixes and campaign.roles.has_tunnels(side)):
         return model
@@ -425,7 +428,7 @@ def gateway_edge_json(campaign: Campaign) -> GatewayEdge | None:
     return None if edge is None else {**rule_json(edge.domain), "ea": edge.ea}
 
 
-def hosts_json(model: Ipv4Model | Ipv6Model | B4Model, *, networks: int) -> Hosts:
+def hosts_json(model: HostsModel, *, networks: int) -> Hosts:
     """Return a set of hosts as the engine reads it."""
     hosts = model.hosts
     span = hosts.range

@@ -12,10 +12,10 @@ from gatemark.config import defaults
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
-from gatemark.config.only import WITHOUT_TUNNELS
+from gatemark.config.only import FREE_ANSWERS
 from gatemark.config.problems import listed_twice, problem
 from gatemark.config.sizes import FrameSizes, mtu_of
-from gatemark.config.stateful import distinct
+from gatemark.config.stateful import b4_hosts, distinct
 from gatemark.config.tables import Table
 from gatemark.config.types import (
     RATIO_PATTERN,
@@ -96,7 +96,7 @@ class OverloadTable(ProcedureTable):
 
     key = "overload"
     purpose = "drive the gateway into overload by echo requests"
-    only = (WITHOUT_TUNNELS,)
+    only = (FREE_ANSWERS,)
     begins_with_full_table = False
     sends_udp = False
     sends_echo = True
@@ -235,11 +235,11 @@ class OverloadTable(ProcedureTable):
 
     def _size_problems(self, campaign: Campaign) -> Iterator[Problem]:
         for name in SIDES:
-            family = campaign.roles.family(name)
-            packet, mtu = IP_OCTETS[family] + ICMP_OCTETS + self.data_octets, mtu_of(campaign, name)
+            packet = self.frame_sizes(campaign).of(campaign.roles.frame_kind(name)) - defaults.LINK_OVERHEAD
+            mtu = mtu_of(campaign, name)
             if packet > mtu:
                 what = f"makes packets of {packet} octets on the {name} side, more than its MTU of {mtu}"
-                fix = f"write at most {mtu - IP_OCTETS[family] - ICMP_OCTETS}"
+                fix = f"write at most {mtu - packet + self.data_octets}"
                 yield problem(campaign, f"{self.key}.data", what, fix)
 
     def _host_problems(self, campaign: Campaign) -> Iterator[Problem]:
@@ -333,7 +333,7 @@ class OverloadTable(ProcedureTable):
 
         At a constant rate there are no slots that could limit it, so it has as many as there can be.
         """
-        family = campaign.technology.families[0]
+        family = campaign.technology.packet_families[0]
         slots = self.window if self.is_closed_loop else WINDOW_MAX
         clients = self.clients if self.is_closed_loop else (self.most_clients,)
         return EchoAsked(
@@ -344,10 +344,12 @@ class OverloadTable(ProcedureTable):
 
     def frame_sizes(self, campaign: Campaign) -> FrameSizes:
         """Return the sizes of a request on both sides."""
-        families = {campaign.roles.family(name) for name in SIDES}
+        families = {campaign.roles.packet_family(name) for name in SIDES}
         octets = {family: defaults.LINK_OVERHEAD + IP_OCTETS[family] + ICMP_OCTETS for family in families}
         sizes = {family: overhead + self.data_octets for family, overhead in octets.items()}
-        return FrameSizes(ipv4=sizes.get("ipv4"), ipv6=sizes.get("ipv6"))
+        inside, outer = campaign.technology.inside_tunnels, campaign.technology.outer_family
+        tunnel = None if inside is None else sizes[inside] + defaults.HEADER_OCTETS[outer]
+        return FrameSizes(ipv4=sizes.get("ipv4"), ipv6=sizes.get("ipv6"), tunnel=tunnel)
 
 
 def left_end(table: OverloadTable) -> int:
@@ -356,9 +358,10 @@ def left_end(table: OverloadTable) -> int:
 
 
 def host_count(campaign: Campaign, name: SideName) -> int:
-    """Return how many hosts one side emulates for the clients or for their destinations."""
+    """Return how many hosts one side emulates for the clients or for their destinations; each B4 has its own."""
     family = campaign.roles.family(name)
     model = campaign.side(name).family(family)
     assert model is not None, "only once the sides are known"
     hosts = HostSet.of(family, model, networks=campaign.directions.networks(name) if name == "right" else 1)
-    return (hosts.maximum - hosts.minimum + 1) * hosts.networks
+    behind = len(b4_hosts(campaign).numbers) if campaign.technology.has_b4s and name == "left" else 1
+    return (hosts.maximum - hosts.minimum + 1) * hosts.networks * behind
