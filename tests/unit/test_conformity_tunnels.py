@@ -250,6 +250,14 @@ def test_the_policy_of_outer_headers_is_that_of_the_file(tmp_path: Path) -> None
     assert (case.classes_due, case.classes, case.outer_class_due) == ((72,), (72,), 8)
 
 
+def test_the_stated_class_has_the_congestion_field_that_is_stated_apart(tmp_path: Path) -> None:
+    """The last two bits of 11 are not due where those of the packet are copied."""
+    wanted = campaign(tunnel={"hop_limit": "any", "traffic_class": 11, "ecn": "normal"})
+    result = measured(tmp_path, wanted, "outer hop limit", "outer traffic class")
+    assert judgements(result) == ALL_RIGHT
+    assert case_of(result, "class_into_tunnel").outer_class_due == 8
+
+
 def test_a_class_is_told_from_the_stated_one_of_tunnels(tmp_path: Path) -> None:
     wanted = campaign(tunnel={"traffic_class": 72}, cases=["class_into_tunnel", "class_remarked"])
     result = measured(tmp_path, wanted)

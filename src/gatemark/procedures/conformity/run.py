@@ -87,8 +87,8 @@ class Classes:
         policy, how = campaign.forwarding.tunnel, sending.differentiated
         stated = None if policy is None or policy.traffic_class == "copied" else policy.traffic_class
         packet = 0 if how is None else next(octet for octet in PACKET_CLASSES if octet != stated)
-        is_copied = stated is None or (packet != 0 and campaign.technology.copied_class_section is not None)
-        outside = packet if is_copied else stated or 0
+        must_be_copied = packet != 0 and campaign.technology.copied_class_section is not None
+        outside = packet if policy is None or must_be_copied else policy.outer_class(packet)
         remarked = next(octet for octet in REMARKED_CLASSES if octet != stated)
         due = None if sending.delivery is None else sending.delivery.flow.tunnel
         return cls(
