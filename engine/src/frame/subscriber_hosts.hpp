@@ -16,9 +16,15 @@ class SubscriberHosts {
 public:
     SubscriberHosts(const HostSet& hosts, const HostSet& subscribers) noexcept : hosts_{hosts}, subscribers_{subscribers} {}
 
-    /// Whether the values of all have room in 16 bits.
-    [[nodiscard]] bool fit() const noexcept { return (subscribers_.part.maximum + std::uint64_t{1}) * hosts_.part.count() <= 65'536; }
-    /// The values, if they fit.
+    /// Nothing if the values of all have room in 16 bits; else where the request has too many.
+    [[nodiscard]] std::optional<Error> problem(const std::string& where) const {
+        if ((subscribers_.part.maximum + std::uint64_t{1}) * hosts_.part.count() <= 65'536) {
+            return std::nullopt;
+        }
+        return Error{"there are more hosts of subscribers than 16 bits count", where,
+                     "give fewer subscribers, subscribers with lower values, or fewer hosts each"};
+    }
+    /// The values, if there is no problem.
     [[nodiscard]] ValueRange values() const noexcept {
         const std::uint32_t first = subscribers_.part.minimum * hosts_.part.count(),
                             count = subscribers_.part.count() * hosts_.part.count();

@@ -53,10 +53,8 @@ void check_clients(const TrialRequest& request, const frame::StreamRequest& stre
     }
     check_numbered(stream.source, source, errors);
     const auto behind = hosts_behind_tunnels(request, stream);
-    if (behind && !behind->fit()) {
-        errors.push_back({"there are more hosts of subscribers than 16 bits count",
-                          std::string{where_stream} + ".source_tunnel.subscribers",
-                          "give fewer subscribers, subscribers with lower values, or fewer hosts each"});
+    if (auto error = behind ? behind->problem(std::string{where_stream} + ".source_tunnel.subscribers") : std::nullopt) {
+        errors.push_back(*std::move(error));
         return;
     }
     const std::uint64_t hosts = behind ? behind->values().count() : stream.source.part.count();

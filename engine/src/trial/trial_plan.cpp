@@ -59,9 +59,8 @@ std::optional<enumerate::TupleRange> source_range(const frame::HostSet& sources,
         return tuple_range(sources.part);
     }
     const frame::SubscriberHosts hosts{sources, *subscribers};
-    if (!hosts.fit()) {
-        errors.push_back({"there are more hosts of subscribers than 16 bits count", "connections",
-                          "give fewer subscribers, subscribers with lower values, or fewer hosts each"});
+    if (auto error = hosts.problem("connections")) {
+        errors.push_back(*std::move(error));
         return std::nullopt;
     }
     return tuple_range(hosts.values());
