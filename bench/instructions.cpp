@@ -96,8 +96,6 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
     }
 }
 
-frame::Stream nat44_stream(frame::Role role, std::uint64_t count, Choice choice) { return connection_stream(role, count, choice); }
-
 void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
     const auto plain4 = std::make_unique<ReceiverParts>(ipv4, 2 * frames_counted),
                plain6 = std::make_unique<ReceiverParts>(ipv6, 2 * frames_counted);

@@ -29,28 +29,16 @@ void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
 void send_edges_on_null(benchmark::State& state, const frame::Stream& stream) { send_to_port(state, stream, frame::StreamWriter{stream}); }
 
 /// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
-void initiate_on_null(benchmark::State& state, Choice choice) {
-    const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
-    send_to_port(state, stream, frame::StreamWriter{stream});
-}
-
-/// The same through the tunnels of 10,000 B4s to an AFTR.
-void initiate_through_aftr_on_null(benchmark::State& state, Choice choice) {
-    const frame::Stream stream = aftr_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
+void initiate_on_null(benchmark::State& state, Choice choice, ConnectionStream stream_of = nat44_stream) {
+    const frame::Stream stream = stream_of(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
     send_to_port(state, stream, frame::StreamWriter{stream});
 }
 
 /// The Responder, in the orders of reading that RFC 9693 section 4.10 names.
-void respond_on_null(benchmark::State& state, Choice order, net::Family family = net::Family::ipv4) {
+void respond_on_null(benchmark::State& state, Choice order, ConnectionStream stream_of = nat44_stream) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
-    const frame::Stream stream = connection_stream(frame::Role::responder, count, order, family);
-    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(family), 1});
-}
-
-void respond_through_aftr_on_null(benchmark::State& state, Choice order) {
-    const auto count = static_cast<std::uint64_t>(state.range(0));
-    const frame::Stream stream = aftr_stream(frame::Role::responder, count, order);
-    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(), 1});
+    const frame::Stream stream = stream_of(frame::Role::responder, count, order);
+    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(stream.sent().layout.family), 1});
 }
 
 /// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them
@@ -137,13 +125,17 @@ BENCHMARK_CAPTURE(send_edges_on_null, sixrd_up, sixrd_stream(frame::signature::D
 BENCHMARK_CAPTURE(send_edges_on_null, sixrd_down, sixrd_stream(frame::signature::Direction::reverse));
 BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(40 * million)->Arg(400 * million);
 BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
-BENCHMARK_CAPTURE(initiate_through_aftr_on_null, phase_1, Choice::increasing)->Arg(400 * million);
-BENCHMARK_CAPTURE(respond_through_aftr_on_null, pseudorandom, Choice::pseudorandom)->Arg(4 * million);
+BENCHMARK_CAPTURE(initiate_on_null, phase_1_aftr, Choice::increasing, aftr_stream)
+    ->Name("initiate_through_aftr_on_null/phase_1")
+    ->Arg(400 * million);
+BENCHMARK_CAPTURE(respond_on_null, pseudorandom_aftr, Choice::pseudorandom, aftr_stream)
+    ->Name("respond_through_aftr_on_null/pseudorandom")
+    ->Arg(4 * million);
 BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);
 BENCHMARK_CAPTURE(respond_on_null, increasing, Choice::increasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
 BENCHMARK_CAPTURE(respond_on_null, decreasing, Choice::decreasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
 BENCHMARK_CAPTURE(respond_on_null, pseudorandom, Choice::pseudorandom)->Arg(4'000)->Arg(4 * million)->Arg(40 * million)->Arg(200 * million);
-BENCHMARK_CAPTURE(respond_on_null, ipv6_pseudorandom, Choice::pseudorandom, net::Family::ipv6)->Arg(4 * million)->Arg(200 * million);
+BENCHMARK_CAPTURE(respond_on_null, ipv6_pseudorandom, Choice::pseudorandom, nat66_stream)->Arg(4 * million)->Arg(200 * million);
 BENCHMARK_CAPTURE(receive_on_null, ipv4, net::Family::ipv4);
 BENCHMARK_CAPTURE(receive_on_null, ipv6, net::Family::ipv6);
 BENCHMARK(send_and_receive_on_null);

@@ -56,19 +56,11 @@ void receive_tags_and_variation(benchmark::State& state) {
 }
 
 /// The Initiator's frames as they leave a NAT44: connections in turn, or drawn from all of them.
-void receive_connections(benchmark::State& state, state::Phase phase) {
+void receive_connections(benchmark::State& state, state::Phase phase, ConnectionStream stream_of = nat44_stream) {
     const auto connections = static_cast<std::uint64_t>(state.range(0));
-    const frame::Stream stream = connection_stream(frame::Role::initiator, connections,
-                                                   phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
+    const frame::Stream stream =
+        stream_of(frame::Role::initiator, connections, phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
     receive_stored(state, stream, beyond_caches(stream), [&](ReceiverParts& parts) { parts.keep_connections(phase, connections); });
-}
-
-/// The same as they leave an AFTR with 10,000 B4s.
-void receive_connections_of_aftr(benchmark::State& state) {
-    const auto connections = static_cast<std::uint64_t>(state.range(0));
-    const frame::Stream stream = aftr_stream(frame::Role::initiator, connections, Choice::increasing);
-    receive_stored(state, stream, beyond_caches(stream),
-                   [&](ReceiverParts& parts) { parts.keep_connections(state::Phase::establish, connections); });
 }
 
 /// What a gateway delivers to all its customer edges, and from them.
@@ -84,7 +76,9 @@ BENCHMARK_CAPTURE(receive_plain, in_cache / ipv4, net::Family::ipv4, 64, Place::
 BENCHMARK_CAPTURE(receive_plain, in_cache / ipv6, net::Family::ipv6, 84, Place::cache)->Name("receive_in_cache/ipv6");
 BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish)->Arg(40 * million)->Arg(200 * million);
 BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use)->Arg(40 * million)->Arg(200 * million);
-BENCHMARK(receive_connections_of_aftr)->Name("receive_connections_of_aftr/phase_1")->Arg(40 * million);
+BENCHMARK_CAPTURE(receive_connections, phase_1_aftr, state::Phase::establish, aftr_stream)
+    ->Name("receive_connections_of_aftr/phase_1")
+    ->Arg(40 * million);
 BENCHMARK_CAPTURE(receive_edges, map_t_6to4, edges_stream(Relay::map_t, frame::signature::Direction::forward));
 BENCHMARK_CAPTURE(receive_edges, map_t_4to6, edges_stream(Relay::map_t, frame::signature::Direction::reverse));
 BENCHMARK_CAPTURE(receive_edges, map_e_up, edges_stream(Relay::map_e, frame::signature::Direction::forward));

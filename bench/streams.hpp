@@ -87,7 +87,10 @@ inline enumerate::TupleRanges ranges_for(std::uint64_t count) {
 
 using Choice = enumerate::ConnectionChoice::Mode;
 
-/// The Initiator's or the Responder's frames through a stateful NAT44 or NAT66.
+/// Makes the Initiator's or the Responder's frames through a stateful gateway.
+using ConnectionStream = frame::Stream (*)(frame::Role role, std::uint64_t count, Choice choice);
+
+/// Those frames through a stateful NAT44 or NAT66.
 inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Choice choice, net::Family family = net::Family::ipv4) {
     frame::StreamRequest request = stream_request(family, Varying::nothing, smallest_frame(family));
     request.as_sent = false;
@@ -95,6 +98,11 @@ inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Ch
     request.connections =
         frame::ConnectionTraffic{.role = role, .set = {ranges_for(count), enumerate::Order::pseudorandom, count, 1}, .choice = choice};
     return make_stream(request, frame::signature::Direction::forward);
+}
+
+inline frame::Stream nat44_stream(frame::Role role, std::uint64_t count, Choice choice) { return connection_stream(role, count, choice); }
+inline frame::Stream nat66_stream(frame::Role role, std::uint64_t count, Choice choice) {
+    return connection_stream(role, count, choice, net::Family::ipv6);
 }
 
 /// The same through an AFTR (RFC 6333) whose 10,000 subscribers share one address.
