@@ -142,7 +142,7 @@ def test_fragments_of_very_many_domains_have_identifications_of_their_own() -> N
 
 @pytest.mark.parametrize("way", ["upward", "downward"])
 def test_the_smallest_packets_are_whole_and_their_frames_padded(way: str) -> None:
-    """IPv4 packets of 44 octets leave two octets of Ethernet's least; whoever sends them may pad them or not."""
+    """An IPv4 packet of 44 octets is two short of Ethernet's minimum; its sender may pad it or not."""
     wanted = campaign()
     probe = next(probe for probe in probes(wanted) if probe.name == "echo_from_inside")
     small = replace(getattr(probe.scene, way)(), octets=44)

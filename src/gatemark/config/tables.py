@@ -92,7 +92,7 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values; what follows from the old ones, and was kept, is worked out anew."""
+        """Return a copy with other values. What was derived from the old ones and kept is derived again."""
         copy = super().model_copy(update=update, deep=deep)
         for name in copy.__dict__.keys() - type(self).model_fields.keys():
             del copy.__dict__[name]
