@@ -45,6 +45,11 @@ using Sum = std::uint64_t;
 
 /// The words of one number, for a sum of few numbers in 32 bits.
 [[nodiscard]] constexpr std::uint32_t sum_of_words(std::uint32_t words) noexcept { return (words & 0xffff) + (words >> 16); }
+/// Those of 64 bits, in two sums of 32 bits each.
+[[nodiscard]] constexpr std::uint64_t sums_of_words(std::uint64_t words) noexcept {
+    constexpr std::uint64_t every_other_word = 0x0000'ffff'0000'ffff;
+    return (words & every_other_word) + (words >> 16 & every_other_word);
+}
 
 /// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC
 /// 791) and is not replaced.

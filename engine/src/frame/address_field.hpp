@@ -112,6 +112,14 @@ public:
         const bool only = has_word_ && rule_ == nullptr && !has_network_;
         return only ? std::optional<std::size_t>{high_} : std::nullopt;
     }
+    /// Where `write` writes the two bytes of a value side by side, if that is all it ever writes.
+    struct Pair {
+        std::size_t at;
+        bool is_odd;  ///< they are in two words of the checksum
+    };
+    [[nodiscard]] std::optional<Pair> only_pair() const noexcept {
+        return is_one_pair_ && rule_ == nullptr ? std::optional{Pair{high_, is_odd_word_}} : std::nullopt;
+    }
     /// Offsets of the bytes that `write` writes.
     [[nodiscard]] std::vector<std::uint8_t> varying_bytes() const;
 

@@ -1,5 +1,6 @@
 #include "frame/customer_edges.hpp"
 
+#include "base/for_each_cpu.hpp"
 #include "base/random.hpp"
 
 #include <numeric>
@@ -291,7 +292,27 @@ EdgeTraffic::EdgeTraffic(std::shared_ptr<const CustomerEdges> edges, const Edges
         const CustomerEdges::Members& members = edges_->domains()[i];
         visits_.emplace_back(shuffles ? enumerate::Order::pseudorandom : enumerate::Order::increasing,
                              std::max(members.count, std::uint64_t{1}), RandomSequence{key, visits_purpose}.at(i));
-        ports_.push_back(ports_of(members.map, ports));
+        of_domains_.push_back(of_domain(members.map, ports));
+    }
+}
+
+/// As `number_of`; the frames of a burst mostly belong to one round of all edges.
+GATEMARK_FOR_EACH_CPU
+void EdgeTraffic::put_numbers(std::span<std::uint64_t> numbers) const noexcept {
+    if (numbers.empty()) {
+        return;
+    }
+    const std::uint64_t count = count_.divisor(), begin = numbers.front() - count_.remainder(numbers.front());
+    std::uint64_t furthest = 0;
+    for (const std::uint64_t number : numbers) {
+        furthest = std::max(furthest, number - begin);  // far away if it is before the round
+    }
+    if (draws_ || furthest >= count) [[unlikely]] {
+        std::ranges::transform(numbers, numbers.begin(), [this](std::uint64_t j) { return number_of(j); });
+        return;
+    }
+    for (std::uint64_t& number : numbers) {
+        number -= begin;
     }
 }
 
@@ -301,9 +322,7 @@ void EdgeTraffic::put_edges(std::span<std::uint64_t> numbers) const noexcept {
         return;
     }
     const CustomerEdges::Members& members = edges_->domains()[0];
-    for (std::uint64_t& number : numbers) {
-        number = number_of(number);
-    }
+    put_numbers(numbers);
     visits_[0].put_at(numbers);
     members.put_numbers(numbers);
     if (!members.numbers.is_identity()) {
@@ -312,28 +331,28 @@ void EdgeTraffic::put_edges(std::span<std::uint64_t> numbers) const noexcept {
 }
 
 std::optional<std::uint64_t> EdgeTraffic::place_of_port(Edge edge, std::uint16_t port) const noexcept {
-    const Ports& ports = ports_[edge.domain()];
-    const std::uint32_t above = std::uint32_t{port} - ports.first;  // wraps below the first port
-    const std::uint32_t i = ports.range_bits == 16 ? above : (above >> ports.range_shift) << ports.range_bits | (port & ports.mask);
-    const bool is_one = port >= ports.first && i < ports.count.divisor() && place_in(ports, edge, i) == port;
+    const OfDomain& domain = of_domain(edge);
+    const std::uint32_t above = std::uint32_t{port} - domain.first;  // wraps below the first port
+    const std::uint32_t i = domain.range_bits == 16 ? above : (above >> domain.range_shift) << domain.range_bits | (port & domain.mask);
+    const bool is_one = port >= domain.first && i < domain.count.divisor() && domain.port_at(edge, i) == port;
     return is_one ? std::optional<std::uint64_t>{i} : std::nullopt;
 }
 
-EdgeTraffic::Ports EdgeTraffic::ports_of(const net::MapDomain& map, const ValueRange& range) {
+EdgeTraffic::OfDomain EdgeTraffic::of_domain(const net::MapDomain& map, const ValueRange& ports) {
     const bool restricted = map.restricts_ports();
-    const std::uint32_t count = restricted ? map.ports() : range.count();
-    Ports ports{.drawn_count = range.mode == ValueMode::fixed ? 1 : count, .count = Divider{count}};
+    const std::uint32_t count = restricted ? map.ports() : ports.count();
+    OfDomain domain{.map = map, .drawn_count = ports.mode == ValueMode::fixed ? 1 : count, .count = Divider{count}};
     if (!restricted) {  // one range of any size
-        ports.first = range.minimum;
-        ports.mask = 0xffff;
-        ports.range_bits = ports.psid_shift = 16;
-        return ports;
+        domain.first = ports.minimum;
+        domain.mask = 0xffff;
+        domain.range_bits = domain.psid_shift = 16;
+        return domain;
     }
-    ports.range_bits = ports.psid_shift = map.port_bits();
-    ports.range_shift = 16 - map.psid_offset();
-    ports.mask = (1U << map.port_bits()) - 1;
-    ports.first = map.psid_offset() == 0 ? 0 : 1U << ports.range_shift;
-    return ports;
+    domain.range_bits = domain.psid_shift = map.port_bits();
+    domain.range_shift = 16 - map.psid_offset();
+    domain.mask = (1U << map.port_bits()) - 1;
+    domain.first = map.psid_offset() == 0 ? 0 : 1U << domain.range_shift;
+    return domain;
 }
 
 }  // namespace gatemark::frame

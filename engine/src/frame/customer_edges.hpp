@@ -152,40 +152,49 @@ public:
     /// Replaces the numbers of frames with those of their edges: for a whole burst at once, which
     /// is faster.
     void put_edges(std::span<std::uint64_t> numbers) const noexcept;
+    /// The edges of one domain: what their addresses and ports follow from.
+    struct OfDomain {
+        net::MapDomain map;
+        std::uint32_t first = 0, mask = 0;  ///< of ports
+        unsigned range_bits = 0, range_shift = 0, psid_shift = 0;
+        std::uint32_t drawn_count = 1;
+        Divider count{1};
+
+        /// Port number `i` of an edge, as a sum of what follows from `i` and from the PSID.
+        [[nodiscard]] std::uint16_t port_at(Edge edge, std::uint32_t i) const noexcept {
+            const std::uint32_t psid = map.psid_of(edge.ea());
+            return static_cast<std::uint16_t>(first + ((i >> range_bits) << range_shift) + (psid << psid_shift) + (i & mask));
+        }
+        [[nodiscard]] std::uint16_t drawn_port(Edge edge, std::uint32_t uniform) const noexcept {
+            return port_at(edge, scale_to(uniform, drawn_count));
+        }
+    };
+    [[nodiscard]] const OfDomain& of_domain(Edge edge) const noexcept { return of_domains_[edge.domain()]; }
+    /// Of all edges; nullptr if they are of several domains.
+    [[nodiscard]] const OfDomain* only_domain() const noexcept { return of_domains_.size() == 1 ? of_domains_.data() : nullptr; }
     /// The port of an edge in frame number j, which has these uniform bits.
     [[nodiscard]] std::uint16_t port_of(std::uint64_t j, Edge edge, std::uint32_t uniform) const noexcept {
-        const Ports& ports = ports_[edge.domain()];
-        return place_in(ports, edge, counts_ ? place_of_visit(j, ports) : scale_to(uniform, ports.drawn_count));
+        const OfDomain& domain = of_domain(edge);
+        return counts_ ? domain.port_at(edge, place_of_visit(j, domain)) : domain.drawn_port(edge, uniform);
     }
     /// How many ports an edge has.
-    [[nodiscard]] std::uint64_t port_count(Edge edge) const noexcept { return ports_[edge.domain()].count.divisor(); }
+    [[nodiscard]] std::uint64_t port_count(Edge edge) const noexcept { return of_domain(edge).count.divisor(); }
     /// The i-th port of an edge in ascending order, and again the first one after the last one.
     [[nodiscard]] std::uint16_t port_at(Edge edge, std::uint64_t i) const noexcept {
-        const Ports& ports = ports_[edge.domain()];
-        return place_in(ports, edge, static_cast<std::uint32_t>(ports.count.remainder(i)));
+        const OfDomain& domain = of_domain(edge);
+        return domain.port_at(edge, static_cast<std::uint32_t>(domain.count.remainder(i)));
     }
     /// Which of an edge's ports this is; none if it is not the edge's.
     [[nodiscard]] std::optional<std::uint64_t> place_of_port(Edge edge, std::uint16_t port) const noexcept;
 
 private:
-    /// The i-th port of an edge, as a sum of what follows from i and from the PSID.
-    struct Ports {
-        std::uint32_t first = 0, mask = 0;
-        unsigned range_bits = 0, range_shift = 0, psid_shift = 0;
-        std::uint32_t drawn_count = 1;
-        Divider count{1};
-    };
-    [[nodiscard]] static Ports ports_of(const net::MapDomain& map, const ValueRange& range);
-    [[nodiscard]] std::uint16_t place_in(const Ports& ports, Edge edge, std::uint32_t i) const noexcept {
-        const std::uint32_t psid = edges_->domain_of(edge).map.psid_of(edge.ea());
-        return static_cast<std::uint16_t>(ports.first + ((i >> ports.range_bits) << ports.range_shift) + (psid << ports.psid_shift) +
-                                          (i & ports.mask));
-    }
+    [[nodiscard]] static OfDomain of_domain(const net::MapDomain& map, const ValueRange& ports);
     /// Frame number j is the v-th one of its edge; edges take their ports in turn.
-    [[nodiscard]] std::uint32_t place_of_visit(std::uint64_t j, const Ports& ports) const noexcept {
-        const std::uint64_t i = ports.count.remainder(count_.divide(j).quotient);
-        return static_cast<std::uint32_t>(descends_ ? ports.count.divisor() - 1 - i : i);
+    [[nodiscard]] std::uint32_t place_of_visit(std::uint64_t j, const OfDomain& domain) const noexcept {
+        const std::uint64_t i = domain.count.remainder(count_.divide(j).quotient);
+        return static_cast<std::uint32_t>(descends_ ? domain.count.divisor() - 1 - i : i);
     }
+    void put_numbers(std::span<std::uint64_t> numbers) const noexcept;
     /// The number of the edge of frame number j.
     [[nodiscard]] std::uint64_t number_of(std::uint64_t j) const noexcept {
         return draws_ ? scale_wide_to(words_.at(j), count_.divisor()) : count_.remainder(j);
@@ -196,7 +205,7 @@ private:
     bool draws_, counts_, descends_;
     RandomSequence words_;
     std::vector<enumerate::Sequence> visits_;  ///< by domain: the order in which the places of its edges come
-    std::vector<Ports> ports_;                 ///< by domain
+    std::vector<OfDomain> of_domains_;
 };
 
 }  // namespace gatemark::frame

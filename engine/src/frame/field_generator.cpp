@@ -8,15 +8,6 @@ namespace gatemark::frame {
 
 namespace {
 
-/// This many frames are a whole number of vectors on every CPU.
-constexpr std::size_t lanes = 8;
-constexpr std::size_t in_lanes(std::size_t count) noexcept { return (count + lanes - 1) / lanes * lanes; }
-
-/// 16-bit words of 64 bits, summed in 32 bits each.
-using gatemark::sum_of_words;
-constexpr std::uint64_t every_other_word = 0x0000'ffff'0000'ffff;
-constexpr std::uint64_t sum_of_words(std::uint64_t words) noexcept { return (words & every_other_word) + (words >> 16 & every_other_word); }
-
 /// The checksum of a sum of fewer than 65,536 words.
 constexpr std::uint32_t checksum_of(std::uint32_t sum) noexcept {
     sum = sum_of_words(sum);
@@ -52,21 +43,21 @@ void FieldGenerator::set_tuples(const BurstNumbers& tuples, std::size_t count, B
         const std::uint32_t ports = swap_bytes(static_cast<std::uint32_t>(tuple.source_port) << 16 | tuple.destination_port);
         const std::uint32_t hosts = swap_bytes(static_cast<std::uint32_t>(tuple.source_host) << 16 | tuple.destination_host);
         fields.ports[k] = is_initiator ? ports : std::rotl(ports, 16);
-        fields.words[k] = (is_initiator ? hosts : std::rotl(hosts, 16)) & varying_words_;
+        fields.words[k] = is_initiator ? hosts : std::rotl(hosts, 16);
     }
 }
 
 GATEMARK_FOR_EACH_CPU
 void FieldGenerator::complete(const BurstNumbers& indexes, std::size_t count, BurstFields& __restrict fields) const noexcept {
     const std::uint64_t id = std::uint64_t{stream_->id()} << 56;
-    const std::uint32_t header_sum = header_sum_, udp_sum = udp_sum_;
+    const std::uint32_t header_sum = header_sum_, udp_sum = udp_sum_, varying_words = varying_words_;
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
         fields.marks[k] = swap_bytes(id | indexes[k] << 16);
     }
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
-        const std::uint64_t halves = sum_of_words(fields.marks[k]) + sum_of_words(fields.times[k]);
+        const std::uint64_t halves = sums_of_words(fields.marks[k]) + sums_of_words(fields.times[k]);
         const auto mark = static_cast<std::uint32_t>(halves) + static_cast<std::uint32_t>(halves >> 32);
-        const std::uint32_t addresses = sum_of_words(fields.words[k]) + fields.addresses[k];
+        const std::uint32_t addresses = sum_of_words(fields.words[k] & varying_words) + fields.addresses[k];
         const std::uint32_t udp = checksum_of(udp_sum + addresses + sum_of_words(fields.ports[k]) + mark);
         fields.header_checksums[k] = checksum_of(header_sum + addresses + fields.identifications[k]);
         fields.udp_checksums[k] = udp == 0 ? 0xffff : udp;  // RFC 768

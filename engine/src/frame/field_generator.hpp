@@ -6,8 +6,7 @@
 namespace gatemark::frame {
 
 /// Generates what varies in the frames of one stream on one side of the gateway, a burst at a time:
-/// what `write_frame`, its oracle, computes for one frame. Work on a few frames more than a burst
-/// has is harmless and saves the vectors a tail.
+/// what `write_frame`, its oracle, computes for one frame.
 class FieldGenerator {
 public:
     /// `stream` and its `side`, one of its templates, outlive this.
@@ -21,7 +20,7 @@ public:
     /// Of frame `k` of the burst.
     void set(std::size_t k, const FrameValues& values, BurstFields& fields) const noexcept {
         fields.ports[k] = swap_bytes(static_cast<std::uint32_t>(values.source_port) << 16 | values.destination_port);
-        fields.words[k] = swap_bytes(static_cast<std::uint32_t>(values.source_host) << 16 | values.destination_host) & varying_words_;
+        fields.words[k] = swap_bytes(static_cast<std::uint32_t>(values.source_host) << 16 | values.destination_host);
     }
     /// Marks and checksums follow from everything else.
     void complete(const BurstNumbers& indexes, std::size_t count, BurstFields& fields) const noexcept;

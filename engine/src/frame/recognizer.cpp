@@ -156,6 +156,7 @@ Recognizer::Recognizer(const Stream& stream)
                .udp = stream.expected().layout.udp,
                .payload = stream.expected().layout.payload},
       generator_{stream, stream.expected()},
+      edge_generator_{stream, stream.expected()},
       is_ipv4_{arrival_.family == net::Family::ipv4},
       source_{stream.expected().layout.source_address()},
       destination_{stream.expected().layout.destination_address()},
@@ -271,7 +272,7 @@ std::uint32_t Recognizer::compare_fields(const MatchedFrames& matched) const noe
     std::array<std::uint32_t, burst_frames_max> differences;
     std::uint32_t all = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        differences[k] = (arrived.ports[k] ^ fields.ports[k]) | ((arrived.words[k] & varying_words) ^ fields.words[k]) |
+        differences[k] = (arrived.ports[k] ^ fields.ports[k]) | ((arrived.words[k] ^ fields.words[k]) & varying_words) |
                          ((arrived.udp_checksums[k] ^ fields.udp_checksums[k]) & udp_mask) |
                          ((static_cast<std::uint32_t>(arrived.headers[k] >> 48) ^ fields.header_checksums[k]) & header_mask);
         all |= differences[k];
@@ -301,9 +302,7 @@ std::uint32_t Recognizer::compute_values(MatchedFrames& matched) const noexcept 
         return compute_connections(matched);
     }
     if (stream_->has_rule()) {
-        return arrival_.in_tunnel() ? compute_by_rule<net::Family::ipv4, true>(matched)
-               : is_ipv4_           ? compute_by_rule<net::Family::ipv4, false>(matched)
-                                    : compute_by_rule<net::Family::ipv6, false>(matched);
+        return compute_by_rule(matched);
     }
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
@@ -354,10 +353,20 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
     return same;
 }
 
-template <net::Family family, bool in_tunnel>
 std::uint32_t Recognizer::compute_by_rule(MatchedFrames& matched) const noexcept {
-    std::uint32_t wrong = 0;
     stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
+    if (edge_generator_.applies()) {
+        edge_generator_.draw(matched.numbers, matched.tuples, matched.count, matched.fields, matched.edges);
+        return edge_generator_.compare(matched, matched.edges);
+    }
+    return arrival_.in_tunnel() ? compute_each_by_rule<net::Family::ipv4, true>(matched)
+           : is_ipv4_           ? compute_each_by_rule<net::Family::ipv4, false>(matched)
+                                : compute_each_by_rule<net::Family::ipv6, false>(matched);
+}
+
+template <net::Family family, bool in_tunnel>
+std::uint32_t Recognizer::compute_each_by_rule(MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
         const FrameValues values = stream_->values_by_rule(matched.numbers[k], matched.tuples[k]);
         generator_.set(k, values, matched.fields);
@@ -450,15 +459,19 @@ std::uint32_t Recognizer::compare_marks(const MatchedFrames& matched) const noex
 std::uint32_t Recognizer::compare_tunnels(const MatchedFrames& matched) const noexcept {
     const FrameTemplate& expected = stream_->expected();
     const Layout& layout = expected.layout;
+    const auto word = expected.subscriber_word();  // the rest of both addresses then is that of the template
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        const FrameValues values = values_of(matched, k);
         const std::byte* const frame = matched.frames[k];
-        const bool is_right =
-            expected.outer_source.matches(frame + layout.outer_source_address(), values.source_host, 0, values.edge()) &&
-            expected.outer_destination.matches(frame + layout.outer_destination_address(), values.destination_host, values.network,
-                                               values.edge()) &&
-            (layout.outer_family() == net::Family::ipv6 || fold(sum_of({frame + layout.outer, net::ipv4::header_bytes})) == 0xffff);
+        bool is_right = layout.outer_family() == net::Family::ipv6 || is_intact(sum_of({frame + layout.outer, net::ipv4::header_bytes}));
+        if (word) {
+            is_right &= load_raw<std::uint16_t>(frame + word->at) == matched.fields.host(k, word->of_source);
+        } else {
+            const FrameValues values = values_of(matched, k);
+            is_right &= expected.outer_source.matches(frame + layout.outer_source_address(), values.source_host, 0, values.edge()) &&
+                        expected.outer_destination.matches(frame + layout.outer_destination_address(), values.destination_host,
+                                                           values.network, values.edge());
+        }
         wrong |= std::uint32_t{!is_right} << k;
     }
     return wrong;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "frame/arrival.hpp"
-#include "frame/field_generator.hpp"
+#include "frame/edge_generator.hpp"
 
 #include <array>
 #include <cstring>
@@ -26,6 +26,7 @@ struct MatchedFrames : ReceivedFrames {
     alignas(64) BurstNumbers connections{}, tuples{};  ///< of a stream of connections; of customer edges, what their rule needs
     ArrivedFields arrived;
     BurstFields fields;                   ///< as a correct gateway forwards them
+    BurstEdges edges;                     ///< the same of customer edges
     std::uint32_t has_wrong_address = 0;  ///< a bit for each frame, of those addresses that are not among the fields
 
     /// Whether each index is the one after that before it; of at least one frame.
@@ -105,8 +106,9 @@ private:
     /// that vary in more than one word are compared as they are computed.
     [[nodiscard]] std::uint32_t compute_values(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compute_connections(MatchedFrames& matched) const noexcept;
-    template <net::Family family, bool in_tunnel>
     [[nodiscard]] std::uint32_t compute_by_rule(MatchedFrames& matched) const noexcept;
+    template <net::Family family, bool in_tunnel>
+    [[nodiscard]] std::uint32_t compute_each_by_rule(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compute_one(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     /// Offsets in the frame of what varies; an IPv4 header has no options.
     struct Places {
@@ -147,6 +149,7 @@ private:
     const Stream* stream_;
     Arrival arrival_;
     FieldGenerator generator_;
+    EdgeGenerator edge_generator_;
     bool is_ipv4_;
     std::size_t source_, destination_;  ///< offsets of the addresses
     std::size_t bytes_;                 ///< of the whole frame, without FCS

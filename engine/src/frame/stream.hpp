@@ -101,6 +101,26 @@ struct FrameValues {
     [[nodiscard]] constexpr Edge edge() const noexcept { return {connection}; }
 };
 
+/// How frames of customer edges are drawn. All of it in one value and without a choice, so that a
+/// loop becomes one of vectors.
+struct EdgeDraws {
+    RandomSequence port_words, host_words;
+    ValueSequence ports_outside, hosts_outside;
+    unsigned edge_shift;  ///< 32 if the edge is the source, else 0
+
+    struct Draw {
+        std::uint16_t edge_port, port_outside, host_outside;
+    };
+    /// Frame number j of the class is this edge's, of this domain.
+    [[nodiscard]] Draw at(std::uint64_t j, Edge edge, const EdgeTraffic::OfDomain& domain) const noexcept {
+        const std::uint64_t ports = port_words.at(j), hosts = host_words.at(j);
+        const unsigned other_shift = 32 - edge_shift;
+        return {.edge_port = domain.drawn_port(edge, static_cast<std::uint32_t>(ports >> edge_shift)),
+                .port_outside = ports_outside.drawn(static_cast<std::uint32_t>(ports >> other_shift)),
+                .host_outside = hosts_outside.drawn(static_cast<std::uint32_t>(hosts >> other_shift))};
+    }
+};
+
 /// What the offsets in a frame follow from.
 struct LayoutRequest {
     net::Family family = net::Family::ipv4;  ///< in a tunnel, of the packet inside
@@ -141,6 +161,22 @@ struct FrameTemplate {
     Sum header_sum = 0;                            ///< of the template's IPv4 header
     Sum udp_sum = 0;                               ///< of the template's pseudo-header and UDP datagram
 
+    /// Of a frame in a tunnel: where its outer header has the two bytes that are the value of a
+    /// host, and of which; nothing if an outer address varies in another way.
+    struct SubscriberWord {
+        std::size_t at;
+        bool of_source;
+    };
+    [[nodiscard]] std::optional<SubscriberWord> subscriber_word() const noexcept {
+        if (!layout.in_tunnel()) {
+            return std::nullopt;
+        }
+        if (const auto word = outer_source.only_word()) {
+            return SubscriberWord{layout.outer_source_address() + *word, true};
+        }
+        const auto word = outer_destination.only_word();
+        return word ? std::optional{SubscriberWord{layout.outer_destination_address() + *word, false}} : std::nullopt;
+    }
     /// With FCS, without VLAN tag.
     [[nodiscard]] std::size_t frame_octets() const noexcept {
         return frame.size() - layout.outer + net::ethernet::header_bytes + net::ethernet::fcs_bytes;
@@ -187,6 +223,18 @@ public:
     /// Writes to `tuples` what the rule needs for the frames with these numbers in their class.
     void prepare_by_rule(std::span<const std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept;
     [[nodiscard]] FrameValues values_by_rule(std::uint64_t j, std::uint64_t tuple) const noexcept { return values_of_edge(j, {tuple}); }
+    /// Whether the ports and hosts of edges are drawn, and all edges are of this domain; nullptr if
+    /// not.
+    [[nodiscard]] const EdgeTraffic::OfDomain* draws_from() const noexcept {
+        return edges_ && hosts_are_drawn_ ? edges_->only_domain() : nullptr;
+    }
+    [[nodiscard]] EdgeDraws edge_draws() const noexcept {
+        return {.port_words = port_words_,
+                .host_words = host_words_,
+                .ports_outside = comes_from_edges_ ? destination_ports_ : source_ports_,
+                .hosts_outside = comes_from_edges_ ? destination_hosts_ : source_hosts_,
+                .edge_shift = comes_from_edges_ ? 32U : 0U};
+    }
     /// Writes both addresses into a buffer that holds the template of what is sent, and returns
     /// their share of the checksums.
     Sum write_addresses_by_rule(std::byte* frame, const FrameValues& values) const noexcept;
@@ -234,10 +282,10 @@ public:
     /// it has one, else its number in the class. Out of line: the writers inline what they need
     /// themselves.
     [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
-    /// Whether a sent frame needs `write_special` beside `write_frame`.
+    /// Whether a sent frame needs `write_special` beside what writers write for a whole burst.
     [[nodiscard]] bool is_special() const noexcept {
         return sent_without_checksum_ || source_macs_ || sent_destination_macs_ || marking_.varies() ||
-               (sent_.layout.in_tunnel() && !subscriber_hosts_ && outer_header_varies());
+               (sent_.layout.in_tunnel() && !subscriber_hosts_ && outer_header_varies() && !sent_.subscriber_word());
     }
     /// Writes over a frame that `write_frame` has written: the subscriber of its tunnel, no
     /// checksum, and the link-layer addresses of its hosts. A step of its own, so that other
@@ -331,17 +379,16 @@ private:
         if (!hosts_are_drawn_) [[unlikely]] {
             return values_of_edge_in_turn(j, edge);
         }
-        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
-        const auto first = static_cast<std::uint32_t>(ports >> 32), second = static_cast<std::uint32_t>(ports);
-        return comes_from_edges_ ? FrameValues{.source_port = edges_->port_of(j, edge, first),
-                                               .destination_port = destination_ports_.drawn(second),
+        const auto [edge_port, port, host] = edge_draws().at(j, edge, edges_->of_domain(edge));
+        return comes_from_edges_ ? FrameValues{.source_port = edge_port,
+                                               .destination_port = port,
                                                .source_host = 0,
-                                               .destination_host = destination_hosts_.drawn(static_cast<std::uint32_t>(hosts)),
+                                               .destination_host = host,
                                                .network = 0,
                                                .connection = edge.number}
-                                 : FrameValues{.source_port = source_ports_.drawn(first),
-                                               .destination_port = edges_->port_of(j, edge, second),
-                                               .source_host = source_hosts_.drawn(static_cast<std::uint32_t>(hosts >> 32)),
+                                 : FrameValues{.source_port = port,
+                                               .destination_port = edge_port,
+                                               .source_host = host,
                                                .destination_host = 0,
                                                .network = 0,
                                                .connection = edge.number};

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "frame/field_generator.hpp"
+#include "frame/edge_generator.hpp"
+#include "frame/outer_writer.hpp"
 
 #include <span>
 
@@ -22,7 +23,8 @@ inline void write_special(const Stream& stream, const BurstFrames& frames) noexc
 class StreamWriter {
 public:
     /// `stream` outlives this.
-    explicit StreamWriter(const Stream& stream) noexcept : stream_{&stream}, generator_{stream, stream.sent()} {}
+    explicit StreamWriter(const Stream& stream) noexcept
+        : stream_{&stream}, generator_{stream, stream.sent()}, edge_generator_{stream, stream.sent()}, outer_writer_{stream.sent()} {}
 
     /// Of a stream of connections, replaces each number with the connection.
     void write(BurstFrames& frames, pace::Ticks now) noexcept {
@@ -40,6 +42,9 @@ public:
         fields_.times.fill(swap_bytes(now.value));
         generator_.complete(frames.indexes, frames.count, fields_);
         generator_.store(frames, fields_);
+        if (outer_writer_.applies()) [[unlikely]] {
+            outer_writer_.store(frames, fields_);
+        }
         write_special(*stream_, frames);
     }
 
@@ -64,7 +69,7 @@ private:
                 write_addresses(frames, k, values_of_tuple(frames, k));
             }
         }
-        if (stream_->subscriber_hosts() != nullptr) [[unlikely]] {
+        if (stream_->subscriber_hosts() != nullptr && !outer_writer_.applies()) [[unlikely]] {
             for (std::size_t k = 0; k < frames.count; ++k) {
                 write_tunnel(stream_->sent(), frames.frames[k], values_of_tuple(frames, k));
             }
@@ -75,6 +80,11 @@ private:
     }
     void compute_by_rule(const BurstFrames& frames) noexcept {
         stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
+        if (edge_generator_.applies()) {
+            edge_generator_.draw(frames.numbers, tuples_, frames.count, fields_, edges_);
+            edge_generator_.store(frames, edges_);
+            return;
+        }
         for (std::size_t k = 0; k < frames.count; ++k) {
             const FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);
             generator_.set(k, values, fields_);
@@ -87,7 +97,10 @@ private:
 
     const Stream* stream_;
     FieldGenerator generator_;
+    EdgeGenerator edge_generator_;
+    OuterWriter outer_writer_;
     BurstFields fields_;
+    BurstEdges edges_;
     BurstNumbers tuples_{};
 };
 

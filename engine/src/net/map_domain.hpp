@@ -84,15 +84,18 @@ public:
     [[nodiscard]] constexpr std::uint16_t psid_of(std::uint64_t ea) const noexcept {
         return static_cast<std::uint16_t>((ea & ea_psid_mask_) | given_psid_);
     }
-    /// The MAP address (RFC 7597 sections 5.2 and 6): an end-user prefix that is longer than 64
-    /// bits overwrites the top of the interface identifier. Of a softwire it is that of its B4.
-    [[nodiscard]] constexpr Wide address_of(std::uint64_t ea) const noexcept {
-        const std::uint64_t identifier = (std::uint64_t{ipv4_of(ea)} << 16 | psid_of(ea)) & identifier_mask_;
-        // Shifts of 64 bits: one of 128 by a variable distance takes three times the instructions.
-        const std::uint64_t high = static_cast<std::uint64_t>(prefix_ >> 64) | ea << high_left_ >> high_right_;
-        const std::uint64_t low = static_cast<std::uint64_t>(prefix_) | (ea << low_left_ & low_mask_);
-        return static_cast<Wide>(high) << 64 | low | identifier;
+    /// The halves of the MAP address (RFC 7597 sections 5.2 and 6): an end-user prefix that is
+    /// longer than 64 bits overwrites the top of the interface identifier. Of a softwire it is that
+    /// of its B4. Shifts of 64 bits: one of 128 by a variable distance takes three times the
+    /// instructions.
+    [[nodiscard]] constexpr std::uint64_t high_of(std::uint64_t ea) const noexcept {
+        return static_cast<std::uint64_t>(prefix_ >> 64) | ea << high_left_ >> high_right_;
     }
+    [[nodiscard]] constexpr std::uint64_t low_of(std::uint64_t ea) const noexcept {
+        const std::uint64_t identifier = (std::uint64_t{ipv4_of(ea)} << 16 | psid_of(ea)) & identifier_mask_;
+        return static_cast<std::uint64_t>(prefix_) | (ea << low_left_ & low_mask_) | identifier;
+    }
+    [[nodiscard]] constexpr Wide address_of(std::uint64_t ea) const noexcept { return static_cast<Wide>(high_of(ea)) << 64 | low_of(ea); }
 
     [[nodiscard]] constexpr bool contains_ipv4(std::uint32_t address) const noexcept {
         return ipv4_bits_ == 0 || (address ^ ipv4_) >> (32 - ipv4_bits_) == 0;
