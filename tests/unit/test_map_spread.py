@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -118,6 +119,8 @@ def test_an_ipv4_prefix_is_taken_with_its_first_address() -> None:
     outer = rule("2001:db8::/32", "198.51.100.0/24", 4)
     assert list(taken_ranges(outer, rule("2001:db9::/40", "198.51.100.32/30", 8))) == [range(2, 3)]
     assert list(taken_ranges(outer, rule("2001:db9::/40", "198.51.100.36/30", 8))) == []
+    in_tunnel = replace(outer, dmr=None)
+    assert list(taken_ranges(in_tunnel, rule("2001:db9::/40", "198.51.100.36/30", 8))) == [range(2, 3)]
 
 
 @given(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.frame import decode, in_words
@@ -98,6 +99,15 @@ def test_customer_edges_send_in_tunnels_and_servers_do_not() -> None:
     for stream in (forward, reverse):
         assert (stream["translation"], stream["dont_fragment_rule"], stream["flow_label"]) == (None, "kept", 0)
     assert forward["source"]["edges"]["domains"][0]["dmr"] is None
+
+
+@pytest.mark.parametrize(
+    ("ipv4", "ea_bits", "told"), [("192.0.2.0/24", 4, 0), ("10.0.0.0/8", 8, 0), ("10.0.0.0/8", 4, 1)]
+)
+def test_all_addresses_of_an_edges_prefix_are_used_or_it_is_said(ipv4: str, ea_bits: int, told: int) -> None:
+    campaign = relay(map={"domains": [{**RULE, "ipv4": ipv4, "ea_bits": ea_bits}]})
+    sentences = [deviation.sentence for deviation in deviations(campaign) if "IPv4 prefix" in deviation.sentence]
+    assert len(sentences) == told and all("only 65,536 addresses are used" in sentence for sentence in sentences)
 
 
 def test_a_policy_for_outer_headers_is_passed_on() -> None:

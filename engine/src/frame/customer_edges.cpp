@@ -112,7 +112,7 @@ std::vector<EdgeNumbers::Range> taken_by_others(const std::vector<EdgeDomain>& d
         const net::MapRule& inner = other.rule;
         if (inner.ipv4.length > outer.ipv4.length && outer.ipv4.contains(inner.ipv4.address)) {
             const EdgeNumbers::Range range = values_in_ipv4(map, outer, inner.ipv4);
-            if (inner.ipv4.contains(net::ipv4_of(map.ipv4_of(range.first)))) {
+            if (!outer.dmr || inner.ipv4.contains(net::ipv4_of(map.ipv4_of(range.first)))) {
                 taken.push_back(range);
             }
         }
@@ -159,6 +159,8 @@ std::variant<CustomerEdges, Errors> CustomerEdges::make(const EdgesRequest& requ
         members.map = net::MapDomain{request.domains[i].rule};
         members.numbers = numbers_of(request.domains, i, members.map);
         members.dmr = request.domains[i].rule.dmr;
+        // By translation, all addresses of a prefix have the same MAP address (RFC 7599 section 6).
+        members.host_mask = members.dmr ? 0 : members.map.host_mask() & 0xffff;
         members.order = request.order;
     }
     edges.take_weights(request);
@@ -292,7 +294,7 @@ EdgeTraffic::EdgeTraffic(std::shared_ptr<const CustomerEdges> edges, const Edges
         const CustomerEdges::Members& members = edges_->domains()[i];
         visits_.emplace_back(shuffles ? enumerate::Order::pseudorandom : enumerate::Order::increasing,
                              std::max(members.count, std::uint64_t{1}), RandomSequence{key, visits_purpose}.at(i));
-        of_domains_.push_back(of_domain(members.map, ports));
+        of_domains_.push_back(of_domain(members, ports));
     }
 }
 
@@ -338,10 +340,12 @@ std::optional<std::uint64_t> EdgeTraffic::place_of_port(Edge edge, std::uint16_t
     return is_one ? std::optional<std::uint64_t>{i} : std::nullopt;
 }
 
-EdgeTraffic::OfDomain EdgeTraffic::of_domain(const net::MapDomain& map, const ValueRange& ports) {
+EdgeTraffic::OfDomain EdgeTraffic::of_domain(const CustomerEdges::Members& members, const ValueRange& ports) {
+    const net::MapDomain& map = members.map;
     const bool restricted = map.restricts_ports();
     const std::uint32_t count = restricted ? map.ports() : ports.count();
-    OfDomain domain{.map = map, .drawn_count = ports.mode == ValueMode::fixed ? 1 : count, .count = Divider{count}};
+    OfDomain domain{
+        .map = map, .drawn_count = ports.mode == ValueMode::fixed ? 1 : count, .count = Divider{count}, .host_mask = members.host_mask};
     if (!restricted) {  // one range of any size
         domain.first = ports.minimum;
         domain.mask = 0xffff;

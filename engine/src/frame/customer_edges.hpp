@@ -66,6 +66,7 @@ public:
         net::MapDomain map;
         EdgeNumbers numbers;
         std::optional<net::Prefix> dmr;
+        std::uint32_t host_mask = 0;          ///< of the addresses of an edge, where it uses several
         std::uint64_t weight = 1, count = 0;  ///< of its edges
         enumerate::Order order = enumerate::Order::increasing;
         bool are_all = false;  ///< every number is an edge's
@@ -109,7 +110,11 @@ public:
     [[nodiscard]] Edge edge_of(std::uint64_t c) const noexcept { return edge_at(place_of(c)); }
 
     [[nodiscard]] Wide address_of(Edge edge) const noexcept { return domain_of(edge).map.address_of(edge.ea()); }
-    [[nodiscard]] std::uint32_t ipv4_of(Edge edge) const noexcept { return domain_of(edge).map.ipv4_of(edge.ea()); }
+    /// An IPv4 address of an edge: that of this host behind it, if it has a prefix.
+    [[nodiscard]] std::uint32_t ipv4_of(Edge edge, std::uint16_t host) const noexcept {
+        const Members& members = domain_of(edge);
+        return members.map.ipv4_of(edge.ea()) | (host & members.host_mask);
+    }
     /// Whether this is the MAP address of an edge of the set.
     [[nodiscard]] bool contains(Wide address) const noexcept;
     /// Whether this is the MAP address of any edge of the domains, in the set or not.
@@ -159,6 +164,7 @@ public:
         unsigned range_bits = 0, range_shift = 0, psid_shift = 0;
         std::uint32_t drawn_count = 1;
         Divider count{1};
+        std::uint32_t host_mask = 0;  ///< of the hosts behind an edge
 
         /// Port number `i` of an edge, as a sum of what follows from `i` and from the PSID.
         [[nodiscard]] std::uint16_t port_at(Edge edge, std::uint32_t i) const noexcept {
@@ -188,7 +194,7 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> place_of_port(Edge edge, std::uint16_t port) const noexcept;
 
 private:
-    [[nodiscard]] static OfDomain of_domain(const net::MapDomain& map, const ValueRange& ports);
+    [[nodiscard]] static OfDomain of_domain(const CustomerEdges::Members& members, const ValueRange& ports);
     /// Frame number j is the v-th one of its edge; edges take their ports in turn.
     [[nodiscard]] std::uint32_t place_of_visit(std::uint64_t j, const OfDomain& domain) const noexcept {
         const std::uint64_t i = domain.count.remainder(count_.divide(j).quotient);

@@ -24,7 +24,7 @@ public:
     explicit SharedAddress(std::shared_ptr<const CustomerEdges> edges) : edges_{std::move(edges)} {}
 
     Sum write(std::byte* field, const AddressValues& values) const noexcept override {
-        return write_shared_address(field, edges_->ipv4_of(values.edge));
+        return write_shared_address(field, edges_->ipv4_of(values.edge, values.host));
     }
     [[nodiscard]] bool contains(const std::byte* field) const noexcept override {
         return edges_->contains_ipv4(load_big_endian<std::uint32_t>(field));

@@ -29,15 +29,16 @@ void EdgeGenerator::draw(const BurstNumbers& numbers, const BurstNumbers& edges,
     const unsigned edge_shift = draws.edge_shift / 2, odd_shift = is_odd_ ? 0 : 8;
     const std::uint32_t host_mask = host_mask_;
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
-        const auto [edge_port, port, drawn_host] = draws.at(numbers[k], {edges[k]}, domain);
+        const auto [edge_port, edge_host, port, drawn_host] = draws.at(numbers[k], {edges[k]}, domain);
         const std::uint32_t host = drawn_host & host_mask, bytes = (host >> 8 | host << 8) & 0xffff;
         fields.ports[k] = swap_bytes(std::uint32_t{edge_port} << edge_shift | std::uint32_t{port} << (16 - edge_shift));
         of_edges.hosts[k] = bytes;
+        of_edges.shared[k] = swap_bytes(std::uint32_t{edge_host});
         fields.addresses[k] = (host >> odd_shift | host << odd_shift) & 0xffff;  // each byte in its half of a word
     }
     if (is_ipv4_) {
         for (std::size_t k = 0; k < in_lanes(count); ++k) {
-            const std::uint32_t address = swap_bytes(domain.map.ipv4_of(Edge{edges[k]}.ea()));
+            const std::uint32_t address = swap_bytes(domain.map.ipv4_of(Edge{edges[k]}.ea())) | of_edges.shared[k];
             of_edges.shared[k] = address;
             fields.addresses[k] += sum_of_words(address);
         }

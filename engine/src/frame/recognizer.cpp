@@ -336,7 +336,7 @@ bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k
     bool same = true;
     Sum addresses = 0;
     if constexpr (family == net::Family::ipv4) {
-        const std::uint32_t expected = swap_bytes(edges.ipv4_of(values.edge()));
+        const std::uint32_t expected = swap_bytes(edges.ipv4_of(values.edge(), from_edge ? values.source_host : values.destination_host));
         same = load_raw<std::uint32_t>(edge) == expected;
         addresses = expected;
     } else {

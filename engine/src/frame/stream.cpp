@@ -536,10 +536,13 @@ void Stream::prepare_by_rule(std::span<const std::uint64_t> numbers, std::span<s
 FrameValues Stream::values_of_edge_in_turn(std::uint64_t j, Edge edge) const noexcept {
     FrameValues values = values_of_hosts(j);
     const std::uint64_t ports = port_words_.at(j);
+    const std::uint16_t host = edge_draws().at(j, edge, edges_->of_domain(edge)).edge_host;
     if (comes_from_edges_) {
         values.source_port = edges_->port_of(j, edge, static_cast<std::uint32_t>(ports >> 32));
+        values.source_host = host;
     } else {
         values.destination_port = edges_->port_of(j, edge, static_cast<std::uint32_t>(ports));
+        values.destination_host = host;
     }
     values.connection = edge.number;
     return values;
@@ -550,9 +553,11 @@ Sum Stream::write_addresses_by_rule(std::byte* frame, const FrameValues& values)
     const Layout& layout = sent_.layout;
     std::byte* const source = frame + layout.source_address();
     std::byte* const destination = frame + layout.destination_address();
-    const Sum edge = layout.family == net::Family::ipv6
-                         ? write_map_address(comes_from_edges_ ? source : destination, edges.address_of(values.edge()))
-                         : write_shared_address(comes_from_edges_ ? source : destination, edges.ipv4_of(values.edge()));
+    const Sum edge =
+        layout.family == net::Family::ipv6
+            ? write_map_address(comes_from_edges_ ? source : destination, edges.address_of(values.edge()))
+            : write_shared_address(comes_from_edges_ ? source : destination,
+                                   edges.ipv4_of(values.edge(), comes_from_edges_ ? values.source_host : values.destination_host));
     return edge + (comes_from_edges_ ? sent_.destination.write_outside(destination, values.destination_host, values.network, values.edge())
                                      : sent_.source.write(source, values.source_host, 0, values.edge()));
 }

@@ -109,13 +109,14 @@ struct EdgeDraws {
     unsigned edge_shift;  ///< 32 if the edge is the source, else 0
 
     struct Draw {
-        std::uint16_t edge_port, port_outside, host_outside;
+        std::uint16_t edge_port, edge_host, port_outside, host_outside;
     };
     /// Frame number j of the class is this edge's, of this domain.
     [[nodiscard]] Draw at(std::uint64_t j, Edge edge, const EdgeTraffic::OfDomain& domain) const noexcept {
         const std::uint64_t ports = port_words.at(j), hosts = host_words.at(j);
         const unsigned other_shift = 32 - edge_shift;
         return {.edge_port = domain.drawn_port(edge, static_cast<std::uint32_t>(ports >> edge_shift)),
+                .edge_host = static_cast<std::uint16_t>(hosts >> edge_shift & domain.host_mask),
                 .port_outside = ports_outside.drawn(static_cast<std::uint32_t>(ports >> other_shift)),
                 .host_outside = hosts_outside.drawn(static_cast<std::uint32_t>(hosts >> other_shift))};
     }
@@ -379,17 +380,17 @@ private:
         if (!hosts_are_drawn_) [[unlikely]] {
             return values_of_edge_in_turn(j, edge);
         }
-        const auto [edge_port, port, host] = edge_draws().at(j, edge, edges_->of_domain(edge));
+        const auto [edge_port, edge_host, port, host] = edge_draws().at(j, edge, edges_->of_domain(edge));
         return comes_from_edges_ ? FrameValues{.source_port = edge_port,
                                                .destination_port = port,
-                                               .source_host = 0,
+                                               .source_host = edge_host,
                                                .destination_host = host,
                                                .network = 0,
                                                .connection = edge.number}
                                  : FrameValues{.source_port = port,
                                                .destination_port = edge_port,
                                                .source_host = host,
-                                               .destination_host = 0,
+                                               .destination_host = edge_host,
                                                .network = 0,
                                                .connection = edge.number};
     }

@@ -81,6 +81,11 @@ public:
     [[nodiscard]] constexpr std::uint32_t ipv4_of(std::uint64_t ea) const noexcept {
         return ipv4_ | static_cast<std::uint32_t>((ea >> ea_psid_bits_) << suffix_shift_);
     }
+    /// The bits that tell the IPv4 addresses of an edge apart, if it has a prefix; zero if it has
+    /// one address (RFC 7597 section 5.2).
+    [[nodiscard]] constexpr std::uint32_t host_mask() const noexcept {
+        return static_cast<std::uint32_t>((std::uint64_t{1} << suffix_shift_) - 1);
+    }
     [[nodiscard]] constexpr std::uint16_t psid_of(std::uint64_t ea) const noexcept {
         return static_cast<std::uint16_t>((ea & ea_psid_mask_) | given_psid_);
     }

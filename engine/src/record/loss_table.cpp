@@ -301,8 +301,8 @@ public:
         const frame::FrameValues values = stream_.values(number);
         source_ports_.add(values.source_port, lost);
         destination_ports_.add(values.destination_port, lost);
-        source_hosts_.add(values.source_host, lost);
-        destination_hosts_.add(values.destination_host, lost);
+        source_hosts_.add(is_edge(true) ? 0 : values.source_host, lost);  // edges are a field of their own
+        destination_hosts_.add(is_edge(false) ? 0 : values.destination_host, lost);
         networks_.add(values.network, lost);
         if (traffic_classes_) {
             traffic_classes_->add(stream_.sent_mark(values).traffic_class, lost);
@@ -363,6 +363,7 @@ private:
                    : static_cast<std::uint64_t>(static_cast<double>(all) * static_cast<double>(LossTable::examined_max) /
                                                 static_cast<double>(frames));
     }
+    [[nodiscard]] bool is_edge(bool source) const { return stream_.edges() != nullptr && source == stream_.comes_from_edges(); }
     /// The MAP address of an edge.
     [[nodiscard]] std::string edge_of(const frame::FrameValues& values) const {
         net::Address address{.family = net::Family::ipv6, .bytes = {}};
@@ -370,7 +371,7 @@ private:
         return to_text(address);
     }
     [[nodiscard]] std::string end_of(const frame::FrameValues& values, bool source) const {
-        if (stream_.edges() != nullptr && source == stream_.comes_from_edges()) {
+        if (is_edge(source)) {
             return "customer edge " + edge_of(values);
         }
         return source ? host_of(true, values.source_host, 0) : host_of(false, values.destination_host, values.network);

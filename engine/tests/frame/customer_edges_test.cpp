@@ -94,10 +94,10 @@ TEST(CustomerEdges, OfRulesDrawnAtRandomAreAllReachedOnceAndFoundByTheirAddresse
             for (std::uint64_t c = 0; c < count; ++c) {
                 const Edge edge = edges.edge_of(c);
                 const net::MapDomain& map = edges.domain_of(edge).map;
-                endpoints.insert({edges.ipv4_of(edge), map.psid_of(edge.ea())});
+                endpoints.insert({edges.ipv4_of(edge, 0), map.psid_of(edge.ea())});
                 members.insert(edge.number);
                 visited.insert(traffic.edge_of(c).number);
-                ASSERT_TRUE(edges.contains(edges.address_of(edge)) && edges.contains_ipv4(edges.ipv4_of(edge))) << round;
+                ASSERT_TRUE(edges.contains(edges.address_of(edge)) && edges.contains_ipv4(edges.ipv4_of(edge, 0))) << round;
                 ASSERT_EQ(map.owner_of(edges.address_of(edge)), edge.ea()) << round;
             }
             ASSERT_EQ(endpoints.size(), count) << round << ": no two edges share address and ports";
@@ -403,7 +403,7 @@ TEST(CustomerEdges, MayShareAnAddressOnlyByPortsOfOneForm) {
     }
     EXPECT_EQ(places_of_problems(request), std::vector<std::string>{});
     const CustomerEdges edges = edges_of(request);
-    EXPECT_EQ(edges.ipv4_of(edges.edge_of(0)), edges.ipv4_of(edges.edge_of(1)));
+    EXPECT_EQ(edges.ipv4_of(edges.edge_of(0), 0), edges.ipv4_of(edges.edge_of(1), 0));
     request.domains[1].rule.psid = 0x34;
     EXPECT_EQ(places_of_problems(request), std::vector<std::string>{"edges.domains[1].psid"});
     request.domains[1].rule.psid_bits = 7;

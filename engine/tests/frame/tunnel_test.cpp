@@ -26,6 +26,11 @@ StreamRequest map_e(Direction direction, std::size_t inner_octets = 64, std::uin
                                inner_octets);
 }
 
+/// Sixteen customer edges with sixteen addresses each (RFC 7597 section 5.2).
+StreamRequest map_e_of_prefixes(Direction direction) {
+    return test::map_e_request({.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 4, 0)}, .count = 16}, direction, 64);
+}
+
 /// 6rd (RFC 5969): 198.18.0.2 is 2001:db8:c612:2::/64 under 2001:db8::/32.
 StreamRequest six_rd(Direction direction) {
     const HostSet inner = test::varying_host("2001:db8:c612::1", 6, ValueMode::pseudorandom, 2, 60000),
@@ -59,6 +64,10 @@ std::vector<std::pair<StreamRequest, Direction>> all_requests() {
         requests.emplace_back(map_e(direction), direction);
         requests.back().first.marking.traffic_classes = {0, 0xb8, 0x28};
         requests.emplace_back(map_e(direction, 1500), direction);
+        requests.emplace_back(map_e_of_prefixes(direction), direction);
+        requests.emplace_back(map_e_of_prefixes(direction), direction);
+        (direction == Direction::forward ? requests.back().first.source_ports : requests.back().first.destination_ports).mode =
+            ValueMode::increasing;
         requests.emplace_back(six_rd(direction), direction);
         requests.emplace_back(b4(direction), direction);
         requests.emplace_back(b4(direction), direction);
@@ -124,6 +133,23 @@ TEST(Tunnel, HasTheHeadersOfAnExampleOfMapE) {
         };
         EXPECT_EQ(sent.substr(forward ? 108 : 28, 52), inner("0a", "eaa7"));
         EXPECT_EQ(expected.substr(forward ? 28 : 108, 52), inner("09", "eba7"));
+    }
+}
+
+TEST(Tunnel, HoldsEveryAddressOfAnEdgesPrefix) {
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        const Stream stream = stream_of(map_e_of_prefixes(direction), direction);
+        const bool forward = direction == Direction::forward;
+        std::set<std::pair<std::string, std::string>> seen;  // of an edge: the end of its tunnel, and an address inside
+        for (std::uint64_t j = 0; j < 4000; ++j) {
+            const std::string frame =
+                forward ? test::to_hex(test::sent_frame(stream, j, j)) : test::to_hex(test::frame_in(stream.expected(), stream, j, j));
+            seen.emplace(frame.substr(forward ? 44 : 76, 32), frame.substr(forward ? 132 : 140, 8));
+        }
+        EXPECT_EQ(seen.size(), 256U);
+        for (const auto& [end, address] : seen) {  // bits 40 to 43 of the one are bits 24 to 27 of the other
+            EXPECT_EQ(end.substr(10, 1), address.substr(6, 1)) << end << ' ' << address;
+        }
     }
 }
 

@@ -97,9 +97,15 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
     if campaign.forwarding.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
     emulated = campaign.edges.emulated
-    if emulated is not None and any(rule.kind == "IPv4 prefix" for rule in emulated.whole_rules):
+    prefixes = [rule for rule in emulated.whole_rules if rule.kind == "IPv4 prefix"] if emulated is not None else []
+    if any(rule.dmr is not None for rule in prefixes):
         yield (
             "Of a customer edge's IPv4 prefix only the first address is used; all of its addresses are the edge's (RFC"
+            " 7597 section 5.2)."
+        )
+    elif any(rule.rule_ipv4.prefixlen + rule.suffix_bits < 16 for rule in prefixes):
+        yield (
+            "Of a customer edge's IPv4 prefix only 65,536 addresses are used; all of its addresses are the edge's (RFC"
             " 7597 section 5.2)."
         )
     yield from _of_the_addresses(campaign)

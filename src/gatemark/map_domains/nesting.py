@@ -44,8 +44,8 @@ def _ranges(
         yield range(bits << free, (bits + 1) << free)
         return
     ea = bits >> (inside - held)  # longer than all that tells customer edges apart: it holds one of them or none
-    edge = Edge(domain, ea << below)
-    if (edge.address in other.rule_ipv6) if family == "ipv6" else (edge.ipv4 in other.rule_ipv4):
+    edge, uses_all = Edge(domain, ea << below), domain.dmr is None  # by translation only the first one of its addresses
+    if (edge.address in other.rule_ipv6) if family == "ipv6" else (uses_all or edge.ipv4 in other.rule_ipv4):
         yield range(ea << below, (ea + 1) << below)
 
 
