@@ -25,6 +25,7 @@ from tests.system.planted_causes import CASES, GATEWAYS, Case, Gateway
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import recipe_text
+from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.session import measure
@@ -150,6 +151,40 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     assert run.refused is not None
     assert run.refused.startswith("the loss does not depend on the load")
     assert "1719" in run.refused or "69" in run.refused
+
+
+def test_a_filtered_port_is_no_longest_burst(beds: KeptBed, tmp_path: Path) -> None:
+    """Behind it is a queue of 1,000 frames. Of this seed frame 177 is the first to port 4, of 50 ports.
+
+    A trial has fewer frames. Above 5,000 frames/s the queue grows, and the last frames of a trial come too late.
+    """
+    beds.close()
+    queue = '"tc qdisc add dev {right} root tbf rate 1840kbit burst 1000 limit 92000"'
+    filtered = FILTER.replace("{ 69, 1719 }", "4").replace('rules.nft"]', f'rules.nft", {queue}]')
+    recipe = tmp_path / "filter.toml"
+    recipe.write_text(recipe_text("linux-router4").replace("[commands]\n", filtered, 1))
+    document = netns_document(
+        recipe,
+        seed=12,
+        traffic={
+            "direction": "forward",
+            "frame_sizes": {"family": "ipv4", "octets": [64]},
+            "destination_ports": {"range": "1-50"},
+        },
+        line={"rate": 50_000 * 84 * 8},
+        throughput={"minimum": "2k", "maximum": "10k", "resolution": "2k"},
+        back_to_back={"ceiling": "20ms", "resolution": 20, "bursts": 1, "wait": "400ms"},
+        repetitions=1,
+        trial={**QUICK_TRIAL, "duration": "15ms", "drain": "1ms"},
+    )
+    rates, bursts = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    if rates.limited_by != "gateway" or bursts.limited_by in NOT_THE_GATEWAY:
+        nothing_compared("the Tester could not offer a load, or the host was held up at one")
+        return
+    assert isinstance(bursts, BackToBackResult)
+    assert bursts.average_frames is None and bursts.implied_ns is None
+    assert bursts.refused is not None and bursts.refused.startswith("the bursts end on lost frames that no buffer")
+    assert "destination port 4;" in bursts.refused
 
 
 def test_rare_losses_are_never_a_throughput_without_a_word(beds: KeptBed, tmp_path: Path) -> None:
