@@ -233,7 +233,7 @@ one direction only, as where one half of a mapping is evicted."""
 
 
 def capacity_with(
-    rules: str, folder: Path, *, resolution: int, objects: str = "", **connections: Any
+    rules: str, folder: Path, *, resolution: int, objects: str = "", rate: int = 200, **connections: Any
 ) -> tuple[CampaignResult, CapacityResult]:
     """Search for the capacity of a NAT44 from 150 to 299 connections, with rules of nftables before its own."""
     chain = f"{objects}\nchain planted {{\n type filter hook forward priority 0;\n {rules}\n }}\n chain postrouting {{"
@@ -241,9 +241,10 @@ def capacity_with(
         changed_recipe(folder, "nft-nat44", ("chain postrouting {", chain)),
         repetitions=1,
         frame_loss=None,
-        connections={"rate": 200, "timeout": "100ms", "gap": "50ms", **connections},
+        connections={"rate": rate, "timeout": "100ms", "gap": "50ms", **connections},
         connection_tracking_table_capacity={
-            "start": 150, "maximum": 299, "maximum_rate": 200, "rate_resolution": 150, "resolution": resolution,
+            "start": 150, "maximum": 299, "maximum_rate": rate, "rate_resolution": rate * 3 // 4,
+            "resolution": resolution,
             "beta": "90%", "gamma": "90%",
         },
     )  # fmt: skip
@@ -256,7 +257,8 @@ def capacity_with(
 @pytest.mark.parametrize("fate", BEYOND)
 def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "unusable"], tmp_path: Path) -> None:
     objects, rules = BEYOND[fate]
-    result, run = capacity_with(rules, tmp_path, objects=objects, resolution=149)
+    rate = 200 if fate == "expired" else 2000  # slowly enough for a second to pass
+    result, run = capacity_with(rules, tmp_path, objects=objects, resolution=149, rate=rate)
     (search,) = run.repetitions
     assert (search.kind, search.lower_bound, search.overflow, search.lost_connections) == ("found", 150, fate, "newest")
     assert OVERFLOWS[fate] in html.unescape((result.folder / "report.html").read_text())
@@ -264,7 +266,7 @@ def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "u
 
 def test_a_filtered_port_is_no_full_table(tmp_path: Path) -> None:
     """A third destination port is needed for more than 200 connections."""
-    _, run = capacity_with("udp dport 3 drop", tmp_path, resolution=20, source_ports="1024-1123")
+    _, run = capacity_with("udp dport 3 drop", tmp_path, resolution=20, rate=2000, source_ports="1024-1123")
     (search,) = run.repetitions
     assert (search.kind, search.overflow, run.capacity) == ("found", "filtered", None)
     assert run.refused is not None and run.refused.startswith(NO_CAPACITY["filtered"])

@@ -119,6 +119,8 @@ lateness_max = "5s"
 [connections]
 count = 200
 rate = 1000
+timeout = "200ms"
+gap = "100ms"
 
 [frame_loss]
 rates = [1000]
