@@ -173,7 +173,7 @@ def test_clients_behind_b4s_get_a_reply_to_every_request(aftrs: KeptBed, tmp_pat
     right = {"ipv4": {"address": "198.19.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-257"}}}
     asked = {"clients": [4], "destinations": 64, "count": 3}
     document = netns_document(RECIPE, left=b4s(8), right=right, overload=asked, repetitions=1)
-    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(run, OverloadResult)
     (point,) = run.points
     assert point.counts.requests == point.counts.replies == (4 * 64 * 3,)

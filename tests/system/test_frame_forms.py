@@ -77,7 +77,7 @@ def test_frame_says_where_no_checksum_is_due(tmp_path: Path, capsys: pytest.Capt
 
 def measured(campaign: Campaign, folder: Path) -> list[TrialRecord]:
     """Measure a campaign; return its valid trials."""
-    result = measure(campaign, output=folder)
+    result = measure(campaign, output=folder, report=False)
     return valid_of(list(read_journal(ResultFolder.open(result.folder).journal_file)))
 
 

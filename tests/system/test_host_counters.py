@@ -85,7 +85,7 @@ def test_a_capacity_far_below_the_stated_size_is_said_with_what_refused(tmp_path
             "start": 5000, "maximum": 64_000, "maximum_rate": "40k", "rate_resolution": "20k", "resolution": 4000,
         },
     )  # fmt: skip
-    document = measure(campaign, output=tmp_path / "result").document
+    document = measure(campaign, output=tmp_path / "result", report=False).document
     (run,) = document.runs
     assert isinstance(run, CapacityResult)
     if run.limited_by == "tester":

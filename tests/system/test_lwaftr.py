@@ -101,7 +101,7 @@ def test_rates_and_delays_are_measured_and_a_series_is_made(lwaftrs: KeptBed, tm
     }
     of_softwires = {"softwires": BINDINGS, "edges": 250, "order": "increasing"}
     document = netns_document(RECIPE, map=of_softwires, traffic=SIZE, repetitions=1, **tables)
-    throughput, delay = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    throughput, delay = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(throughput, ThroughputResult) and isinstance(delay, DelayResult)
     (repetition,) = throughput.repetitions
     if repetition.kind == "tester_limited":

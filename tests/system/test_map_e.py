@@ -182,7 +182,7 @@ def test_a_throughput_is_found_and_a_series_made(relays: KeptBed, tmp_path: Path
     search = {"resolution": "40%", "search_duration": QUICK["duration"]}
     table = {"domains": [SHARED], "edges": 256, "order": "increasing"}
     document = netns_document(RECIPE, map=table, traffic=SIZE, throughput=search, repetitions=1)
-    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(run, ThroughputResult)
     (repetition,) = run.repetitions
     if repetition.kind == "tester_limited":

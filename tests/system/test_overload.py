@@ -106,7 +106,9 @@ def through_reference(
             )
         )
         with stepping_back():  # as `calibrate` does: the reference gateway shares its CPU with this process
-            return only(measure(campaign_from_dict(document), output=folder / "result", equipment=equipment).runs)
+            return only(
+                measure(campaign_from_dict(document), output=folder / "result", equipment=equipment, report=False).runs
+            )
 
 
 def only(runs: Any) -> OverloadResult:
@@ -295,10 +297,16 @@ def overload_campaign(name: str | Path, overload: Mapping[str, Any], family: str
 
 
 def through_recipe(
-    folder: Path, name: str | Path, overload: Mapping[str, Any], family: str = "ipv6", **tables: Any
+    folder: Path,
+    name: str | Path,
+    overload: Mapping[str, Any],
+    family: str = "ipv6",
+    *,
+    report: bool = False,
+    **tables: Any,
 ) -> tuple[OverloadResult, Path]:
     """Measure that gateway."""
-    result = measure(overload_campaign(name, overload, family, **tables), output=folder / "result")
+    result = measure(overload_campaign(name, overload, family, **tables), output=folder / "result", report=report)
     return only(result.runs), result.folder
 
 
@@ -353,7 +361,7 @@ RIGHT_OF_IPV6 = {
 @pytest.mark.parametrize("name", ["tayga-nat64", "nft-nat44", "nft-nat66", "tayga-siit64", "linux-router4"])
 def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
     family = "ipv4" if name in ("nft-nat44", "linux-router4") else "ipv6"
-    sides = {"right": RIGHT_OF_IPV6} if name == "nft-nat66" else {}
+    sides: dict[str, Any] = {"right": RIGHT_OF_IPV6} if name == "nft-nat66" else {}
     result, _ = through_recipe(tmp_path, name, {"clients": [1, 4], "destinations": 64}, family, **sides)
     for point in result.points:
         requests = point.clients * 64 * 11
@@ -370,6 +378,7 @@ def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
         "tayga-nat64",
         {"clients": list(CLIENTS), "destinations": 64, "count": 100},
         gateway={"telemetry": {"interval": "100ms", "processes": ["tayga"]}},
+        report=True,
         trial={**TIMES, "settle": "500ms", "learn": "500ms"},
     )
     for point in result.points:
@@ -424,7 +433,7 @@ def through_map_t(folder: Path, name: str | Path, sides: Mapping[str, Any], clie
         "validity": PATIENT,
         "overload": {"clients": clients, "destinations": 64, "pace_without_reply": "5ms", "timeout": "200ms"},
     }
-    return only(measure(campaign_from_dict(document), output=folder / "result").runs)
+    return only(measure(campaign_from_dict(document), output=folder / "result", report=False).runs)
 
 
 RELAYED = {"right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {**HOSTS, "range": "2-513"}}}}
@@ -475,7 +484,7 @@ def test_a_real_customer_edge_keeps_to_the_identifiers_of_its_set(tmp_path: Path
 def test_the_tester_alone_is_measured_before(tmp_path: Path) -> None:
     """Its loops of the campaign's own columns are kept with the result, and stand beside the gateway's figures."""
     result, folder = through_recipe(
-        tmp_path, "linux-router4", {"clients": [1, 8], "destinations": 64, "count": 100}, "ipv4"
+        tmp_path, "linux-router4", {"clients": [1, 8], "destinations": 64, "count": 100}, "ipv4", report=True
     )
     for point in result.points:
         assert point.tester_loop is not None, point.clients

@@ -142,7 +142,7 @@ def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None
     document = netns_document(
         recipe, seed=12, traffic=traffic, throughput=search, repetitions=1, trial={**QUICK_TRIAL, "duration": "1s"}
     )
-    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(run, ThroughputResult)
     if run.limited_by == "tester":
         nothing_compared("the Tester could not offer a load")
@@ -177,7 +177,7 @@ def test_a_filtered_port_is_no_longest_burst(beds: KeptBed, tmp_path: Path) -> N
         repetitions=1,
         trial={**QUICK_TRIAL, "duration": "15ms", "drain": "1ms"},
     )
-    rates, bursts = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    rates, bursts = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     if rates.limited_by != "gateway" or bursts.limited_by in NOT_THE_GATEWAY:
         nothing_compared("the Tester could not offer a load, or the host was held up at one")
         return
@@ -206,7 +206,7 @@ def test_rare_losses_are_never_a_throughput_without_a_word(beds: KeptBed, tmp_pa
         repetitions=3,
         trial={**QUICK_TRIAL, "duration": "300ms"},
     )
-    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(run, ThroughputResult)
     if run.limited_by in NOT_THE_GATEWAY:
         nothing_compared("the Tester could not offer a load, or the host was held up at one")
@@ -245,7 +245,7 @@ def test_a_gateway_that_stops_for_good_is_no_throughput(
         repetitions=repetitions,
         trial={**QUICK_TRIAL, "duration": "300ms"},
     )
-    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result", report=False).runs
     assert isinstance(run, ThroughputResult)
     if run.limited_by == "tester" or not any(search.lower_bound for search in run.repetitions):
         nothing_compared("the Tester could not offer a load, or invalid trials used up what the gateway forwards")

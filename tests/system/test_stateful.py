@@ -40,9 +40,9 @@ RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat
 COUNT = CONNECTIONS["count"]
 
 
-def measured(campaign: Campaign, folder: Path) -> tuple[CampaignResult, list[TrialRecord]]:
+def measured(campaign: Campaign, folder: Path, *, report: bool = False) -> tuple[CampaignResult, list[TrialRecord]]:
     """Measure a campaign; return its result and its trials."""
-    result = measure(campaign, output=folder)
+    result = measure(campaign, output=folder, report=report)
     return result, list(read_journal(ResultFolder.open(result.folder).journal_file))
 
 
@@ -248,7 +248,7 @@ def capacity_with(
             "beta": "90%", "gamma": "90%",
         },
     )  # fmt: skip
-    result, _ = measured(campaign, folder / "result")
+    result, _ = measured(campaign, folder / "result", report=True)
     (run,) = result.runs
     assert isinstance(run, CapacityResult)
     return result, run
