@@ -141,8 +141,11 @@ class Fragment:
 
     @property
     def is_of_tunnel(self) -> bool:
-        """Whether it is one of a tunnel packet in IPv6, which its exit-point puts together (RFC 2473 section 7)."""
-        return self.is_ipv6 and self.header[IPV6_OCTETS] == dpkt.ip.IP_PROTO_IPIP
+        """Whether it is one of a tunnel packet, which its exit-point puts together (RFC 2473 section 7, RFC 4213
+        section 3.6)."""
+        if self.is_ipv6:
+            return self.header[IPV6_OCTETS] == int(dpkt.ip.IP_PROTO_IPIP)
+        return self.tunnel is None and self.header[9] == int(dpkt.ip.IP_PROTO_IP6)
 
     @property
     def identification(self) -> int:
@@ -309,8 +312,8 @@ def _joined_ipv4(parts: Sequence[Fragment], payload: bytes) -> Read:
     header[10:12] = bytes(2)
     if all(sums_to_zero(part.header) for part in parts):
         header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
-    read = _read_ipv4(bytes(header) + payload, in_tunnel=True)
-    if isinstance(read, Packet):
+    read = _read_ipv4(bytes(header) + payload, in_tunnel=not first.is_of_tunnel)
+    if isinstance(read, Packet) and not first.is_of_tunnel:
         read = replace(read, was_in_fragments=True)
     return read if first.tunnel is None or first.outer is None else _in_tunnel(first.tunnel, first.outer, read)
 
@@ -472,7 +475,7 @@ def differences(arrived: Packet, due: Flow, *, hop_limits: range, data: bytes) -
         yield f"{tunnel_words(flow.tunnel)} instead of {tunnel_words(due.tunnel)}"
     yield from () if arrived.outer is None else arrived.outer.faults
     if arrived.hop_limit not in hop_limits:
-        yield f"hop limit {arrived.hop_limit} instead of {hop_limit_words(hop_limits)}"
+        yield f"hop limit {arrived.hop_limit} instead of {span_words(hop_limits)}"
     if arrived.checksum_left_to_hardware:
         yield "wrong checksum: the sum of the pseudo-header, left to hardware (checksum offload)"
     elif not arrived.checksum_correct:
@@ -486,9 +489,9 @@ def tunnel_words(tunnel: Tunnel | None) -> str:
     return "in no tunnel" if tunnel is None else f"in a tunnel from {tunnel}"
 
 
-def hop_limit_words(hop_limits: range) -> str:
-    """Return in words which hop limits are due: "62" or "62 to 63"."""
-    lowest, highest = hop_limits[0], hop_limits[-1]
+def span_words(numbers: range) -> str:
+    """Return in words which numbers are due, for example hop limits: "62" or "62 to 63"."""
+    lowest, highest = numbers[0], numbers[-1]
     return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
 

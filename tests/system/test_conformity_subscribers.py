@@ -11,7 +11,7 @@ from tests.system.beds import KeptBed, OpenBed, netns_campaign
 from tests.system.machine import missing, missing_for_guest
 from tests.system.test_conformity import CONFORMITY, cases_of, seen_of
 from tests.system.test_conformity_translators import judged
-from tests.system.test_conformity_tunnels import CLASSES_KEPT, cases_of_the_reference, counts_of
+from tests.system.test_conformity_tunnels import CLASSES_KEPT, LARGE, cases_of_the_reference, counts_of
 
 from gatemark.config.model import Campaign
 from gatemark.technology import TechnologyName
@@ -272,7 +272,6 @@ OF_THE_REFERENCE: dict[TechnologyName, dict[str, tuple[str, int]]] = {
     },
     "b4": {"error_from_tunnel": ("differs", 0)},
 }
-LARGE = ("larger_than_tunnel", "larger_than_tunnel_with_df")
 RECIPE: dict[TechnologyName, str] = {"map_e_ce": MAP_E, "lwb4": LWB4, "b4": B4}
 
 

@@ -41,6 +41,8 @@ CLASSES_KEPT = {
     "class_from_tunnel": ("conforms", 3),
     "class_remarked": ("reported", 3),
 }
+LARGE = ("larger_than_tunnel", "larger_than_tunnel_with_df")
+"""Not tried of the reference gateway, whose link with tunnels carries all packets."""
 OF_LINUX = {
     "foreign_tunnel": ("conforms", 0),
     "nobodys_tunnel": ("conforms", 0),
@@ -55,6 +57,8 @@ OF_LINUX = {
     "fragments": ("differs", 3),  # the first of each
     "inner_fragments": ("reported", 0),
     "outer_fragments": ("does_not_conform", 0),
+    "larger_than_tunnel": ("differs", 0),  # answered with 3/4 although they may be fragmented
+    "larger_than_tunnel_with_df": ("conforms", 0),
     "error_from_outside": ("reported", 0),
     "error_from_tunnel": ("differs", 0),
     **CLASSES_KEPT,
@@ -139,8 +143,9 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
     controls, hairpins, expired = (rounds + 1) * exchanges, rounds, rounds
     classes = 2 * rounds
     assert counts["tunnels that pass"] == controls + hairpins + expired + classes, "nothing else passed its checks"
-    first_fragments, class_into_tunnel = rounds, rounds
-    assert counts["into tunnels"] == controls + hairpins + first_fragments + class_into_tunnel
+    first_fragments, class_into_tunnel, large = rounds, rounds, 2 * rounds
+    assert counts["into tunnels"] == controls + hairpins + first_fragments + class_into_tunnel + large
+    assert {name: cases[name].icmp for name in LARGE} == {name: {"icmpv4 3/4": 3} for name in LARGE}, "of 1460"
     assert cases["hairpin"].hop_limits == (9,)
     (quoted,) = cases["expired_from_outside"].differences
     assert quoted.startswith("answered, but quotes 198.19.0.2") and f"to {PRIVATE} " in quoted
@@ -178,6 +183,19 @@ def test_a_relay_that_takes_fragments_of_tunnels_conforms(relay: OpenBed, tmp_pa
     finally:
         remove_first_rule(relay, "softwires")
     assert outcomes == {name: OF_LINUX[name] for name in outcomes} | {"outer_fragments": ("conforms", 3)}
+
+
+@needs_kernel
+def test_a_relay_that_fragments_what_is_inside_differs(relay: OpenBed, tmp_path: Path) -> None:
+    """As the kernel does with a tunnel of the MTU of its link; an answer quotes an address that its own rules use."""
+    relay.in_gateway("ip", "link", "set", "softwires", "mtu", "1460")
+    try:
+        cases = judged(relay, tmp_path, *LARGE)
+    finally:
+        relay.in_gateway("ip", "link", "set", "softwires", "mtu", "9196")
+    assert seen_of(cases) == {"larger_than_tunnel": ("differs", 3), "larger_than_tunnel_with_df": ("differs", 0)}
+    case = cases["larger_than_tunnel"]
+    assert (case.icmp, case.differences) == ({}, ("in fragments of its own, not of the tunnel packet",))
 
 
 @needs_kernel
@@ -253,7 +271,7 @@ def remove_first_rule(bed: OpenBed, table: str) -> None:
     bed.in_gateway("nft", "delete", "rule", "ip6", table, "inward", "handle", handle)
 
 
-OF_THE_REFERENCE = OF_LINUX | {
+OF_THE_REFERENCE = {name: outcome for name, outcome in OF_LINUX.items() if name not in LARGE} | {
     "foreign_tunnel": ("does_not_conform", 0),  # both are answered
     "foreign_source_port": ("does_not_conform", 0),
     "echo_from_outside": ("conforms", 3),

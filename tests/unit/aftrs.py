@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from tests.unit.translators import (
     PUBLIC,
     ClassFault,
     Gateway,
+    LargeFault,
+    TunnelEntry,
     octets_of,
     parsed,
     ports_of,
@@ -68,9 +71,10 @@ class Host:
 class Aftr(Gateway):
     """One with B4s on the left, whose tunnels end at `end`."""
 
-    def __init__(self, end: str, *faults: AftrFault | ClassFault) -> None:
+    def __init__(self, end: str, *faults: AftrFault | ClassFault | LargeFault) -> None:
         super().__init__(*faults)
         self.end = end
+        self._entry = TunnelEntry(1460, self.faults)
         self._hosts: dict[int, Host] = {}
         self._outer: list[Packet] = []
         self._inner: list[Packet] = []
@@ -163,13 +167,17 @@ class Aftr(Gateway):
                 if "never answers" not in self.faults:
                     yield "right", time_exceeded(whole)
                 return
+            if self._entry.is_refused(whole):
+                yield from (("right", answer) for answer in self._entry.refusals(whole, str(PUBLIC)))
+                return
             port, to_port = ports_of(whole)
             if to_port in self._hosts:
                 to = self._hosts[to_port]
                 inside = sent_again(
                     whole, IPv4Address(whole.src), IPv4Address(to.address), hops=1, ports=(port, to.port)
                 )
-                yield "left", self._tunnel(self._b4_of(to), inside)
+                entered = self._entry.put_in(inside, partial(self._tunnel, self._b4_of(to)))
+                yield from (("left", part) for part in entered)
 
     def _b4_of(self, to: Host) -> str:
         if "into another tunnel" in self.faults:

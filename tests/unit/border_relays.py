@@ -16,7 +16,7 @@ from scapy.layers.inet6 import (
     defragment6,
 )
 from scapy.packet import Packet, Raw
-from tests.unit.translators import ClassFault, framed, octets_of, put_in, stacked, taken_out
+from tests.unit.translators import ClassFault, LargeFault, TunnelEntry, framed, octets_of, put_in, stacked, taken_out
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -195,11 +195,12 @@ class TunnelRelay(BorderRelay):
     """Answers the request `exchange` as a border relay with tunnels would."""
 
     def __init__(
-        self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault | ClassFault] = ()
+        self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault | ClassFault | LargeFault] = ()
     ) -> None:
         super().__init__(domains)
         self.relay = relay
         self.planted = frozenset(faults)
+        self._entry = TunnelEntry(1460, self.planted)
         self.passed: list[str] = []
         self.answered = 0
 
@@ -317,7 +318,12 @@ class TunnelRelay(BorderRelay):
                     about.dst = "10.0.0.1"
                 yield "right", stacked(IP(src="198.19.0.1", dst=packet.src), ICMP(type=11), about)
             return
-        yield "left", self._tunnel(str(edge.address), self._lower(packet))
+        if self._entry.is_refused(packet):
+            yield from (("right", answer) for answer in self._entry.refusals(packet, "198.19.0.1"))
+            return
+        to = str(edge.address)
+        entered = self._entry.put_in(self._lower(packet), lambda inner: self._tunnel(to, inner))
+        yield from (("left", part) for part in entered)
 
 
 EdgeFault = Literal[

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6TimeExceeded, IPv6
+from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, ICMPv6TimeExceeded, IPv6
 from scapy.packet import Packet
 from tests.unit.translators import ClassFault, framed, octets_of, put_in, stacked, taken_out
 
@@ -36,6 +36,12 @@ SixrdFault = Literal[
     "has no null route",
     "drops what is nobody's",
     "answers in the next exchange",
+    "drops large packets",
+    "ignores the tunnel MTU",
+    "fragments tunnels",
+    "a tunnel MTU of 1280",
+    "a tunnel MTU of 1200",
+    "a tunnel MTU of 1500",
 ]
 ROUTER = "2001:2:0:8000::1"
 OTHER = "198.18.0.101"
@@ -48,6 +54,7 @@ class SixrdRelay:
         self.relay = relay
         self.edges = frozenset(edges)
         self.planted = frozenset(faults)
+        self.tunnels = 0
         self.late: list[tuple[str, Packet]] = []
 
     def exchange(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -128,8 +135,17 @@ class SixrdRelay:
             if "never answers" not in self.planted:
                 yield "right", stacked(IPv6(src=ROUTER, dst=packet.src), ICMPv6TimeExceeded(), packet)
             return
+        if len(packet) > 1480 and not {"ignores the tunnel MTU", "fragments tunnels"} & self.planted:
+            if not {"never answers", "drops large packets"} & self.planted:
+                stated = next((mtu for mtu in (1200, 1280, 1500) if f"a tunnel MTU of {mtu}" in self.planted), 1480)
+                yield "right", stacked(IPv6(src=ROUTER, dst=packet.src), ICMPv6PacketTooBig(mtu=stated), packet)
+            return
         is_error = ICMPv6DestUnreach in packet
         if ("drops errors" in self.planted and is_error) or ("drops echo" in self.planted and UDP not in packet):
             return
         is_astray = "into another tunnel" in self.planted or ("errors to another edge" in self.planted and is_error)
-        yield "left", self._tunnel(OTHER if is_astray else edge, self._lower(packet))
+        tunnel = self._tunnel(OTHER if is_astray else edge, self._lower(packet))
+        self.tunnels += 1
+        tunnel.id = self.tunnels
+        whole = len(packet) <= 1480 or "fragments tunnels" not in self.planted
+        yield from (("left", part) for part in ([tunnel] if whole else fragment(tunnel, fragsize=800)))

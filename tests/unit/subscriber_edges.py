@@ -6,18 +6,14 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
-from scapy.layers.inet6 import (
-    ICMPv6DestUnreach,
-    IPv6,
-    IPv6ExtHdrDestOpt,
-    IPv6ExtHdrFragment,
-    fragment6,
-)
+from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6, IPv6ExtHdrDestOpt
 from scapy.packet import Packet
 from tests.unit.translators import (
     ClassFault,
     Gateway,
+    LargeFault,
+    TunnelEntry,
     octets_of,
     parsed,
     ports_of,
@@ -62,11 +58,6 @@ EdgeFault = Literal[
     "drops fragments",
     "drops inner fragments",
     "drops outer fragments",
-    "drops large packets",
-    "fragments inside",
-    "loses last fragments",
-    "ignores DF",
-    "states another MTU",
     "drops errors",
     "errors about the public address",
     "drops errors of routers",
@@ -77,14 +68,16 @@ EdgeFault = Literal[
 class SubscriberEdge(Gateway):
     """One with its hosts on the left; without an `edge` it is a B4. Packets of more than `mtu` octets do not fit."""
 
-    def __init__(self, end: str, relay: str, edge: Edge | None, mtu: int, *faults: EdgeFault | ClassFault) -> None:
+    def __init__(
+        self, end: str, relay: str, edge: Edge | None, mtu: int, *faults: EdgeFault | ClassFault | LargeFault
+    ) -> None:
         super().__init__(*faults)
-        self.end, self.relay, self.edge, self.mtu = end, relay, edge, mtu
+        self.end, self.relay, self.edge = end, relay, edge
+        self._entry = TunnelEntry(mtu, self.faults)
         self._public: dict[tuple[str, int, bool], int] = {}
         self._outer: list[Packet] = []
         self._parts: dict[str, list[Packet]] = {"left": [], "right": []}
         self._passed_on = 0
-        self._identification = 0
 
     def _arrivals(self, body: Mapping[str, Any]) -> Iterator[tuple[str, Packet]]:
         if "forwards nothing" in self.faults:
@@ -126,34 +119,15 @@ class SubscriberEdge(Gateway):
             if "never answers" not in self.faults:
                 yield "left", time_exceeded(packet)
             return
-        large = len(packet) > self.mtu
-        if large and packet.flags.DF and "ignores DF" not in self.faults:
-            if "never answers" not in self.faults:
-                mtu = 1280 if "states another MTU" in self.faults else self.mtu
-                yield (
-                    "left",
-                    stacked(IP(src="198.18.0.1", dst=packet.src), ICMP(type=3, code=4, nexthopmtu=mtu), packet),
-                )
+        if self._entry.is_refused(packet):
+            yield from (("left", answer) for answer in self._entry.refusals(packet, "198.18.0.1"))
             return
         if "drops foreign sources" in self.faults and not packet.src.startswith(INSIDE):
             return
         if self.edge is not None and packet.dst == str(self.edge.ipv4):
             yield from self._hairpin(packet)
             return
-        sent = self._as_public(packet)
-        if not large or "ignores DF" in self.faults:
-            yield "right", self._tunnel(sent)
-        elif "drops large packets" not in self.faults:
-            parts = self._in_fragments(sent)
-            yield from (("right", part) for part in (parts[:-1] if "loses last fragments" in self.faults else parts))
-
-    def _in_fragments(self, packet: Packet) -> list[Packet]:
-        self._identification += 1
-        if "fragments inside" in self.faults:
-            packet.id = self._identification
-            return [self._tunnel(part) for part in fragment(packet, fragsize=800)]
-        header = IPv6(src=self.end, dst=self.relay, hlim=64) / IPv6ExtHdrFragment(nh=4, id=self._identification)
-        return list(fragment6(header / packet, self.mtu + 40))
+        yield from (("right", part) for part in self._entry.put_in(self._as_public(packet), self._tunnel))
 
     def _as_public(self, packet: Packet) -> Packet:
         is_own = packet.src.startswith(INSIDE) or "forwards foreign sources as they are" not in self.faults

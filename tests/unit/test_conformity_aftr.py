@@ -10,7 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.aftrs import ANOTHER_B4, PRIVATE, Aftr, AftrFault
 from tests.unit.test_conformity import case_of, judgements
-from tests.unit.translators import CLASS_FAULTS, ClassFault
+from tests.unit.translators import CLASS_FAULTS, ClassFault, LargeFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -55,7 +55,7 @@ def campaign(
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: AftrFault | ClassFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: AftrFault | ClassFault | LargeFault) -> ConformityResult:
     device = SimulatedDevice(capacity_forward=1, exchange=Aftr(END, *faults).exchange)
     (result,) = simulated_campaigns.measure(tmp_path / "journal.jsonl", device, wanted)
     assert isinstance(result, ConformityResult)
@@ -68,7 +68,7 @@ NO_RESULT: dict[str, str] = dict.fromkeys(NAMES, "no_result")
 EXPIRED = ("expired_from_inside", "expired_from_outside")
 DELIVERED = (
     "echo_from_inside", "hairpin", "same_inner_endpoint", "fragments", "inner_fragments", "outer_fragments",
-    "error_from_outside", "class_into_tunnel", "class_from_tunnel", "class_remarked",
+    "larger_than_tunnel", "error_from_outside", "class_into_tunnel", "class_from_tunnel", "class_remarked",
 )  # fmt: skip
 
 
@@ -79,7 +79,8 @@ def test_an_aftr_that_does_everything_right_conforms(mapping: str, hosts: dict[s
     assert judgements(result) == ALL_RIGHT
     assert {case.case: case.correct for case in result.cases if case.arrived} == dict.fromkeys(DELIVERED, 3)
     assert {case.case: case.icmp for case in result.cases if case.icmp} == {
-        name: {"icmpv4 11/0": 3} for name in EXPIRED
+        **{name: {"icmpv4 11/0": 3} for name in EXPIRED},
+        "larger_than_tunnel_with_df": {"icmpv4 3/4": 3},
     }
     controls = {case.case: case.controls_correct for case in result.cases}
     assert controls == dict.fromkeys(NAMES, 12) | {"same_inner_endpoint": 15}, (
@@ -87,13 +88,21 @@ def test_an_aftr_that_does_everything_right_conforms(mapping: str, hosts: dict[s
     )
 
 
-WRONG: list[tuple[AftrFault | ClassFault, dict[str, str]]] = [
+WRONG: list[tuple[AftrFault | ClassFault | LargeFault, dict[str, str]]] = [
     *CLASS_FAULTS,
     ("forwards nothing", NO_RESULT),
     ("into another tunnel", NO_RESULT),
     ("outer hop limit", NO_RESULT),
     ("drops echo", {"echo_from_inside": "does_not_conform"}),
-    ("never answers", dict.fromkeys(EXPIRED, "does_not_conform")),
+    (
+        "never answers",
+        {**dict.fromkeys(EXPIRED, "does_not_conform"), "larger_than_tunnel_with_df": "differs"},
+    ),
+    ("drops large packets", {"larger_than_tunnel": "does_not_conform"}),
+    ("fragments inside", {"larger_than_tunnel": "does_not_conform"}),
+    ("loses last fragments", {"larger_than_tunnel": "does_not_conform"}),
+    ("ignores DF", {"larger_than_tunnel_with_df": "does_not_conform"}),
+    ("states another MTU", {"larger_than_tunnel_with_df": "differs"}),
     ("ignores hop limits", dict.fromkeys(EXPIRED, "does_not_conform")),
     ("answers in no tunnel", {"expired_from_inside": "does_not_conform"}),
     ("answers about another address", {"expired_from_inside": "does_not_conform"}),
@@ -116,7 +125,7 @@ WRONG: list[tuple[AftrFault | ClassFault, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("fault", "changed"), WRONG)
 def test_each_fault_changes_the_judgement_of_its_cases_alone(
-    fault: AftrFault | ClassFault, changed: dict[str, str], tmp_path: Path
+    fault: AftrFault | ClassFault | LargeFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
 

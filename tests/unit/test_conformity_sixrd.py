@@ -28,7 +28,11 @@ EDGES = {"offset": 2, "mode": "pseudorandom", "range": "2-101"}
 
 
 def campaign(
-    *, tunnel: dict[str, Any] | None = None, edges: dict[str, Any] | None = None, **conformity: Any
+    *,
+    tunnel: dict[str, Any] | None = None,
+    edges: dict[str, Any] | None = None,
+    mtu: int = 1500,
+    **conformity: Any,
 ) -> Campaign:
     stated = {"address": RELAY, "prefix": str(PREFIX), "hop_limit": 64, **(tunnel or {})}
     ipv4 = {"address": EDGE, "gateway": RELAY, "hosts": EDGES, **(edges or {})}
@@ -37,7 +41,7 @@ def campaign(
             {
                 "gateway": {"technology": "sixrd_br", "tunnel": stated},
                 "testbed": {"kind": "ports"},
-                "left": {"port": "af_packet:left", "ipv4": ipv4},
+                "left": {"port": "af_packet:left", "mtu": mtu, "ipv4": ipv4},
                 "right": {
                     "port": "af_packet:right",
                     "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
@@ -71,7 +75,10 @@ def test_a_relay_that_does_everything_right_conforms(tmp_path: Path) -> None:
     assert {case.case: case.correct for case in result.cases if case.arrived} == dict.fromkeys(
         ("echo_from_outside", "echo_from_inside", "to_own_prefix", "outer_fragments", "error_from_outside", *CLASSES), 3
     ) | {"nobodys_address": 0}
-    assert {case.case: case.icmp for case in result.cases if case.icmp} == {name: {"icmpv6 3/0": 3} for name in EXPIRED}
+    assert {case.case: case.icmp for case in result.cases if case.icmp} == {
+        **{name: {"icmpv6 3/0": 3} for name in EXPIRED},
+        "larger_than_tunnel": {"icmpv6 2/0": 3},
+    }
 
 
 WRONG: list[tuple[SixrdFault | ClassFault, dict[str, str]]] = [
@@ -88,7 +95,13 @@ WRONG: list[tuple[SixrdFault | ClassFault, dict[str, str]]] = [
     ("drops echo", dict.fromkeys(("echo_from_outside", "echo_from_inside", "error_from_outside"), "does_not_conform")),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(EXPIRED, "does_not_conform")),
-    ("never answers", dict.fromkeys(EXPIRED, "does_not_conform")),
+    ("never answers", dict.fromkeys((*EXPIRED, "larger_than_tunnel"), "does_not_conform")),
+    ("drops large packets", {"larger_than_tunnel": "does_not_conform"}),
+    ("ignores the tunnel MTU", {"larger_than_tunnel": "differs"}),
+    ("fragments tunnels", {"larger_than_tunnel": "differs"}),
+    ("a tunnel MTU of 1280", {}),
+    ("a tunnel MTU of 1200", {"larger_than_tunnel": "does_not_conform"}),
+    ("a tunnel MTU of 1500", {"larger_than_tunnel": "does_not_conform"}),
     ("answers to another edge", {"expired_from_inside": "does_not_conform"}),
     ("answers in no tunnel", {"expired_from_inside": "does_not_conform"}),
     ("drops errors", {"error_from_outside": "does_not_conform"}),
@@ -132,9 +145,37 @@ def test_what_arrives_is_described(
     assert case.differences == () if words is None else words in case.differences
 
 
+@pytest.mark.parametrize(
+    ("fault", "arrived", "words"),
+    [
+        ("a tunnel MTU of 1200", 0, "answer states an MTU of 1200 instead of 1280 to 1480"),
+        (
+            "fragments tunnels",
+            3,
+            f"arrived left: 2001:2:0:8000::2 port 49151 to {HOST} port 40000 in a tunnel from {RELAY} to {EDGE}",
+        ),
+    ],
+)
+def test_what_is_wrong_with_large_packets_is_described(
+    fault: SixrdFault, arrived: int, words: str, tmp_path: Path
+) -> None:
+    """Fragments of its tunnel packets are put together, as the customer edge would (RFC 4213 section 3.6)."""
+    case = case_of(measured(tmp_path, campaign(), fault), "larger_than_tunnel")
+    assert (case.arrived, case.correct, case.differences) == (arrived, 0, (words,))
+
+
+@pytest.mark.parametrize("mtu", [1299, 1520])
+def test_a_link_without_room_for_a_larger_packet_has_no_such_case(mtu: int) -> None:
+    """A 6rd tunnel has room for 1280 octets, by fragments of its packets if need be (RFC 4213 section 3.2.2)."""
+    assert "larger_than_tunnel" not in {probe.name for probe in probes(campaign(mtu=mtu))}
+    with pytest.raises(ConfigError, match="or the tunnel MTU is below 1280"):
+        campaign(mtu=mtu, cases=["larger_than_tunnel"])
+
+
 def test_answers_to_packets_of_another_exchange_are_nobodys(tmp_path: Path) -> None:
     result = measured(tmp_path, campaign(), "answers in the next exchange")
-    assert {case.case for case in result.cases if case.icmp or case.differences} == {"nobodys_address"}, "it arrives"
+    told = {case.case for case in result.cases if case.icmp or case.differences}
+    assert told == {"nobodys_address", "larger_than_tunnel"}, "the one arrives, and the other is answered at once"
     assert not case_of(result, "nobodys_address").icmp
 
 

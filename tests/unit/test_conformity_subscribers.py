@@ -10,7 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.subscriber_edges import EdgeFault, SubscriberEdge
 from tests.unit.test_conformity import case_of, judgements
-from tests.unit.translators import CLASS_FAULTS, ClassFault
+from tests.unit.translators import CLASS_FAULTS, LARGE, ClassFault, LargeFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -62,7 +62,7 @@ def campaign(technology: TechnologyName, *, mtu: int = 1500, mapping: str | None
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: EdgeFault | ClassFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: EdgeFault | ClassFault | LargeFault) -> ConformityResult:
     end = str(wanted.forwarding.tunnel_end)
     edge = SubscriberEdge(end, RELAY, wanted.edges.gateway, 1460, *faults)
     device = SimulatedDevice(capacity_forward=1, exchange=edge.exchange)
@@ -95,7 +95,7 @@ def test_an_edge_that_does_everything_right_conforms(technology: TechnologyName,
     assert {case.controls_correct for case in result.cases} == {6 if technology == "b4" else 12}
 
 
-OF_ALL: list[tuple[EdgeFault | ClassFault, dict[str, str]]] = [
+OF_ALL: list[tuple[EdgeFault | ClassFault | LargeFault, dict[str, str]]] = [
     *CLASS_FAULTS,
     ("never answers", {**dict.fromkeys(EXPIRED, "does_not_conform"), "larger_than_tunnel_with_df": "differs"}),
     ("answers in no tunnel", {"expired_from_outside": "does_not_conform"}),
@@ -113,7 +113,7 @@ OF_ALL: list[tuple[EdgeFault | ClassFault, dict[str, str]]] = [
 ]  # fmt: skip
 NO: dict[TechnologyName, str] = {"map_e_ce": "differs", "lwb4": "does_not_conform", "b4": "does_not_conform"}
 """What is wrong with a NAT that does not do as others, or a fragment that is one too many: MAP-E says *should*."""
-OF_LEVEL: list[tuple[EdgeFault, tuple[str, ...]]] = [
+OF_LEVEL: list[tuple[EdgeFault | LargeFault, tuple[str, ...]]] = [
     ("drops fragments", ("fragments",)),
     ("drops inner fragments", ("inner_fragments",)),
     ("drops large packets", ("larger_than_tunnel",)),
@@ -125,7 +125,10 @@ OF_LEVEL: list[tuple[EdgeFault, tuple[str, ...]]] = [
 @pytest.mark.parametrize("technology", EDGES)
 @pytest.mark.parametrize(("fault", "changed"), [*OF_ALL, *((fault, names) for fault, names in OF_LEVEL)])
 def test_a_fault_of_any_edge_changes_the_judgement_of_its_cases_alone(
-    fault: EdgeFault | ClassFault, changed: dict[str, str] | tuple[str, ...], technology: TechnologyName, tmp_path: Path
+    fault: EdgeFault | ClassFault | LargeFault,
+    changed: dict[str, str] | tuple[str, ...],
+    technology: TechnologyName,
+    tmp_path: Path,
 ) -> None:
     right = ALL_RIGHT[technology]
     expected = changed if isinstance(changed, dict) else dict.fromkeys(changed, NO[technology])
@@ -208,7 +211,9 @@ def test_what_the_standards_of_the_edges_do_not_have_in_common(
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_described(fault: EdgeFault, name: str, arrived: int, words: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_described(
+    fault: EdgeFault | LargeFault, name: str, arrived: int, words: str, tmp_path: Path
+) -> None:
     case = case_of(measured(tmp_path, campaign("lwb4"), fault), name)
     assert (case.arrived, case.correct) == (arrived, 0)
     assert any(difference.startswith(words) for difference in case.differences), case.differences
@@ -245,16 +250,13 @@ def test_each_case_differs_from_the_packets_of_the_relay_in_one_thing() -> None:
     assert flows["foreign_identifier"] == f"{SERVER} to 192.0.2.18 identifier {foreign}{tunnel}"
 
 
-LARGE = ("larger_than_tunnel", "larger_than_tunnel_with_df")
-
-
 @pytest.mark.parametrize("technology", EDGES)
 def test_only_what_applies_is_tried(technology: TechnologyName) -> None:
     names = set(ALL_RIGHT[technology])
     assert {probe.name for probe in probes(campaign(technology))} == names
     wide = campaign(technology, mtu=1540)
     assert {probe.name for probe in probes(wide)} == names - set(LARGE)
-    with pytest.raises(ConfigError, match="larger_than_tunnel does not apply here: the link with the tunnel carries"):
+    with pytest.raises(ConfigError, match="larger_than_tunnel does not apply here: the link with the tunnels carries"):
         campaign(technology, mtu=1540, conformity={"cases": ["larger_than_tunnel"]})
 
 

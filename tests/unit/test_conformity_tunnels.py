@@ -10,7 +10,7 @@ from tests.simulated.engine import SimulatedDevice
 from tests.unit import simulated_campaigns
 from tests.unit.border_relays import TunnelFault, TunnelRelay
 from tests.unit.test_conformity import case_of, judgements
-from tests.unit.translators import CLASS_FAULTS, ClassFault
+from tests.unit.translators import CLASS_FAULTS, LARGE, ClassFault, LargeFault
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -27,14 +27,20 @@ FULL = {"ipv6": "2001:db8:8000::/40", "ipv4": "198.51.100.0/24", "ea_bits": 8}
 SOFTWIRES = {"ipv6": "2001:db8:1:2::/64", "ipv4": "192.0.2.0/24", "psid_bits": 6, "exclude": "system_ports"}
 
 
-def campaign(*domains: dict[str, Any], tunnel: dict[str, Any] | None = None, **conformity: Any) -> Campaign:
+def campaign(
+    *domains: dict[str, Any], tunnel: dict[str, Any] | None = None, mtu: int = 1500, **conformity: Any
+) -> Campaign:
     technology, key = ("lwaftr", "softwires") if SOFTWIRES in domains else ("map_e_br", "domains")
     return complete_campaign(
         campaign_from_dict(
             {
                 "gateway": {"technology": technology, "tunnel": {"address": RELAY, "hop_limit": 64, **(tunnel or {})}},
                 "testbed": {"kind": "ports"},
-                "left": {"port": "af_packet:left", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+                "left": {
+                    "port": "af_packet:left",
+                    "mtu": mtu,
+                    "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+                },
                 "right": {"port": "af_packet:right", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
                 "map": {key: list(domains or (SHARED,))},
                 "conformity": conformity,
@@ -43,7 +49,7 @@ def campaign(*domains: dict[str, Any], tunnel: dict[str, Any] | None = None, **c
     )
 
 
-def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault | ClassFault) -> ConformityResult:
+def measured(tmp_path: Path, wanted: Campaign, *faults: TunnelFault | ClassFault | LargeFault) -> ConformityResult:
     assert wanted.map is not None
     relay = TunnelRelay(wanted.map.whole_rules, RELAY, faults)
     device = SimulatedDevice(capacity_forward=1, exchange=relay.exchange)
@@ -88,15 +94,15 @@ def test_a_relay_that_does_everything_right_conforms(domain: dict[str, Any], tmp
     result = measured(tmp_path, wanted)
     assert judgements(result) == {name: ALL_RIGHT[name] for name in ALL_RIGHT if name in tried}
     assert {case.controls_correct for case in result.cases} == {6}
-    assert {name: case_of(result, name).correct for name in ("fragments", "inner_fragments", "outer_fragments")} == {
-        "fragments": 3, "inner_fragments": 3, "outer_fragments": 3
-    }  # fmt: skip
+    in_fragments = ("fragments", "inner_fragments", "outer_fragments", "larger_than_tunnel")
+    assert {name: case_of(result, name).correct for name in in_fragments} == dict.fromkeys(in_fragments, 3)
+    assert case_of(result, "larger_than_tunnel_with_df").icmp == {"icmpv4 3/4": 3}
     assert case_of(result, "expired_from_inside").icmp == {"icmpv4 11/0": 3}
     assert case_of(result, "expired_from_outside").icmp == {"icmpv4 11/0": 3}
     assert case_of(result, "hairpin").hop_limits_due == (8, 9)
 
 
-WRONG: list[tuple[TunnelFault | ClassFault, dict[str, str]]] = [
+WRONG: list[tuple[TunnelFault | ClassFault | LargeFault, dict[str, str]]] = [
     *CLASS_FAULTS,
     ("forwards nothing", NO_RESULT),
     ("keeps the tunnel", NO_RESULT),
@@ -119,8 +125,19 @@ WRONG: list[tuple[TunnelFault | ClassFault, dict[str, str]]] = [
     ("drops inner fragments", {}),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),
-    ("never answers", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),
+    (
+        "never answers",
+        {
+            **dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform"),
+            "larger_than_tunnel_with_df": "differs",
+        },
+    ),
     ("answers once", {}),
+    ("drops large packets", {"larger_than_tunnel": "differs"}),
+    ("fragments inside", {"larger_than_tunnel": "differs"}),
+    ("loses last fragments", {"larger_than_tunnel": "differs"}),
+    ("ignores DF", {"larger_than_tunnel_with_df": "does_not_conform"}),
+    ("states another MTU", {"larger_than_tunnel_with_df": "differs"}),
     ("answers to another edge", {"expired_from_inside": "does_not_conform"}),
     ("answers in no tunnel", {"expired_from_inside": "does_not_conform"}),
     ("drops errors", {"error_from_tunnel": "differs"}),
@@ -132,7 +149,7 @@ WRONG: list[tuple[TunnelFault | ClassFault, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("fault", "changed"), WRONG)
 def test_each_fault_changes_the_judgement_of_its_cases_alone(
-    fault: TunnelFault | ClassFault, changed: dict[str, str], tmp_path: Path
+    fault: TunnelFault | ClassFault | LargeFault, changed: dict[str, str], tmp_path: Path
 ) -> None:
     assert judgements(measured(tmp_path, campaign(), fault)) == ALL_RIGHT | changed
 
@@ -210,6 +227,36 @@ def test_what_must_be_dropped_silently_says_so(tmp_path: Path) -> None:
 def test_fragments_that_do_not_make_a_packet_are_seen(tmp_path: Path) -> None:
     case = case_of(measured(tmp_path, campaign(), "loses second fragments"), "fragments")
     assert (case.arrived_left, case.correct, case.differences) == (3, 0, ("not all of its fragments",))
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "arrived", "words"),
+    [
+        ("fragments inside", "larger_than_tunnel", 3, "in fragments of its own, not of the tunnel packet"),
+        ("loses last fragments", "larger_than_tunnel", 3, "not all of its fragments"),
+        ("states another MTU", "larger_than_tunnel_with_df", 0, "answer states an MTU of 1280 instead of 1460"),
+    ],
+)
+def test_what_is_wrong_with_large_packets_is_described(
+    fault: LargeFault, name: str, arrived: int, words: str, tmp_path: Path
+) -> None:
+    case = case_of(measured(tmp_path, campaign(), fault), name)
+    assert (case.arrived, case.correct, case.differences) == (arrived, 0, (words,))
+
+
+@pytest.mark.parametrize("fault", ["drops large packets", "fragments inside"])
+def test_fragments_of_tunnel_packets_are_a_must_for_a_lwaftr(fault: LargeFault, tmp_path: Path) -> None:
+    """RFC 7596 section 6.2 asks for RFC 6333 section 6.3; RFC 7597 section 8.3.1 describes what relays do."""
+    result = measured(tmp_path, campaign(SOFTWIRES), fault)
+    wrong = {case.case for case in result.cases if case.judgement == "does_not_conform"}
+    assert wrong == {"larger_than_tunnel"}
+
+
+def test_where_all_packets_fit_into_tunnels_none_is_too_large() -> None:
+    tried = {probe.name for probe in probes(campaign(mtu=1540))}
+    assert not tried & set(LARGE)
+    with pytest.raises(ConfigError, match="larger_than_tunnel does not apply here: the link with the tunnels carries"):
+        campaign(mtu=1540, cases=["larger_than_tunnel"])
 
 
 def scene_of(probe: Probe) -> TunnelRelayScene:

@@ -7,8 +7,16 @@ from ipaddress import IPv4Address, ip_address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.layers.inet import ICMP, IP, UDP, defragment
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrDestOpt, defragment6
+from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
+    ICMPv6PacketTooBig,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    defragment6,
+    fragment6,
+)
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet as ScapyPacket
 from scapy.packet import Raw
@@ -251,6 +259,24 @@ def test_fragments_are_joined_if_all_are_there_once(in_tunnel: bool) -> None:
         assert (whole.data, whole.hop_limit, whole.checksum_correct) == (DATA, 10, True)
     for order in ((0, 1), (0, 2), (1, 2), (0, 0, 1, 2), (0, 1, 2, 2)):
         assert joined([parts[i] for i in order]) is None, order
+
+
+def test_fragments_of_tunnel_packets_are_joined_to_what_is_in_the_tunnel() -> None:
+    """Those that scapy makes of IPv4 in IPv6 and of IPv6 in IPv4; the packet inside was in none."""
+    long = DATA * 20
+    six = encapsulated(build(flow_of("udp", 4), long, hop_limit=10), tunnel_of(6), hop_limit=63, traffic_class=4)
+    four = encapsulated(build(flow_of("udp", 6), long, hop_limit=10), tunnel_of(4), hop_limit=63, traffic_class=4)
+    header = IPv6(src=ENDS[6][0], dst=ENDS[6][1], hlim=63, tc=4) / IPv6ExtHdrFragment(nh=4, id=7)
+    theirs = {6: fragment6(header / IP(six[40:]), 600), 4: fragment(IP(four), fragsize=560)}
+    for version, packets in theirs.items():
+        parts = fragments_of(*map(bytes, packets))
+        assert len(parts) == 3 and all(part.is_of_tunnel for part in parts)
+        whole = joined(parts[::-1])
+        assert isinstance(whole, Packet) and whole.outer is not None
+        assert (whole.flow.inside, whole.flow.tunnel) == (flow_of("udp", 10 - version), tunnel_of(version))
+        assert (whole.data, whole.was_in_fragments, whole.outer.faults) == (long, False, ())
+        for order in ((0, 1), (1, 2), (0, 1, 1, 2)):
+            assert joined([parts[i] for i in order]) is None, order
 
 
 @pytest.mark.parametrize("place", range(20))

@@ -5,13 +5,20 @@ They know one IPv6 prefix of the IPv4 side (RFC 6052), and of the IPv6 side 2001
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
-from scapy.layers.inet import ICMP, IP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, defragment6
+from scapy.layers.inet import ICMP, IP, UDP, fragment
+from scapy.layers.inet6 import (
+    ICMPv6EchoRequest,
+    ICMPv6TimeExceeded,
+    IPv6,
+    IPv6ExtHdrFragment,
+    defragment6,
+    fragment6,
+)
 from scapy.packet import Packet, Raw
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
@@ -92,6 +99,50 @@ def taken_out(outer: Packet, inner: P, faults: Collection[str]) -> P:
     if "loses the class from tunnels" in faults:
         return with_class(inner, 0)
     return with_class(inner, class_of(outer)) if "takes the class of tunnels" in faults else inner
+
+
+LargeFault = Literal[
+    "drops large packets",
+    "fragments inside",
+    "loses last fragments",
+    "ignores DF",
+    "states another MTU",
+]
+LARGE = ("larger_than_tunnel", "larger_than_tunnel_with_df")
+
+
+class TunnelEntry:
+    """What puts IPv4 packets into tunnels in IPv6, where those of more than `mtu` octets do not fit."""
+
+    def __init__(self, mtu: int, faults: Collection[str]) -> None:
+        self.mtu = mtu
+        self.faults = faults
+        self._identification = 0
+
+    def is_refused(self, packet: Packet) -> bool:
+        return len(packet) > self.mtu and bool(packet.flags.DF) and "ignores DF" not in self.faults
+
+    def refusals(self, packet: Packet, router: str) -> Iterator[Packet]:
+        """Yield the answer to a packet with DF."""
+        if "never answers" not in self.faults:
+            mtu = 1280 if "states another MTU" in self.faults else self.mtu
+            yield stacked(IP(src=router, dst=packet.src), ICMP(type=3, code=4, nexthopmtu=mtu), packet)
+
+    def put_in(self, packet: Packet, tunnel: Callable[[Packet], Packet]) -> list[Packet]:
+        """Return the packet in its tunnel, whole where it fits."""
+        if len(packet) <= self.mtu or "ignores DF" in self.faults:
+            return [tunnel(packet)]
+        if "drops large packets" in self.faults:
+            return []
+        self._identification += 1
+        if "fragments inside" in self.faults:
+            packet.id = self._identification
+            parts = [tunnel(part) for part in fragment(packet, fragsize=800)]
+        else:
+            outer = tunnel(packet)
+            header = IPv6(src=outer.src, dst=outer.dst, hlim=outer.hlim, tc=outer.tc)
+            parts = list(fragment6(header / IPv6ExtHdrFragment(nh=4, id=self._identification) / packet, self.mtu + 40))
+        return parts[:-1] if "loses last fragments" in self.faults else parts
 
 
 def stacked(*layers: Packet) -> Packet:

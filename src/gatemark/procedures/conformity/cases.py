@@ -434,6 +434,49 @@ OUTER_FRAGMENTS: Case[TunnelScene] = Case(
 )
 
 
+NO_LARGE_PACKETS = (
+    f"the link with the tunnels carries every packet of the other link, of at most {PACKET_OCTETS_MAX} octets, with its"
+    " outer header"
+)
+
+
+def _larger_than_tunnel(scene: TunnelScene) -> Sending | None:
+    room, sent = scene.room, into_tunnel(scene)
+    if room is None or room.too_large is None or sent.delivery is None:
+        return None
+    due = replace(sent.delivery, in_fragments=False)
+    return replace(sent, octets=room.too_large, mtus=range(room.mtu, room.mtu + 1), delivery=due)
+
+
+def _larger_than_tunnel_with_df(scene: TunnelScene) -> Sending | None:
+    sent = _larger_than_tunnel(scene)
+    return None if sent is None else replace(sent, delivery=None, dont_fragment=True)
+
+
+def _larger(sender: str, section: str, level: Level) -> Mapping[CaseName, Case[TunnelScene]]:
+    """Return the cases of IPv4 packets that do not fit into a tunnel; where, and how strongly, fragments are due."""
+    return {
+        "larger_than_tunnel": Case(
+            words=f"{sender} sends packets without DF that are larger than the tunnel MTU: fragments are due of the"
+            " tunnel packet, not of what is in it",
+            section=section,
+            due="delivered",
+            level=level,
+            needs=NO_LARGE_PACKETS,
+            sending=_larger_than_tunnel,
+        ),
+        "larger_than_tunnel_with_df": Case(
+            words=f"{sender} sends packets with DF that are larger than the tunnel MTU",
+            section="RFC 2473 section 7.2",
+            due="dropped",
+            level="must",
+            answer="icmpv4 3/4",
+            needs=NO_LARGE_PACKETS,
+            sending=_larger_than_tunnel_with_df,
+        ),
+    }
+
+
 def _differentiated(
     into: str, back: str, *, sender: str = "a customer edge", server: str = "a server"
 ) -> Mapping[CaseName, Case[TunnelScene]]:
@@ -541,6 +584,7 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         sending=lambda scene: replace(scene.upward(), in_fragments=True),
     ),
     "outer_fragments": OUTER_FRAGMENTS,
+    **_larger("a server", "RFC 7597 section 8.3.1", "should"),
     "error_from_outside": Case(
         words="a server answers a packet of a customer edge with an ICMP error",
         section="RFC 7597 section 8.2",
@@ -580,7 +624,10 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
     "echo_from_outside": replace(RELAY_CASES["echo_from_outside"], section="RFC 7596 section 8.1"),
     "echo_from_inside": replace(RELAY_CASES["echo_from_inside"], section="RFC 7596 section 8.1"),
     "hairpin": _of_binding("hairpin", due="delivered", level="must"),
-    "outer_fragments": TUNNEL_RELAY_CASES["outer_fragments"],
+    "outer_fragments": replace(
+        OUTER_FRAGMENTS, words="an lwB4 sends packets of its tunnel in two fragments", section="RFC 6333 section 6.3"
+    ),
+    **_larger("a server", "RFC 6333 section 6.3", "must"),
     "error_from_outside": replace(
         TUNNEL_RELAY_CASES["error_from_outside"], section="RFC 7596 section 8.1", due="delivered", level="should"
     ),
@@ -605,6 +652,14 @@ def _nobodys_prefix(scene: SixrdScene) -> Sending | None:
     if not isinstance(edge, IPv4Address):
         return None
     return Sending(side="right", flow=replace(scene.downward().flow, destination=scene.host_of(edge)))
+
+
+def _larger_than_sixrd_tunnel(scene: SixrdScene) -> Sending | None:
+    """Return a packet about which the relay states the tunnel MTU: any from the least one to what the link leaves."""
+    sent = _larger_than_tunnel_with_df(scene)
+    if sent is None or scene.room.mtu < defaults.LOWEST_IPV6_MTU:
+        return None
+    return replace(sent, mtus=range(defaults.LOWEST_IPV6_MTU, scene.room.mtu + 1))
 
 
 SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
@@ -659,6 +714,16 @@ SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
         sending=lambda scene: scene.to_relays_prefix(),
     ),
     "outer_fragments": replace(OUTER_FRAGMENTS, section="RFC 4213 section 3.6"),
+    "larger_than_tunnel": Case(
+        words="a server sends packets that are larger than the tunnel MTU",
+        section="RFC 4213 section 3.2",
+        due="dropped",
+        level="should",
+        answer="icmpv6 2/0",
+        answer_level="must",
+        needs=f"{NO_LARGE_PACKETS}, or the tunnel MTU is below {defaults.LOWEST_IPV6_MTU}",
+        sending=_larger_than_sixrd_tunnel,
+    ),
     "error_from_outside": Case(
         words="a server answers a packet of a customer edge with an ICMP error",
         section="RFC 5969 section 9",
@@ -742,6 +807,7 @@ def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
         "outer_fragments": replace(
             OUTER_FRAGMENTS, words="a B4 sends packets of its tunnel in two fragments", section="RFC 6333 section 6.3"
         ),
+        **_larger("a server", "RFC 6333 section 6.3", "must"),
         "error_from_outside": Case(
             words="a server answers a packet of a client with an ICMP error",
             section="RFC 5508 section 4.2",
@@ -757,7 +823,7 @@ def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
 def _of_nobody(scene: SubscriberScene) -> Sending | None:
     """Return a packet of the server in a tunnel from a neighbour of its relay that nobody is."""
     assert scene.uplink is not None, "it is at the end of a tunnel"
-    address = _neighbour(scene.uplink.tunnel.destination, scene.is_taken, below=64)
+    address = _neighbour(scene.uplink.destination, scene.is_taken, below=64)
     return None if address is None else _in_other_tunnel(scene, source=address)
 
 
@@ -804,19 +870,6 @@ def _translated(scene: NatScene) -> Sending | None:
     return None if sent is None else replace(sent, delivery=scene.upward().delivery)
 
 
-def _larger_than_tunnel(scene: SubscriberScene) -> Sending | None:
-    uplink, sent = scene.uplink, scene.upward()
-    if uplink is None or uplink.too_large is None or sent.delivery is None:
-        return None
-    due = replace(sent.delivery, in_fragments=False)
-    return replace(sent, octets=uplink.too_large, mtu=uplink.mtu, delivery=due)
-
-
-def _larger_than_tunnel_with_df(scene: SubscriberScene) -> Sending | None:
-    sent = _larger_than_tunnel(scene)
-    return None if sent is None else replace(sent, delivery=None, dont_fragment=True)
-
-
 NOBODYS_TUNNEL: Case[SubscriberScene] = Case(
     words="a packet of a server comes in a tunnel from an address that is neither the relay's nor of the rule",
     section="RFC 7597 section 8.1",
@@ -832,10 +885,6 @@ ERROR_FROM_OUTSIDE: Case[TunnelScene] = Case(
     level="must",
     needs="",
     sending=error_from_outside,
-)
-NO_LARGE_PACKETS = (
-    f"the link with the tunnel carries every packet of the hosts, of at most {PACKET_OCTETS_MAX} octets, with its outer"
-    " header"
 )
 
 
@@ -874,24 +923,7 @@ def _of_subscriber(
         "outer_fragments": replace(
             OUTER_FRAGMENTS, words="the relay sends packets of the tunnel in two fragments", section=joining
         ),
-        "larger_than_tunnel": Case(
-            words="a host sends packets without DF that are larger than the tunnel MTU: fragments are due of the tunnel"
-            " packet, not of what is in it",
-            section=fragmenting,
-            due="delivered",
-            level=level,
-            needs=NO_LARGE_PACKETS,
-            sending=_larger_than_tunnel,
-        ),
-        "larger_than_tunnel_with_df": Case(
-            words="a host sends packets with DF that are larger than the tunnel MTU",
-            section="RFC 2473 section 7.2",
-            due="dropped",
-            level="must",
-            answer="icmpv4 3/4",
-            needs=NO_LARGE_PACKETS,
-            sending=_larger_than_tunnel_with_df,
-        ),
+        **_larger("a host", fragmenting, level),
         "error_from_outside": ERROR_FROM_OUTSIDE,
         "error_from_tunnel": Case(
             words="a router answers the tunnel of a host's packet with an ICMP error, which the gateway passes on",

@@ -31,6 +31,7 @@ from gatemark.packets import (
     fragmented,
     joined,
     read_frame,
+    span_words,
     tunnel_words,
     unreachable,
 )
@@ -49,8 +50,7 @@ from gatemark.trial.form import TrialForm
 MARK = b"gatemark"
 MARK_OCTETS = len(MARK) + 6
 DATA_OCTETS = 64
-HEADERS_OCTETS = 28
-"""Before the data of a UDP packet in IPv4."""
+UDP_OCTETS = 8
 FRAGMENT_OCTETS = 40
 """Octets of the payload of IP in the first of two fragments."""
 TUNNEL_FRAGMENT_OCTETS = 64
@@ -127,8 +127,9 @@ class Sent:
 
     def data(self, turn: int) -> bytes:
         """Return the data of the packet that is sent in a turn."""
-        octets = self.sending.octets
-        length = DATA_OCTETS if octets is None else octets - HEADERS_OCTETS
+        octets, is_ipv4 = self.sending.octets, self.sending.flow.source.version == 4
+        headers = defaults.HEADER_OCTETS["ipv4" if is_ipv4 else "ipv6"] + UDP_OCTETS
+        length = DATA_OCTETS if octets is None else octets - headers
         return (self.mark + struct.pack("!H", turn)).ljust(length, b"\xa5")
 
 
@@ -248,7 +249,7 @@ def _exchange(campaign: Campaign, table: ConformityTable, turns: Iterable[tuple[
 def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
     turns = campaign.table(ConformityTable).frames + 1
     sending, identification = item.sending, item.number * turns + turn
-    limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.mtu is None or sending.dont_fragment
+    limit, sends_whole = defaults.TUNNEL_HOP_LIMIT, sending.mtus is None or sending.dont_fragment
     classes = Classes.of(campaign, sending)
     packet = build(
         sending.flow,
@@ -438,16 +439,16 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
     if error.quoted is None:
         return
     about = [
-        (item.sending.flow, item.sending.mtu, tally)
+        (item.sending.flow, item.sending.mtus, tally)
         for item, tally in zip(sent, tallies, strict=True)
         if error.quoted in (item.sending.flow, item.sending.flow.inside) and _may_quote(error, item)
     ]
-    for flow, mtu, tally in about:
+    for flow, mtus, tally in about:
         due = None
         if flow.tunnel is not None and error.quoted.tunnel is None:
             due = flow.tunnel.back
-        if error.tunnel == due and error.name in TOO_LARGE and mtu is not None and error.mtu != mtu:
-            tally.differences[f"answer states an MTU of {error.mtu} instead of {mtu}"] = None
+        if error.tunnel == due and error.name in TOO_LARGE and mtus is not None and error.mtu not in mtus:
+            tally.differences[f"answer states an MTU of {error.mtu} instead of {span_words(mtus)}"] = None
         elif error.tunnel == due:
             tally.icmp[error.name] += 1
         else:
@@ -460,7 +461,7 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
 
 
 def _may_be_in_fragments(sending: Sending) -> bool:
-    return sending.in_fragments or sending.mtu is not None
+    return sending.in_fragments or sending.mtus is not None
 
 
 def _is_second(fragment: Fragment, item: Sent) -> bool:

@@ -18,7 +18,7 @@ from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.port_set import PortSet
 from gatemark.packets import Flow, IpAddress, Tunnel
-from gatemark.technology import OPPOSITE, SIDES, SideName
+from gatemark.technology import OPPOSITE, SIDES, Family, SideName
 from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 CLIENT_PORT = 40_000
@@ -96,11 +96,11 @@ class Sending:
     hop_limit: int | None = None
     """None: that of the campaign's frames."""
     octets: int | None = None
-    """Length of the IPv4 packet in no tunnel; None: that of the packets of all other cases."""
+    """Length of the packet in no tunnel; None: that of the packets of all other cases."""
     dont_fragment: bool = False
     """Whether DF is set."""
-    mtu: int | None = None
-    """What an answer that it is too large must state; None if it is not too large."""
+    mtus: range | None = None
+    """What an answer that it is too large may state; None if it is not too large."""
     differentiated: Differentiated | None = None
     """Whether it has a traffic class other than 0, which is judged where it arrives; None: it has 0."""
     opening: Sending | None = None
@@ -132,6 +132,10 @@ class TunnelScene(Scene, Protocol):
     def decrement(self) -> int:
         """Return what a crossing takes off the hop limit of the packet in the tunnel."""
 
+    @property
+    def room(self) -> TunnelRoom | None:
+        """Return how large packets in the tunnels may be; None without tunnels."""
+
     def upward(self) -> Sending:
         """Return a packet to the server and what arrives there; one of both is in a tunnel."""
 
@@ -146,29 +150,28 @@ class SubscriberScene(TunnelScene, Protocol):
     """The same where the gateway is the subscriber's end of a tunnel, and hosts are behind it."""
 
     @property
-    def uplink(self) -> Uplink | None:
-        """Return the way to its relay."""
+    def uplink(self) -> Tunnel | None:
+        """Return the tunnel to its relay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uplink:
-    """The way of a customer edge to its relay."""
+class TunnelRoom:
+    """How large packets in tunnels may be, and those that a gateway puts into them."""
 
-    tunnel: Tunnel
-    """From the gateway to the relay."""
     link_mtu: int
-    """Octets of the largest packet on the link with the tunnel."""
+    """Octets of the largest packet on the link with the tunnels."""
     host_mtu: int
-    """Octets of the largest packet of the hosts."""
+    """Octets of the largest packet on the other link, where packets come from that go into a tunnel."""
+    outer_family: Family
 
     @property
     def mtu(self) -> int:
         """Return the tunnel MTU (RFC 2473 section 6.7): the largest packet that fits into the tunnel, octets."""
-        return self.link_mtu - defaults.HEADER_OCTETS["ipv6"]
+        return self.link_mtu - defaults.HEADER_OCTETS[self.outer_family]
 
     @property
     def too_large(self) -> int | None:
-        """Return the octets of a packet of the hosts that does not fit into the tunnel; None if there is none."""
+        """Return the octets of a packet that does not fit into the tunnel; None if there is none."""
         octets = min(self.host_mtu, self.link_mtu, PACKET_OCTETS_MAX)
         return octets if octets > self.mtu else None
 
@@ -260,6 +263,7 @@ class TunnelRelayScene(RelayScene):
     """Other addresses that are in use on the link."""
     decrement: int
     """What a crossing takes off the hop limit of the packet in the tunnel."""
+    room: TunnelRoom
 
     def upward(self, kind: Packets = "udp") -> Sending:
         """Return a packet of the edge to the server, and what arrives there."""
@@ -311,6 +315,7 @@ class SixrdScene:
     """Other addresses that are in use on the link."""
     decrement: int
     """What a crossing takes off the hop limit of the packet in the tunnel."""
+    room: TunnelRoom
 
     def clients(self) -> tuple[Sending, ...]:
         """Return nothing: what is in the tunnel to an edge follows from its address."""
@@ -547,8 +552,10 @@ class NatScene:
     """Address and port of the first client behind another B4, if there is any."""
     b4s: HostSet | None
     """All B4s; None without tunnels."""
-    uplink: Uplink | None
+    uplink: Tunnel | None
     """The way to its relay, if it is a customer edge with a tunnel."""
+    room: TunnelRoom | None
+    """None without tunnels."""
     edge: Edge | None
     """Whose address and ports are its public ones, if it is a customer edge."""
     hosts: tuple[IPv6Address, ...]
@@ -581,7 +588,7 @@ class NatScene:
         sent = _flow(kind, by.inside.address, self.server_inside, (by.inside.port, self.server.port))
         arrives = _flow(kind, by.public.address, self.server.address, (by.public.port, self.server.port))
         fault = self._source_fault if kind == "udp" or self.edge is not None else self._address_fault
-        flow = replace(arrives, tunnel=None if self.uplink is None else self.uplink.tunnel)
+        flow = replace(arrives, tunnel=self.uplink)
         delivery = Delivery(side=self.outside, flow=flow, source_fault=fault)
         return Sending(side=self.inside, flow=replace(sent, tunnel=by.tunnel), delivery=delivery)
 
@@ -599,7 +606,7 @@ class NatScene:
 
     def from_relay(self, flow: Flow) -> Flow:
         """Return a packet from outside in the tunnel of the relay, if there is one."""
-        return replace(flow, tunnel=None if self.uplink is None else self.uplink.tunnel.back)
+        return replace(flow, tunnel=None if self.uplink is None else self.uplink.back)
 
     def to_twin(self) -> Sending | None:
         """Return the server's answer to the twin, whose packets come from the public endpoint that it has."""
@@ -674,7 +681,9 @@ class B4Scene:
     outside: SideName
     host: Endpoint
     server: Endpoint
-    uplink: Uplink
+    uplink: Tunnel
+    """From the B4 to the AFTR."""
+    room: TunnelRoom
     hosts: tuple[IPv6Address, ...]
     """Addresses that are in use on the link with the tunnel."""
     decrement: int
@@ -691,13 +700,13 @@ class B4Scene:
     def upward(self, kind: Packets = "udp") -> Sending:
         """Return a packet of the host to the server, and what arrives there."""
         sent = _flow(kind, self.host.address, self.server.address, (self.host.port, self.server.port))
-        arrives = replace(sent, tunnel=self.uplink.tunnel)
+        arrives = replace(sent, tunnel=self.uplink)
         return Sending(side=self.inside, flow=sent, delivery=Delivery(side=self.outside, flow=arrives))
 
     def downward(self, kind: Packets = "udp") -> Sending:
         """Return a packet of the server, and what arrives at the host."""
         arrives = _flow(kind, self.server.address, self.host.address, (self.server.port, self.host.port))
-        sent = replace(arrives, tunnel=self.uplink.tunnel.back)
+        sent = replace(arrives, tunnel=self.uplink.back)
         return Sending(side=self.outside, flow=sent, delivery=Delivery(side=self.inside, flow=arrives))
 
     def is_taken(self, address: IpAddress) -> bool:
@@ -795,6 +804,7 @@ def _sixrd_scene(campaign: Campaign) -> SixrdScene | None:
         server=Endpoint(address=server.address, port=_server_port(campaign)),
         hosts=tuple(address for address in used if address is not None),
         decrement=campaign.forwarding.hop_limit_decrement,
+        room=_room(campaign),
     )
 
 
@@ -857,6 +867,7 @@ def _nat_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> NatScen
         twin=known_clients[2] if len(known_clients) > 2 else None,
         b4s=None if b4s is None else HostSet.of("ipv6", b4s),
         uplink=uplink,
+        room=_room(campaign) if campaign.technology.has_tunnels else None,
         edge=edge,
         hosts=_on_link(campaign),
         server=Endpoint(address=servers[0], port=_server_port(campaign)),
@@ -875,16 +886,21 @@ def _nth(ports: range | PortSet, i: int) -> int:
     return ports.port(i % ports.count) if isinstance(ports, PortSet) else ports[i]
 
 
-def _uplink(campaign: Campaign) -> Uplink | None:
-    """Return the way to the relay; None if there is none, or an end of its tunnel is not known."""
-    side = campaign.technology.tunnel_side
-    end, relay = campaign.forwarding.tunnel_end, campaign.side(side).ipv6
+def _uplink(campaign: Campaign) -> Tunnel | None:
+    """Return the tunnel to the relay; None if there is none, or an end of it is not known."""
+    end, relay = campaign.forwarding.tunnel_end, campaign.side(campaign.technology.tunnel_side).ipv6
     if not campaign.technology.is_subscriber or not isinstance(end, IPv6Address) or relay is None:
         return None
-    return Uplink(
-        tunnel=Tunnel(source=end, destination=relay.address),
+    return Tunnel(source=end, destination=relay.address)
+
+
+def _room(campaign: Campaign) -> TunnelRoom:
+    """Return how large packets in the tunnels of a gateway with tunnels may be."""
+    side = campaign.technology.tunnel_side
+    return TunnelRoom(
         link_mtu=mtu_of(campaign, side),
         host_mtu=mtu_of(campaign, OPPOSITE[side]),
+        outer_family=campaign.technology.outer_family,
     )
 
 
@@ -909,6 +925,7 @@ def _b4_scene(campaign: Campaign) -> B4Scene | None:
         host=Endpoint(address=hosts[0], port=CLIENT_PORT),
         server=Endpoint(address=servers[0], port=_server_port(campaign)),
         uplink=uplink,
+        room=_room(campaign),
         hosts=_on_link(campaign),
         decrement=campaign.forwarding.hop_limit_decrement,
     )
@@ -976,4 +993,5 @@ def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
         relay=tunnel.ipv6_end,
         hosts=_on_link(campaign),
         decrement=campaign.forwarding.hop_limit_decrement,
+        room=_room(campaign),
     )

@@ -35,16 +35,16 @@ class ConformityTable(ProcedureTable):
     """Which cases are tried. A MAP-T border relay has the first eight, a MAP-T customer edge `echo_from_inside` and
     those from `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
     `echo_from_inside` and both `expired` ones, a stateless one `echo_from_outside` as well; a NAT46 has those of a
-    NAT44 but `hairpin`. A MAP-E border relay has the first eight and those from `expired_from_outside` to
-    `error_from_tunnel`, a 6rd border relay the same without ports, fragments of packets and `nobodys_tunnel`, but with
-    `to_own_prefix` and `to_relays_prefix`. An AFTR
-    has those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
-    fragments and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones, `port_of_the_set`,
-    `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels, fragments, errors, foreign
-    and inner destinations, `foreign_identifier` and both of larger packets. A B4 has `echo_from_outside` and those of
-    an lwB4 that need no NAT and no port set. Two gateways in a row have both `expired` ones, and of the cases of that
-    with the connections those that need no tunnel. All gateways with tunnels have `class_into_tunnel`,
-    `class_from_tunnel` and `class_remarked`.
+    NAT44 but `hairpin`. A MAP-E border relay has the first eight, those from `expired_from_outside` to
+    `error_from_tunnel` and both of larger packets, a 6rd border relay the same without ports, fragments of packets,
+    `larger_than_tunnel_with_df` and `nobodys_tunnel`, but with `to_own_prefix` and `to_relays_prefix`. An AFTR has
+    those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
+    fragments, both of larger packets and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones,
+    `port_of_the_set`, `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels,
+    fragments, errors, foreign and inner destinations, `foreign_identifier` and both of larger packets. A B4 has
+    `echo_from_outside` and those of an lwB4 that need no NAT and no port set. Two gateways in a row have both `expired`
+    ones, and of the cases of that with the connections those that need no tunnel. All gateways with tunnels have
+    `class_into_tunnel`, `class_from_tunnel` and `class_remarked`.
     Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control."""
