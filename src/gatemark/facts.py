@@ -36,7 +36,10 @@ CauseName = Literal[
     "gap",
     "too_large",
     "counted",
+    "each",
     "uniform",
+    "spell",
+    "rows",
     "queue",
     "gateway",
 ]

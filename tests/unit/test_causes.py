@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -107,6 +109,14 @@ class TestFields:
         assert f"{cause.lost} were lost" in cause.sentence
         assert not cause.is_fixed
 
+    @pytest.mark.parametrize("count", [4000, 16_000])
+    def test_all_but_one_value(self, count: int) -> None:
+        """Nearly all frames are lost; those that arrive tell more than they."""
+        sent = frames(count, source_ports=range(1024, 1536), destination_ports=range(1, 401))
+        cause = named(lossy(sent, lambda frame: frame.destination_port != 80))
+        assert cause.what == "frames with destination ports 1 to 79 and 81 to 400"
+        assert cause.is_fixed
+
     def test_some_other_losses_do_not_hide_it(self) -> None:
         sent = frames(20_000, destination_ports=range(1, 300))
         cause = named(lossy(sent, lambda frame: frame.destination_port == 161 or frame.index % 10_000 == 7))
@@ -137,6 +147,30 @@ class TestFlows:
         sent = frames(20_000, source_hosts=range(1, 9), destination_hosts=range(1, 9))
         cause = named(lossy(sent, lambda frame: (frame.source_host * 5 + frame.destination_host * 3) % 7 == 2))
         assert "pairs of hosts lost everything" in cause.sentence
+
+    @pytest.mark.parametrize("parts", [2, 4, 16])
+    def test_flows_of_a_frame_or_two(self, parts: int) -> None:
+        """A hash drops a part of the flows, and those that have several frames show it."""
+        sent = frames(16_000, source_ports=range(1024, 1536), destination_ports=range(1, 401))
+        cause = named(lossy(sent, lambda frame: hash_of(frame) % parts == 1))
+        assert cause.cause == "flows" and cause.is_fixed
+        assert " flows lost everything, the others nothing, such as " in cause.sentence
+        for seed in range(5):
+            assert named(lossy(sent, drawn_at(seed, 1 / parts))).cause == "uniform"
+
+    def test_too_few_flows_that_have_several_frames(self) -> None:
+        cause = named(lossy(frames(16_000), lambda frame: hash_of(frame) % 4 == 1))
+        assert cause.cause == "uniform"
+        assert cause.sentence.endswith(
+            "as many as chance makes; too few flows have several frames to show whether some of them lose everything"
+        )
+
+    def test_flows_of_which_one_has_most_frames(self) -> None:
+        """How many have several is not known, so they say nothing."""
+        sent = [
+            replace(frame, source_port=1, destination_port=1) if frame.index % 2 else frame for frame in frames(8000)
+        ]
+        assert named(lossy(sent, drawn_at(2, 0.03))).cause == "uniform"
 
     def test_flows_of_one_frame_say_nothing(self) -> None:
         assert named(lossy(frames(20_000), lambda frame: Random(frame.index).random() < 0.3)).cause == "uniform"
@@ -238,6 +272,10 @@ class TestTime:
         report = lossy(frames(100_000), lambda frame: any(begin <= frame.index < begin + 1000 for begin in begins))
         assert "the first at 70ms, the last at 900ms" in named(report).sentence
 
+    def test_long_gaps_are_stops_however_many(self) -> None:
+        report = lossy(frames(56_000), lambda frame: frame.index // 6250 % 2 == 1)
+        assert named(report).sentence.startswith("4 gaps of 62.5ms, one every 125ms: all 25,000 frames")
+
     def test_the_start(self) -> None:
         cause = named(lossy(frames(50_000), lambda frame: frame.index < 800 and frame.index % 5 != 0))
         assert cause.cause == "start"
@@ -338,6 +376,29 @@ class TestSpread:
         cause = named(lossy(frames(4000), lambda frame: frame.index % 100 == 3))
         assert "; or one of every 100 frames is lost at any load" in cause.sentence
 
+    @pytest.mark.parametrize(
+        ("loses", "words"),
+        [
+            (range(10), "or 10 in a row of every 100 frames are lost at any load"),
+            (range(99), "or 99 in a row of every 100 frames are lost at any load"),
+            ((0, 1, 50, 51, 52), "or about 2 in a row of every 50 frames are lost at any load"),
+        ],
+    )
+    def test_some_in_a_row_of_every_hundred_may_be_a_queue_or_not(self, loses: Sequence[int], words: str) -> None:
+        assert words in named(lossy(frames(20_000), lambda frame: frame.index % 100 in loses)).sentence
+
+    def test_losses_more_at_some_times_may_be_a_queue_or_not(self) -> None:
+        drawn = Random(3)
+        cause = named(lossy(frames(16_000), lambda frame: drawn.random() < 0.3 * frame.index / 16_000))
+        assert cause.sentence.endswith(
+            "; or frames are lost at some times and not at others, at any load: a trial at another load shows which"
+        )
+
+    def test_a_queue_goes_on_to_the_end(self) -> None:
+        """What stops by and by, such as quotas of hosts, is none."""
+        drawn = Random(3)
+        assert cause_of(lossy(frames(4000), lambda frame: drawn.random() < frame.index / 2400)) is None
+
     def test_a_queue_that_loses_only_some_flows(self) -> None:
         cause = named(lossy(frames(40_000), lambda frame: frame.source_port % 4 > 0 and frame.index * 37 % 100 < 37))
         assert cause.cause == "queue"
@@ -392,6 +453,11 @@ class TestSpread:
         assert cause_of(lossy(frames(1000), lambda _: True)) is None
 
 
+def hash_of(frame: Frame) -> int:
+    """Return a hash of what a flow is."""
+    return zlib.crc32(f"{frame.source_port} {frame.destination_port}".encode())
+
+
 def drawn_at(seed: int, share: float) -> Callable[[Frame], bool]:
     """Lose a share of all frames, as chance draws them."""
     drawn = Random(seed)
@@ -423,6 +489,113 @@ def overloaded(seed: int) -> Callable[[Frame], bool]:
     return loses
 
 
+class TestSpells:
+    """Something begins in the trial, or ends in it, and loses frames as chance draws them."""
+
+    @pytest.mark.parametrize(
+        ("begin", "end", "words"),
+        [
+            (20_000, 40_000, r"all [\d,]+ lost frames were sent from 200(\.\d+)?ms on, and "),
+            (0, 20_000, r"all [\d,]+ lost frames were sent until 19\d(\.\d+)?ms, and "),
+            (10_000, 20_000, r"all [\d,]+ lost frames were sent from 100(\.\d+)?ms to 19\d(\.\d+)?ms, and "),
+        ],
+    )
+    def test_a_time(self, begin: int, end: int, words: str) -> None:
+        drawn = Random(5)
+        cause = named(lossy(frames(40_000), lambda frame: begin <= frame.index < end and drawn.random() < 0.1))
+        assert cause.cause == "spell"
+        assert re.match(words, cause.sentence)
+        assert cause.sentence.endswith(
+            " % of those that were sent then were lost, as chance draws them, whatever their fields"
+        )
+
+    def test_half_of_the_hosts_from_some_time_on(self) -> None:
+        sent = frames(40_000, destination_hosts=range(2, 34))
+        cause = named(lossy(sent, lambda frame: frame.index > 20_000 and frame.destination_host >= 18))
+        assert cause.cause == "spell"
+        assert "not evenly over destination addresses: 16 of 32 lost some" in cause.sentence
+
+
+class TestLimitsOfEach:
+    """A limit of each value of a field."""
+
+    @staticmethod
+    def limited(rate: float, burst: int) -> Callable[[Frame], bool]:
+        """Lose what is beyond a rate of each host, tokens for each frame of the trial; 0 is a quota."""
+        tokens: dict[int, tuple[float, int]] = {}
+
+        def loses(frame: Frame) -> bool:
+            had, since = tokens.get(frame.destination_host, (float(burst), frame.index))
+            left = min(float(burst), had + rate * (frame.index - since))
+            tokens[frame.destination_host] = (left - 1 if left >= 1 else left, frame.index)
+            return left < 1
+
+        return loses
+
+    @pytest.mark.parametrize(("rate", "burst", "arrived"), [(0.006, 5, "29"), (0, 65, "65")])
+    def test_of_each_host(self, rate: float, burst: int, arrived: str) -> None:
+        sent = frames(5000, destination_hosts=range(2, 34))
+        cause = named(lossy(sent, self.limited(rate, burst)))
+        assert cause.what == "frames beyond a limit of each destination address"
+        assert f"of the 8 that lost most {arrived}" in cause.sentence or " to " in cause.sentence
+
+    def test_hosts_in_turn_are_served_alike_by_any_queue(self) -> None:
+        sent = [Frame(index=index, destination_host=2 + index % 32) for index in range(8000)]
+        for share in (37, 61, 83):
+            cause = cause_of(lossy(sent, lambda frame: frame.index * 1001 % 100 < share))  # noqa: B023
+            assert cause is None or cause.cause != "each"
+
+    @pytest.mark.parametrize("share", [0.5, 0.8, 0.97])
+    def test_chance_serves_them_otherwise(self, share: float) -> None:
+        sent = frames(5000, destination_hosts=range(2, 34))
+        assert {named(lossy(sent, drawn_at(seed, share))).cause for seed in range(20)} == {"uniform"}
+        queues = [cause_of(lossy(sent, overloaded(seed))) for seed in range(20)]
+        assert not any(cause is not None and cause.cause == "each" for cause in queues)
+
+
+class TestRows:
+    """Frames are lost in rows at random times, as the model of Gilbert and Elliott loses them."""
+
+    @pytest.mark.parametrize(("begins", "ends"), [(0.01, 0.1), (0.01, 0.3), (0.05, 0.5)])
+    @pytest.mark.parametrize("count", [4000, 40_000])
+    def test_good_and_bad_times(self, begins: float, ends: float, count: int) -> None:
+        told = [cause_of(lossy(frames(count), gilbert(seed, begins, ends))) for seed in range(20)]
+        assert sum(cause is not None and cause.cause == "rows" for cause in told) >= 18
+
+    def test_pairs(self) -> None:
+        drawn = Random(4)
+        lost = {index + second for index in range(20_000) if drawn.random() < 0.01 for second in (0, 1)}
+        cause = named(lossy(frames(20_000), lambda frame: frame.index in lost))
+        assert cause.cause == "rows"
+        assert "rows of 2 on average, which began at random, whatever their fields" in cause.sentence
+
+    def test_bad_times_in_which_some_arrive(self) -> None:
+        cause = named(lossy(frames(20_000), gilbert(1, 0.01, 0.1, share=0.7)))
+        assert "which began at random, more in some parts of the trial than in others, whatever" in cause.sentence
+
+    def test_queues_that_overflow_lose_in_other_rows(self) -> None:
+        for seed in range(100):
+            cause = cause_of(lossy(frames(5000), overloaded(seed)))
+            assert cause is None or cause.cause not in ("rows", "spell")
+
+    def test_what_queues_have_counted_is_no_row(self) -> None:
+        report = lossy(frames(20_000), gilbert(1, 0.01, 0.1))
+        ports = {side: changed(port, peer_queue_drops=report.lost_count) for side, port in report.ports.items()}
+        assert named(changed(report, ports=ports)).cause == "queue"
+
+
+def gilbert(seed: int, begins: float, ends: float, share: float = 1.0) -> Callable[[Frame], bool]:
+    """Lose a share of the frames of bad times, which begin and end with a probability at each frame."""
+    drawn, state = Random(seed), {"bad": False}
+
+    def loses(_: Frame) -> bool:
+        was_bad = state["bad"]
+        state["bad"] = drawn.random() >= ends if was_bad else drawn.random() < begins
+        return was_bad and drawn.random() < share
+
+    return loses
+
+
 class TestAge:
     """Established connections that a gateway has forgotten."""
 
@@ -442,6 +615,12 @@ class TestAge:
             "800 of 810 lost frames looked at are of connections that had been silent for about 3s or longer, in both"
             " directions, and none arrived: a timeout is in force"
         )
+
+    def test_half_of_the_old_ones_arrive(self) -> None:
+        """Connections are lost for another reason, and each is old at its first frame."""
+        older = LossCount(lost=800, arrived=790)
+        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=410_000_000, older=older)))
+        assert cause is None or cause.cause != "age"
 
     def test_others_are_as_old(self) -> None:
         older = LossCount(lost=780, arrived=12_000)
@@ -549,12 +728,14 @@ class TestChance:
         for _ in range(tries):
             chosen = [drawn.randrange(values) for _ in range(lost)]
             hits += max(chosen.count(value) for value in range(values)) >= 5
-        bound = chance_of(lost, 5, 1 / values, choices_among(values, 1))
+        whole = LossCount(lost=lost, arrived=6000 * values - lost)
+        bound = chance_of(LossCount(lost=5, arrived=5995), whole, choices_among(values, 1))
         assert hits / tries <= min(1.0, 2.718281828**bound)
 
     def test_nothing_stands_out_where_everything_is_inside(self) -> None:
-        assert chance_of(10, 10, 1.0, 0.0) == 0.0
-        assert chance_of(10, 2, 0.5, 0.0) == 0.0
+        whole = LossCount(lost=10, arrived=30)
+        assert chance_of(whole, whole, 0.0) == 0.0
+        assert chance_of(LossCount(lost=2, arrived=18), whole, 0.0) == 0.0
         assert choices_among(5, 5) == 0.0
 
 

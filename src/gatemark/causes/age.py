@@ -1,9 +1,9 @@
 """Connections are lost that were silent for some time: a timeout is in force, whatever the one is that was read.
 
 Rule: frames of connections of which nothing had arrived for some time or longer, in either direction, are at least 95 %
-of the lost frames, and younger ones are lost a tenth as often at most. Of a connection only the first of its losses in
-a row counts: where a connection is gone for another reason, the loss is why it is silent. Error: `losses.chance_of`,
-for any time.
+of the lost frames, most of them were lost, and younger ones are lost a tenth as often at most. Of a connection only the
+first of its losses in a row counts: where a connection is gone for another reason, the loss is why it is silent. Error:
+`losses.chance_of`, for any time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from gatemark.causes.losses import Losses, claimed_chance
 from gatemark.trial.cause import Cause
 from gatemark.units import format_duration_ns
 
+SHARE_MIN = 0.8
+"""A timeout loses this share of the older frames at least. The first frame of a connection is old in any case."""
+
 
 def explain(losses: Losses) -> Cause | None:
     """Return after what silence connections lost frames; None if it does not set them apart."""
@@ -22,7 +25,7 @@ def explain(losses: Losses) -> Cause | None:
         return None
     older = ages.older
     chance = claimed_chance(older, ages, math.log(ages.offered))
-    if chance is None:
+    if chance is None or older.lost < SHARE_MIN * older.offered:
         return None
     silent = format_duration_ns(_rounded(ages.silent_ns))
     counted = "lost frames looked at" if ages.lost < losses.lost else "lost frames"

@@ -11,6 +11,7 @@ import math
 from gatemark.causes.gap import is_long
 from gatemark.causes.losses import Losses, chance_of, is_claimed
 from gatemark.trial.cause import Cause
+from gatemark.trial.loss import LossCount
 
 
 def explain(losses: Losses) -> Cause | None:
@@ -20,11 +21,11 @@ def explain(losses: Losses) -> Cause | None:
     if not losses.is_even or not runs or not is_long(losses, runs[-1].length):
         return None
     last = runs[-1]
-    share = last.length / offered
     explained = min(losses.lost, round(last.length * losses.counts.offered / offered))
-    if last.index + last.length < offered or share >= 1:
+    if last.index + last.length < offered or last.length == offered:
         return None
-    chance = chance_of(losses.lost, explained, share, math.log(offered))
+    part = LossCount(lost=explained, arrived=0)
+    chance = chance_of(part, losses.whole, math.log(offered))
     if not is_claimed(losses.lost, explained, chance):
         return None
     sentence = (

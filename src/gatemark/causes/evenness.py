@@ -48,6 +48,12 @@ def unevenness(losses: Losses) -> Unevenness | None:
     )
 
 
+def spread_words(losses: Losses) -> str:
+    """Return how losses that time does not explain are spread over fields."""
+    uneven = unevenness(losses)
+    return "whatever their fields" if uneven is None else f"{uneven.words}: {uneven.numbers}"
+
+
 def _chance(field: LossField) -> float:
     """Return the natural logarithm of the chance of the least likely thing that a field shows."""
     return min(0.0, *_chances(field))
@@ -55,9 +61,9 @@ def _chance(field: LossField) -> float:
 
 def _chances(field: LossField) -> Iterator[float]:
     for number, part in enumerate(field.heaviest_together(), start=1):
-        yield chance_of(field.lost, part.lost, part.offered / field.offered, choices_among(field.values, number))
+        yield chance_of(part, field, choices_among(field.values, number))
     for parts in field.with_and_without_bits():
         for part in parts:
-            yield chance_of(field.lost, part.lost, part.offered / field.offered, math.log(2 * len(field.bits)))
+            yield chance_of(part, field, math.log(2 * len(field.bits)))
     spared = max(0, field.values - field.losing - 1)
     yield math.log(TRIED) + chance_inside(field.values, spared, share_of(-field.lost / field.values))

@@ -76,6 +76,8 @@ def _parts(field: LossField) -> Iterator[Part]:
         runs = [run.first if run.first == run.last else f"{run.first} to {run.last}" for run in field.ranges]
         held = sum(run.lost for run in field.ranges)
         choices = 2 * len(runs) * math.log(max(2, field.values))
+        if held == field.lost_in_dead:
+            choices = min(choices, choices_among(field.values, field.dead))
         words = f"{names} {listed(runs)}"
         yield Part(
             words=words,

@@ -1,9 +1,9 @@
 """For some time nothing passes, and before and afterwards everything: a gateway that stops, a path that is switched.
 
 Rule: at most 64 runs of lost frames, each of at least 5 ms and ten frames, hold at least 95 % of the lost frames of the
-direction; four or more are a quarter of the trial at most, and the gateway's queues have not counted their frames: one
-that is emptied in batches loses all frames meanwhile. They are periodic if their beginnings are equally far from each
-other within a tenth. Error: `losses.chance_of`, for any choice of as many runs.
+direction; four or more are a quarter of the trial at most, or last 20 ms each, and the gateway's queues have not
+counted their frames: one that is emptied in batches loses all frames meanwhile. They are periodic if their beginnings
+are equally far from each other within a tenth. Error: `losses.chance_of`, for any choice of as many runs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gatemark.causes.losses import Losses, chance_of, is_claimed
+from gatemark.causes.losses import Losses, chance_either_way, chance_of, is_claimed
 from gatemark.trial.cause import Cause
-from gatemark.trial.loss import LossRun
+from gatemark.trial.loss import LossCount, LossRun
 from gatemark.units import format_duration_ns
 
 GAP_MIN_NS = 5_000_000
@@ -23,6 +23,8 @@ PERIODIC_MIN = 4
 """So many gaps at least have a period."""
 PART_MAX = 4
 """So many gaps are one of so many parts of the trial at most: else it is a queue that is seldom emptied."""
+STOP_MIN_NS = 20_000_000
+"""Unless each of them is as long as this: no queue is emptied so seldom."""
 PERIOD_SPREAD = 10
 """The times between gaps differ from their mean by one of so many parts at most."""
 
@@ -34,8 +36,8 @@ def is_long(losses: Losses, frames: int) -> bool:
 
 def chance_in_rows(losses: Losses) -> float:
     """Return the natural logarithm of the chance that the lost frames of a class are in as few rows, long or short."""
-    share = losses.lost / losses.counts.offered
-    return chance_of(losses.lost, losses.lost, share, 2 * losses.counts.loss.runs * math.log(losses.counts.offered))
+    part = LossCount(lost=losses.lost, arrived=0)
+    return chance_either_way(part, losses.whole, 2 * losses.counts.loss.runs * math.log(losses.counts.offered))
 
 
 def explain(losses: Losses) -> Cause | None:
@@ -46,15 +48,22 @@ def explain(losses: Losses) -> Cause | None:
     inside = sum(gap.length for gap in gaps)
     if not losses.is_even or not gaps or inside >= direction.offered:
         return None
-    if len(gaps) >= PERIODIC_MIN and (inside * PART_MAX > direction.offered or losses.queues_counted_them):
+    if len(gaps) >= PERIODIC_MIN and (losses.queues_counted_them or not _are_stops(losses, gaps)):
         return None
-    chance = chance_of(lost, min(lost, inside), inside / direction.offered, 2 * len(gaps) * math.log(direction.offered))
+    part, whole = LossCount(lost=inside, arrived=0), LossCount(lost=lost, arrived=direction.offered - lost)
+    chance = chance_of(part, whole, 2 * len(gaps) * math.log(direction.offered))
     if not is_claimed(lost, inside, chance):
         return None
     words = _words(losses, gaps)
     return losses.cause(
         "gap", words, what=_what(gaps), explained=min(losses.lost, losses.scaled(inside, lost)), chance=chance
     )
+
+
+def _are_stops(losses: Losses, gaps: Sequence[LossRun]) -> bool:
+    """Whether gaps are rather those of something that stops than of a queue that is seldom emptied."""
+    shortest, inside = min(gap.length for gap in gaps), sum(gap.length for gap in gaps)
+    return inside * PART_MAX <= losses.direction.offered or losses.time_ns(shortest) >= STOP_MIN_NS
 
 
 def _what(gaps: Sequence[LossRun]) -> str:

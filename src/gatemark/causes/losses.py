@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gatemark.causes.places import Places, places_of
@@ -60,9 +60,31 @@ class Losses:
         return self.counts.lost
 
     @property
+    def whole(self) -> LossCount:
+        """All frames of the class."""
+        return LossCount(lost=self.lost, arrived=self.counts.offered - self.lost)
+
+    @property
     def frames(self) -> int:
         """How many frames of both classes the direction has: its indexes end there."""
         return self.direction.intended
+
+    @property
+    def untouched(self) -> tuple[int, int]:
+        """How many frames of the direction were sent before the first lost frame, and after the last one."""
+        return self.counts.loss.first_index, self.frames - 1 - self.counts.loss.last_index
+
+    @property
+    def between(self) -> int:
+        """How many frames of the class were sent from the first lost frame to the last one."""
+        return max(self.lost, self.counts.offered * (self.frames - sum(self.untouched)) // self.frames)
+
+    @property
+    def slices_between(self) -> Sequence[int]:
+        """Losses in the hundredths of the trial between those of the first lost frame and of the last one."""
+        loss = self.counts.loss
+        first, last = (index * len(loss.by_slice) // self.frames for index in (loss.first_index, loss.last_index))
+        return loss.by_slice[first + 1 : last]
 
     @property
     def queues_counted_them(self) -> bool:
@@ -180,14 +202,25 @@ def losses_of(
                 )
 
 
-def chance_of(lost: int, explained: int, share: float, choices: float) -> float:
+def chance_of(part: LossCount, whole: LossCount, choices: float) -> float:
     """Return the natural logarithm of an upper bound of a chance, at most 0.
 
-    It is the chance that, of `lost` frames drawn without regard to anything, at least `explained` are among some
-    `share` of those offered, where that share may be chosen afterwards in exp(`choices`) ways: `chance_inside` times
-    the number of ways, and times what else is tried of a trial.
+    It is the chance that, of the frames of `whole`, as many as were lost are drawn without regard to anything, and at
+    least as many of them are in `part` as were lost of it, where the part may be chosen afterwards in exp(`choices`)
+    ways: `chance_inside` times the number of ways, and times what else is tried of a trial.
     """
-    return min(0.0, choices + math.log(TRIED) + chance_inside(lost, explained, share))
+    chance = chance_inside(whole.lost, part.lost, part.offered / whole.offered)
+    return min(0.0, choices + math.log(TRIED) + chance)
+
+
+def chance_either_way(part: LossCount, whole: LossCount, choices: float) -> float:
+    """Return the lesser of `chance_of` and the same of the frames that arrived: where nearly all are lost, few tell.
+
+    Drawing those that are lost is drawing those that arrive, so that both are upper bounds of the same chance.
+    """
+    outside = LossCount(lost=whole.arrived - part.arrived, arrived=whole.lost - part.lost)
+    turned = LossCount(lost=whole.arrived, arrived=whole.lost)
+    return min(chance_of(part, whole, choices), chance_of(outside, turned, choices))
 
 
 def is_claimed(lost: int, explained: int, chance: float) -> bool:
@@ -196,14 +229,14 @@ def is_claimed(lost: int, explained: int, chance: float) -> bool:
 
 
 def claimed_chance(part: LossCount, whole: LossCount, choices: float) -> float | None:
-    """Return `chance_of` the losses of a part of some frames; None if it may not be claimed that it sets them apart.
+    """Return the chance of the losses of a part of some frames; None if it may not be claimed that it sets them apart.
 
     In the part frames are lost at least `RATIO_MIN` times as often as outside, and it holds enough of the losses.
     """
     outside, lost_outside = whole.offered - part.offered, whole.lost - part.lost
     if part.offered <= 0 or outside <= 0 or part.lost * outside < RATIO_MIN * lost_outside * part.offered:
         return None
-    chance = chance_of(whole.lost, part.lost, part.offered / whole.offered, choices)
+    chance = chance_either_way(part, whole, choices)
     return chance if is_claimed(whole.lost, part.lost, chance) else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from gatemark.causes import (
     age,
     counted,
+    each,
     end,
     fields,
     first_frames,
@@ -16,6 +17,7 @@ from gatemark.causes import (
     gap,
     gateway,
     residue,
+    rows,
     spread,
     start,
     too_large,
@@ -47,7 +49,10 @@ OF_TIME = frozenset(("start", "end", "gap"))
 GENERAL: tuple[Callable[[Losses], Cause | None], ...] = (
     too_large.explain,
     counted.explain,
+    each.explain,
     spread.uniform,
+    spread.spell,
+    rows.explain,
     spread.queue,
     gateway.explain,
 )

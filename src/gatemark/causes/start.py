@@ -9,6 +9,7 @@ import math
 
 from gatemark.causes.losses import Losses, chance_of, is_claimed
 from gatemark.trial.cause import Cause
+from gatemark.trial.loss import LossCount
 
 PART_MAX = 10
 """The part of the trial is one of so many at most."""
@@ -19,7 +20,9 @@ def explain(losses: Losses) -> Cause | None:
     end = losses.counts.loss.last_index + 1
     if not losses.is_even or end * PART_MAX > losses.frames:
         return None
-    chance = chance_of(losses.lost, losses.lost, end / losses.frames, math.log(losses.frames))
+    sent = max(losses.lost, losses.counts.offered * end // losses.frames)
+    part = LossCount(lost=losses.lost, arrived=sent - losses.lost)
+    chance = chance_of(part, losses.whole, math.log(losses.frames))
     if not is_claimed(losses.lost, losses.lost, chance):
         return None
     until = losses.time_words(end)
