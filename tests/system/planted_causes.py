@@ -34,7 +34,7 @@ def of_ipv6(text: str) -> str:
 
     text = re.sub(r"(198\.1[89]\.0)\.(\d+)", address, text)
     text = re.sub(r"\bip (saddr|daddr|dscp|planted)\b", r"ip6 \1", text)
-    return text.replace("/29", "/125")
+    return text.replace("/29", "/125").replace("type ipv4_addr;", "type ipv6_addr;")
 
 
 PORTS: dict[str, Any] = {"source_ports": {"range": "1024-1535"}, "destination_ports": {"range": "1-400"}}
@@ -236,6 +236,33 @@ def in_bursts(bed: OpenBed, load: int, gateway: Gateway) -> AbstractContextManag
     return stopped_by(bed, gateway, f"numgen random mod {frames_of(load) // 4} 0", 12)
 
 
+def with_bad_times(bed: OpenBed, _load: int, gateway: Gateway) -> AbstractContextManager[None]:
+    """Drop frames in rows: each frame may begin or end a bad time, as in the model of Gilbert."""
+    met = gateway.met(bed)
+    return bed.table(f"""table inet planted {{
+      set bad {{ type ether_type; size 65535; flags dynamic; }}
+      chain forward {{
+        type filter hook forward priority -300;
+        {met} meta protocol @bad numgen random mod 10 0 delete @bad {{ meta protocol }} accept
+        {met} meta protocol @bad drop
+        {met} numgen random mod 50 0 add @bad {{ meta protocol }} drop
+      }}
+    }}
+    """)
+
+
+def half_of_the_time(bed: OpenBed, load: int, gateway: Gateway) -> AbstractContextManager[None]:
+    """Drop the second half of every quarter of a trial but the last one, which is longer."""
+    quarter = frames_of(load) // 17 * 4
+    return rules(bed, gateway, f"numgen inc mod {quarter} >= {quarter // 2} drop")
+
+
+def after_half_of_the_time(bed: OpenBed, load: int, gateway: Gateway) -> AbstractContextManager[None]:
+    """Drop what goes to half of the hosts, once they have had their part of half of the trial."""
+    octets = frames_of(load) // 4 * gateway.packet_octets
+    return rules(bed, gateway, f"ip daddr 198.19.0.18-198.19.0.33 quota over {octets} bytes drop")
+
+
 def stopped_by(bed: OpenBed, gateway: Gateway, which: str, lasts_ms: int) -> AbstractContextManager[None]:
     """Drop everything from frames on that a rule picks, for a time that the kernel ends."""
     met = gateway.met(bed)
@@ -287,10 +314,18 @@ EACH = """
   set flows { type inet_service . inet_service; size 65535; flags dynamic, timeout; timeout 5s; }
   chain forward {
     type filter hook forward priority 0;
-    meta l4proto udp update @flows { udp sport . udp dport limit rate over 60/second burst 5 packets } drop
+    meta l4proto udp update @flows { udp sport . udp dport limit rate over 30/second burst 5 packets } drop
   }
 """
 """A limit of each flow."""
+EACH_HOST = """
+  set hosts { type ipv4_addr; size 65535; flags dynamic, timeout; timeout 5s; }
+  chain forward {
+    type filter hook forward priority 0;
+    meta l4proto udp update @hosts { ip daddr limit rate over 50/second burst 5 packets } drop
+  }
+"""
+"""A limit of each host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,8 +415,8 @@ CASES = (
          words="24 of 64 flows lost everything",
          lacks=STATEFUL),
     Case(name="bursts of losses", bed="ports", plant=in_bursts, cause="gap", words=" that were sent in "),
-    Case(name="a limit of each flow", bed="flows", plant=drops_in_table(EACH), cause="queue",
-         words="a queue overflowed",
+    Case(name="a limit of each flow", bed="flows", plant=drops_in_table(EACH), cause="each",
+         words="each flow has a limit of its own",
          lacks=STATEFUL),
     Case(name="one PSID in eight", bed="ports", plant=drops("@th,6,3 5"), cause="fields", words=" customer edges",
          lacks=(ROUTER, ROUTER6, NAT44, NAT66, AFTR)),
@@ -400,4 +435,19 @@ CASES = (
     Case(name="every hundredth frame", bed="ports", plant=drops("numgen inc mod 100 3"), cause="queue",
          words="or one of every 100 frames is lost",
          lacks=STATEFUL),
+    Case(name="bad times of some frames", bed="ports", plant=with_bad_times, cause="rows",
+         words="on average, which began at random,", quick=(ROUTER,)),
+    Case(name="half of the hosts after half of the time", bed="hosts", plant=after_half_of_the_time, cause="spell",
+         words="as chance draws them, not evenly over destination addresses: 16 of 32 "),
+    Case(name="half of the time", bed="ports", plant=half_of_the_time, cause="gap", words="4 gaps of "),
+    Case(name="a limit of each host", bed="hosts", plant=drops_in_table(EACH_HOST), cause="each",
+         words="each destination address has a limit of its own",
+         lacks=STATEFUL, quick=(ROUTER,)),
+    Case(name="half of the flows, by their hash", bed="ports",
+         plant=drops("jhash ip saddr . ip daddr . udp sport . udp dport mod 2 1"), cause="flows",
+         words=" flows lost everything, the others nothing", lacks=TUNNELS),
+    Case(name="all hosts but one", bed="hosts", plant=drops("ip daddr != 198.19.0.9"), cause="fields",
+         words="198.19.0.2 to 198.19.0.8 and 198.19.0.10 to 198.19.0.33,"),
+    Case(name="ten of a hundred in a row", bed="ports", plant=drops("numgen inc mod 100 < 10"), cause="queue",
+         words="or 10 in a row of every 100 frames are lost at any load", lacks=STATEFUL),
 )  # fmt: skip
