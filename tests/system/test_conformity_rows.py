@@ -31,12 +31,14 @@ RELAYED = OF_PORTS | UNANSWERED | {
     "echo_from_inside": ("does_not_conform", 0),  # of shared addresses the relay carries TCP and UDP only
     "hairpin": ("differs", 0),
     "fragments": ("differs", 0),
+    "small_fragments": ("differs", 0),
     "error_from_outside": ("does_not_conform", 0),
 }  # fmt: skip
 OF_ROWS: dict[str, dict[str, tuple[str, int]]] = {
     MAP_T: RELAYED | {
         "echo_from_inside": ("conforms", 3),
         "fragments": ("differs", 3),  # the first of each
+        "small_fragments": ("differs", 3),
         "error_from_outside": ("differs", 0),
     },
     "linux-mape": RELAYED,
@@ -44,12 +46,14 @@ OF_ROWS: dict[str, dict[str, tuple[str, int]]] = {
         "echo_from_inside": ("differs", 0),
         "hairpin": ("does_not_conform", 0),
         "fragments": ("does_not_conform", 0),
+        "small_fragments": ("does_not_conform", 0),
     },
     "linux-dslite": UNANSWERED | {
         "echo_from_inside": ("conforms", 3),
         "hairpin": ("does_not_conform", 0),
         "foreign_source_address": ("conforms", 0),
         "fragments": ("conforms", 3),
+        "small_fragments": ("conforms", 3),
         "error_from_outside": ("does_not_conform", 3),  # about a private address of the AFTR
     },
     "tayga-jool-464xlat": {

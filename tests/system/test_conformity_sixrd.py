@@ -34,6 +34,7 @@ OF_LINUX = {
     "to_own_prefix": ("does_not_conform", 0),  # an error of its tunnel device: it compares the destination as well
     "to_relays_prefix": ("conforms", 0),
     "outer_fragments": ("conforms", 3),
+    "small_fragments": ("conforms", 3),
     "larger_than_tunnel": ("conforms", 0),
     "error_from_outside": ("conforms", 3),
     "error_from_tunnel": ("reported", 0),
@@ -69,7 +70,7 @@ def test_a_relay_of_the_kernel_and_what_it_counts_itself(relay: OpenBed, tmp_pat
     controls = 2 * (rounds + 1) * exchanges  # of two customer edges
     assert counts == {
         "out of tunnels": controls
-        + 5 * rounds,  # echo requests, fragments put together, from a foreign address, two of classes
+        + 6 * rounds,  # echo requests, both of fragments put together, from a foreign address, two of classes
         "into tunnels": controls
         + 6 * rounds,  # echo requests, errors, what nobody gets, large ones, what it sends to itself, and classes
     }
@@ -92,7 +93,8 @@ def before(rule: str) -> str:
         (f"ip saddr {OTHER} @nh,224,128 {int(IPv6Address(HOST)):#x} ip saddr set {EDGE}",
          {"foreign_tunnel": ("does_not_conform", 3)}),
         (f"ip daddr 198.18.0.129 ip daddr set {RELAY}", {"foreign_tunnel_destination": ("does_not_conform", 3)}),
-        ("ip frag-off & 0x1fff != 0 drop", {"outer_fragments": ("does_not_conform", 0)}),
+        ("ip frag-off & 0x1fff != 0 drop",
+         dict.fromkeys(("outer_fragments", "small_fragments"), ("does_not_conform", 0))),
         ("@nh,224,48 != 0x20010db86464 ip frag-off & 0x3fff == 0 drop", {"foreign_source_address": ("conforms", 0)}),
     ],
 )  # fmt: skip
@@ -128,6 +130,7 @@ OF_THE_REFERENCE = {name: outcome for name, outcome in OF_LINUX.items() if name 
     "hairpin": ("reported", 3),
     "to_own_prefix": ("conforms", 3),
     "outer_fragments": ("does_not_conform", 0),
+    "small_fragments": ("does_not_conform", 0),
     "nobodys_address": ("reported", 3),
 }
 

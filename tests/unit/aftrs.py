@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from tests.unit.translators import (
@@ -17,6 +17,7 @@ from tests.unit.translators import (
     Gateway,
     LargeFault,
     TunnelEntry,
+    fragments_joined,
     octets_of,
     parsed,
     ports_of,
@@ -50,6 +51,7 @@ AftrFault = Literal[
     "the last B4 of an address",
     "one B4 of an address",
     "drops fragments",
+    "counts padding",
     "drops inner fragments",
     "drops outer fragments",
     "drops errors",
@@ -113,9 +115,7 @@ class Aftr(Gateway):
             yield packet
             return
         parts.append(packet)
-        if len(parts) == 2:
-            yield from defragment(parts)
-            parts.clear()
+        yield from fragments_joined(parts, self.faults)
 
     def _outward(self, packet: Packet, b4: str) -> Iterator[tuple[str, Packet]]:
         if self._is_dropped(packet):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach,
     ICMPv6EchoRequest,
@@ -16,7 +16,17 @@ from scapy.layers.inet6 import (
     defragment6,
 )
 from scapy.packet import Packet, Raw
-from tests.unit.translators import ClassFault, LargeFault, TunnelEntry, framed, octets_of, put_in, stacked, taken_out
+from tests.unit.translators import (
+    ClassFault,
+    LargeFault,
+    TunnelEntry,
+    fragments_joined,
+    framed,
+    octets_of,
+    put_in,
+    stacked,
+    taken_out,
+)
 
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -30,6 +40,7 @@ Fault = Literal[
     "drops echo",
     "drops hairpin",
     "drops fragments",
+    "counts padding",
     "keeps fragments",
     "returns what is nobody's",
     "wrong hop limit",
@@ -46,7 +57,7 @@ ROUTER = "2001:2::1"
 class BorderRelay:
     """Answers the request `exchange` as a border relay would."""
 
-    def __init__(self, domains: Collection[MapDomain], faults: Collection[Fault] = ()) -> None:
+    def __init__(self, domains: Collection[MapDomain], faults: Collection[str] = ()) -> None:
         self.domains = tuple(domains)
         self.faults = frozenset(faults)
         self.late: list[dict[str, Any]] = []
@@ -65,13 +76,20 @@ class BorderRelay:
         right = [IP(bytes.fromhex(packet)) for packet in body["right"]]
         whole = [packet for packet in right if not packet.frag and "MF" not in packet.flags]
         if not self.faults & {"drops fragments", "keeps fragments"} and len(whole) < len(right):
-            whole += [packet for packet in defragment(right) if packet not in whole]
+            whole += self._put_together([packet for packet in right if packet not in whole])
         passed = [reply for packet in left for reply in self._from_left(packet)]
         if "forwards upward only" not in self.faults:
             passed += [reply for packet in whole for reply in self._from_right(packet)]
         if "keeps fragments" in self.faults:
             passed += [("left", self._fragment(packet)) for packet in right if packet not in whole]
         yield from framed(passed * (2 if "everything twice" in self.faults else 1))
+
+    def _put_together(self, parts: list[IP]) -> list[IP]:
+        """Return packets of their fragments, those of each in order."""
+        joined: list[IP] = []
+        for number in dict.fromkeys(packet.id for packet in parts):
+            joined += fragments_joined([packet for packet in parts if packet.id == number], self.faults)
+        return joined
 
     def _edge_of(self, address: str) -> Edge | None:
         for domain in self.domains:
@@ -175,6 +193,7 @@ TunnelFault = Literal[
     "drops hairpin",
     "hairpin to the sender",
     "drops fragments",
+    "counts padding",
     "keeps fragments",
     "loses second fragments",
     "drops inner fragments",
@@ -197,7 +216,7 @@ class TunnelRelay(BorderRelay):
     def __init__(
         self, domains: Collection[MapDomain], relay: str, faults: Collection[TunnelFault | ClassFault | LargeFault] = ()
     ) -> None:
-        super().__init__(domains)
+        super().__init__(domains, faults)
         self.relay = relay
         self.planted = frozenset(faults)
         self._entry = TunnelEntry(1460, self.planted)
@@ -219,7 +238,7 @@ class TunnelRelay(BorderRelay):
         parts = [packet for packet in right if packet.frag or "MF" in packet.flags]
         whole = [packet for packet in right if packet not in parts]
         if parts and not self.planted & {"drops fragments", "keeps fragments", "loses second fragments"}:
-            whole += list(defragment(parts))
+            whole += self._put_together(parts)
         passed = [reply for packet in left for reply in self._leave(packet)]
         passed += [reply for packet in whole for reply in self._enter(packet)]
         if self.planted & {"keeps fragments", "loses second fragments"}:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
+from scapy.layers.inet import ICMP, IP, UDP, fragment
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6PacketTooBig, ICMPv6TimeExceeded, IPv6
 from scapy.packet import Packet
-from tests.unit.translators import ClassFault, framed, octets_of, put_in, stacked, taken_out
+from tests.unit.translators import ClassFault, fragments_joined, framed, octets_of, put_in, stacked, taken_out
 
 SixrdFault = Literal[
     "forwards nothing",
@@ -23,6 +23,7 @@ SixrdFault = Literal[
     "routes tunnels to others",
     "drops echo",
     "drops outer fragments",
+    "counts padding",
     "forwards what expired",
     "never answers",
     "answers to another edge",
@@ -70,7 +71,9 @@ class SixrdRelay:
         left = [IP(bytes.fromhex(packet)) for packet in body["left"]]
         whole = [packet for packet in left if not packet.frag and "MF" not in packet.flags]
         if len(whole) < len(left) and "drops outer fragments" not in self.planted:
-            whole += [packet for packet in defragment(left) if packet not in whole]
+            parts = [packet for packet in left if packet not in whole]
+            for number in dict.fromkeys(packet.id for packet in parts):
+                whole += fragments_joined([packet for packet in parts if packet.id == number], self.planted)
         for packet in whole:
             yield from self._leave(packet)
         for packet in body["right"]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
 from typing import Any, Literal
 
-from scapy.layers.inet import ICMP, IP, UDP, defragment
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6, IPv6ExtHdrDestOpt
 from scapy.packet import Packet
 from tests.unit.translators import (
@@ -14,12 +14,14 @@ from tests.unit.translators import (
     Gateway,
     LargeFault,
     TunnelEntry,
+    fragments_joined,
     octets_of,
     parsed,
     ports_of,
     put_in,
     sent_again,
     stacked,
+    taken_for,
     taken_out,
     time_exceeded,
     tunnel_packet,
@@ -56,6 +58,7 @@ EdgeFault = Literal[
     "takes any port",
     "takes any identifier",
     "drops fragments",
+    "counts padding",
     "drops inner fragments",
     "drops outer fragments",
     "drops errors",
@@ -97,13 +100,11 @@ class SubscriberEdge(Gateway):
         if ("drops fragments" if side == "left" else "drops inner fragments") in self.faults:
             return
         if self.edge is None:
-            yield packet
+            yield taken_for(packet, self.faults)
             return
         parts = self._parts[side]
         parts.append(packet)
-        if len(parts) == 2:
-            yield from defragment(parts)
-            parts.clear()
+        yield from fragments_joined(parts, self.faults)
 
     def _tunnel(self, packet: Packet) -> Packet:
         to = "2001:2:0:8000::77" if "another relay" in self.faults else self.relay

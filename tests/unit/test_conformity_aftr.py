@@ -67,8 +67,9 @@ ALL_RIGHT: dict[str, str] = {**dict.fromkeys(NAMES, "conforms"), "class_remarked
 NO_RESULT: dict[str, str] = dict.fromkeys(NAMES, "no_result")
 EXPIRED = ("expired_from_inside", "expired_from_outside")
 DELIVERED = (
-    "echo_from_inside", "hairpin", "same_inner_endpoint", "fragments", "inner_fragments", "outer_fragments",
-    "larger_than_tunnel", "error_from_outside", "class_into_tunnel", "class_from_tunnel", "class_remarked",
+    "echo_from_inside", "hairpin", "same_inner_endpoint", "fragments", "small_fragments", "inner_fragments",
+    "outer_fragments", "larger_than_tunnel", "error_from_outside", "class_into_tunnel", "class_from_tunnel",
+    "class_remarked",
 )  # fmt: skip
 
 
@@ -114,7 +115,8 @@ WRONG: list[tuple[AftrFault | ClassFault | LargeFault, dict[str, str]]] = [
     ("routes tunnels to others", {}),
     ("the first B4 of an address", {"same_inner_endpoint": "does_not_conform"}),
     ("one B4 of an address", {"same_inner_endpoint": "does_not_conform"}),
-    ("drops fragments", {"fragments": "does_not_conform"}),
+    ("drops fragments", dict.fromkeys(("fragments", "small_fragments"), "does_not_conform")),
+    ("counts padding", {"small_fragments": "does_not_conform"}),
     ("drops inner fragments", {"inner_fragments": "does_not_conform"}),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("drops errors", {"error_from_outside": "does_not_conform"}),

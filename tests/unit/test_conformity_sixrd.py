@@ -73,7 +73,16 @@ def test_a_relay_that_does_everything_right_conforms(tmp_path: Path) -> None:
     assert judgements(result) == ALL_RIGHT
     assert {case.controls_correct for case in result.cases} == {12}, "of two hosts, both ways"
     assert {case.case: case.correct for case in result.cases if case.arrived} == dict.fromkeys(
-        ("echo_from_outside", "echo_from_inside", "to_own_prefix", "outer_fragments", "error_from_outside", *CLASSES), 3
+        (
+            "echo_from_outside",
+            "echo_from_inside",
+            "to_own_prefix",
+            "outer_fragments",
+            "small_fragments",
+            "error_from_outside",
+            *CLASSES,
+        ),
+        3,
     ) | {"nobodys_address": 0}
     assert {case.case: case.icmp for case in result.cases if case.icmp} == {
         **{name: {"icmpv6 3/0": 3} for name in EXPIRED},
@@ -93,7 +102,8 @@ WRONG: list[tuple[SixrdFault | ClassFault, dict[str, str]]] = [
     ("ends any tunnel", {"foreign_tunnel_destination": "does_not_conform"}),
     ("routes tunnels to others", {}),
     ("drops echo", dict.fromkeys(("echo_from_outside", "echo_from_inside", "error_from_outside"), "does_not_conform")),
-    ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
+    ("drops outer fragments", dict.fromkeys(("outer_fragments", "small_fragments"), "does_not_conform")),
+    ("counts padding", {"small_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(EXPIRED, "does_not_conform")),
     ("never answers", dict.fromkeys((*EXPIRED, "larger_than_tunnel"), "does_not_conform")),
     ("drops large packets", {"larger_than_tunnel": "does_not_conform"}),

@@ -114,7 +114,8 @@ OF_ALL: list[tuple[EdgeFault | ClassFault | LargeFault, dict[str, str]]] = [
 NO: dict[TechnologyName, str] = {"map_e_ce": "differs", "lwb4": "does_not_conform", "b4": "does_not_conform"}
 """What is wrong with a NAT that does not do as others, or a fragment that is one too many: MAP-E says *should*."""
 OF_LEVEL: list[tuple[EdgeFault | LargeFault, tuple[str, ...]]] = [
-    ("drops fragments", ("fragments",)),
+    ("drops fragments", ("fragments", "small_fragments")),
+    ("counts padding", ("small_fragments",)),
     ("drops inner fragments", ("inner_fragments",)),
     ("drops large packets", ("larger_than_tunnel",)),
     ("fragments inside", ("larger_than_tunnel",)),

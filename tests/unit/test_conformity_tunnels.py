@@ -94,7 +94,7 @@ def test_a_relay_that_does_everything_right_conforms(domain: dict[str, Any], tmp
     result = measured(tmp_path, wanted)
     assert judgements(result) == {name: ALL_RIGHT[name] for name in ALL_RIGHT if name in tried}
     assert {case.controls_correct for case in result.cases} == {6}
-    in_fragments = ("fragments", "inner_fragments", "outer_fragments", "larger_than_tunnel")
+    in_fragments = ("fragments", "small_fragments", "inner_fragments", "outer_fragments", "larger_than_tunnel")
     assert {name: case_of(result, name).correct for name in in_fragments} == dict.fromkeys(in_fragments, 3)
     assert case_of(result, "larger_than_tunnel_with_df").icmp == {"icmpv4 3/4": 3}
     assert case_of(result, "expired_from_inside").icmp == {"icmpv4 11/0": 3}
@@ -119,9 +119,10 @@ WRONG: list[tuple[TunnelFault | ClassFault | LargeFault, dict[str, str]]] = [
     ("drops echo", {"echo_from_outside": "differs", "echo_from_inside": "differs"}),
     ("drops hairpin", {}),
     ("hairpin to the sender", {}),
-    ("drops fragments", {"fragments": "differs"}),
+    ("drops fragments", {"fragments": "differs", "small_fragments": "differs"}),
+    ("counts padding", {"small_fragments": "differs"}),
     ("keeps fragments", {}),
-    ("loses second fragments", {"fragments": "differs"}),
+    ("loses second fragments", {"fragments": "differs", "small_fragments": "differs"}),
     ("drops inner fragments", {}),
     ("drops outer fragments", {"outer_fragments": "does_not_conform"}),
     ("forwards what expired", dict.fromkeys(("expired_from_inside", "expired_from_outside"), "does_not_conform")),

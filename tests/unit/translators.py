@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
-from scapy.layers.inet import ICMP, IP, UDP, fragment
+from scapy.layers.inet import ICMP, IP, UDP, defragment, fragment
 from scapy.layers.inet6 import (
     ICMPv6EchoRequest,
     ICMPv6TimeExceeded,
@@ -28,6 +28,8 @@ INSIDE_IPV6, INSIDE_IPV4 = IPv6Network("2001:2::/112"), 0xC612_0000
 PUBLIC = IPv4Address("198.19.0.1")
 CLAT = IPv6Address("2001:2:0:4000::1")
 MACS = "020000000001020000000099"
+ETHERNET_PAYLOAD_OCTETS = 46
+"""Least octets of what a frame carries; it is padded to them."""
 ETHERNET = {IP: f"{MACS}0800", IPv6: f"{MACS}86dd"}
 """Header of a frame by what is in it."""
 
@@ -212,6 +214,26 @@ def tunnel_packet(part: Packet, kept: list[Packet], *, drops_fragments: bool) ->
     whole = IPv6(bytes(defragment6(kept)))
     kept.clear()
     return whole
+
+
+def taken_for(part: P, faults: Collection[str]) -> P:
+    """Return a fragment as a gateway takes it: one that counts what Ethernet adds takes a short one for longer."""
+    if "counts padding" not in faults or len(part) >= ETHERNET_PAYLOAD_OCTETS:
+        return part
+    header = IP(octets_of(part)[:20])
+    header.len, header.chksum = ETHERNET_PAYLOAD_OCTETS, None
+    padding = bytes(ETHERNET_PAYLOAD_OCTETS - len(part))
+    return type(part)(octets_of(stacked(header, Raw(octets_of(part.payload) + padding))))
+
+
+def fragments_joined(parts: list[P], faults: Collection[str]) -> Iterator[P]:
+    """Yield the packet of IPv4 fragments, which come in order, with the last of them, and forget them."""
+    if parts[-1].flags.MF:
+        return
+    taken = [taken_for(part, faults) for part in parts]
+    parts.clear()
+    if all(behind.frag << 3 == (part.frag << 3) + len(part) - 20 for part, behind in pairwise(taken)):
+        yield from defragment(taken)
 
 
 def time_exceeded(packet: Packet) -> Packet:

@@ -18,6 +18,9 @@ from gatemark.packets import IpAddress
 from gatemark.procedures.conformity.result import CaseName, Due, Level
 from gatemark.procedures.conformity.scenes import (
     CLIENT_PORT,
+    FRAGMENT_OCTETS,
+    SMALL_FRAGMENT_OCTETS,
+    TUNNEL_FRAGMENT_OCTETS,
     B4Scene,
     EdgeScene,
     Endpoint,
@@ -119,6 +122,18 @@ def _nobodys_address(scene: RelayScene) -> Sending | None:
     return None
 
 
+def _small_fragments(whole: Callable[[S], Sending], sender: str, section: str, level: Level) -> Case[S]:
+    """Return the case of a packet whose fragments Ethernet pads, as strongly as that of larger ones."""
+    return Case(
+        words=f"{sender} sends packets in fragments of 44 octets, which Ethernet pads: what it adds is no data",
+        section=section,
+        due="delivered",
+        level=level,
+        needs="",
+        sending=lambda scene: replace(whole(scene), fragment_octets=SMALL_FRAGMENT_OCTETS),
+    )
+
+
 RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
     "foreign_source_port": Case(
         words="a customer edge sends from a port of its neighbour",
@@ -183,7 +198,7 @@ RELAY_CASES: Mapping[CaseName, Case[RelayScene]] = {
         due="delivered",
         level="should",
         needs="",
-        sending=lambda scene: replace(scene.downward(), in_fragments=True),
+        sending=lambda scene: replace(scene.downward(), fragment_octets=FRAGMENT_OCTETS),
     ),
 }
 
@@ -430,7 +445,7 @@ OUTER_FRAGMENTS: Case[TunnelScene] = Case(
     due="delivered",
     level="must",
     needs="",
-    sending=lambda scene: replace(in_tunnel(scene), tunnel_in_fragments=True),
+    sending=lambda scene: replace(in_tunnel(scene), tunnel_fragment_octets=TUNNEL_FRAGMENT_OCTETS),
 )
 
 
@@ -573,15 +588,16 @@ TUNNEL_RELAY_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
         due="delivered",
         level="should",
         needs="",
-        sending=lambda scene: replace(scene.downward(), in_fragments=True),
+        sending=lambda scene: replace(scene.downward(), fragment_octets=FRAGMENT_OCTETS),
     ),
+    "small_fragments": _small_fragments(lambda scene: scene.downward(), "a server", "RFC 7597 section 8.3.2", "should"),
     "inner_fragments": Case(
         words="a customer edge sends packets in two fragments, each in its tunnel",
         section="RFC 7597 section 8.1",
         due="reported",
         level="none",
         needs="",
-        sending=lambda scene: replace(scene.upward(), in_fragments=True),
+        sending=lambda scene: replace(scene.upward(), fragment_octets=FRAGMENT_OCTETS),
     ),
     "outer_fragments": OUTER_FRAGMENTS,
     **_larger("a server", "RFC 7597 section 8.3.1", "should"),
@@ -714,6 +730,13 @@ SIXRD_CASES: Mapping[CaseName, Case[SixrdScene]] = {
         sending=lambda scene: scene.to_relays_prefix(),
     ),
     "outer_fragments": replace(OUTER_FRAGMENTS, section="RFC 4213 section 3.6"),
+    "small_fragments": replace(
+        OUTER_FRAGMENTS,
+        words="a customer edge sends packets of its tunnel in fragments of 44 octets, which Ethernet pads: what it adds"
+        " is no data",
+        section="RFC 4213 section 3.6",
+        sending=lambda scene: replace(in_tunnel(scene), tunnel_fragment_octets=SMALL_FRAGMENT_OCTETS),
+    ),
     "larger_than_tunnel": Case(
         words="a server sends packets that are larger than the tunnel MTU",
         section="RFC 4213 section 3.2",
@@ -794,15 +817,16 @@ def aftr_cases(technology: Technology) -> Mapping[CaseName, Case[NatScene]]:
             due="delivered",
             level="must",
             needs="",
-            sending=lambda scene: replace(scene.downward(), in_fragments=True),
+            sending=lambda scene: replace(scene.downward(), fragment_octets=FRAGMENT_OCTETS),
         ),
+        "small_fragments": _small_fragments(NatScene.downward, "a server", "RFC 4787 section 11", "must"),
         "inner_fragments": Case(
             words="a client sends packets in two fragments, each in its tunnel",
             section="RFC 4787 section 11",
             due="delivered",
             level="must",
             needs="",
-            sending=lambda scene: replace(scene.upward(), in_fragments=True),
+            sending=lambda scene: replace(scene.upward(), fragment_octets=FRAGMENT_OCTETS),
         ),
         "outer_fragments": replace(
             OUTER_FRAGMENTS, words="a B4 sends packets of its tunnel in two fragments", section="RFC 6333 section 6.3"
@@ -904,15 +928,16 @@ def _of_subscriber(
             due="delivered",
             level=level,
             needs="",
-            sending=lambda scene: replace(into_tunnel(scene), in_fragments=True),
+            sending=lambda scene: replace(into_tunnel(scene), fragment_octets=FRAGMENT_OCTETS),
         ),
+        "small_fragments": _small_fragments(into_tunnel, "a host", passing, level),
         "inner_fragments": Case(
             words="a server sends packets in two fragments, each in the tunnel",
             section=passing,
             due="delivered",
             level=level,
             needs="",
-            sending=lambda scene: replace(in_tunnel(scene), in_fragments=True),
+            sending=lambda scene: replace(in_tunnel(scene), fragment_octets=FRAGMENT_OCTETS),
         ),
         "foreign_tunnel_destination": replace(
             FOREIGN_TUNNEL_DESTINATION,
@@ -1125,6 +1150,7 @@ END_TO_END: tuple[CaseName, ...] = (
     "foreign_destination_port",
     "foreign_identifier",
     "fragments",
+    "small_fragments",
     "error_from_outside",
 )
 """What is due of the gateway with the connections even if another one is between it and the Tester."""

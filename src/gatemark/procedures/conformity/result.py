@@ -53,6 +53,7 @@ CaseName = Literal[
     "class_into_tunnel",
     "class_from_tunnel",
     "class_remarked",
+    "small_fragments",
 ]
 Due = Literal["dropped", "not_decapsulated", "translated", "delivered", "reported"]
 Level = Literal["must", "should", "none"]

@@ -51,12 +51,8 @@ MARK = b"gatemark"
 MARK_OCTETS = len(MARK) + 6
 DATA_OCTETS = 64
 UDP_OCTETS = 8
-FRAGMENT_OCTETS = 40
-"""Octets of the payload of IP in the first of two fragments."""
-TUNNEL_FRAGMENT_OCTETS = 64
-"""The same of a tunnel."""
 PACKETS_OF_PROBE = 5
-"""Most packets of one side that a round of one probe needs: its own, in two fragments, controls, what opens its way."""
+"""Most packets of one side that a round of one probe of a domain needs: its own, in three fragments, and controls."""
 
 
 PACKET_CLASSES, REMARKED_CLASSES = (0x48, 0x50), (0x68, 0x70)
@@ -260,11 +256,11 @@ def _packets(campaign: Campaign, item: Sent, turn: int) -> tuple[bytes, ...]:
         identification=0 if sends_whole else identification,
     )
     packets: tuple[bytes, ...] = (packet,)
-    if sending.in_fragments:
-        packets = fragmented(packets[0], octets=FRAGMENT_OCTETS, identification=identification)
+    if sending.fragment_octets is not None:
+        packets = fragmented(packets[0], octets=sending.fragment_octets, identification=identification)
     packets = _encapsulated(packets, sending.flow.tunnel, classes.sent_outside)
-    if sending.tunnel_in_fragments:
-        return fragmented(packets[0], octets=TUNNEL_FRAGMENT_OCTETS, identification=identification)
+    if sending.tunnel_fragment_octets is not None:
+        return fragmented(packets[0], octets=sending.tunnel_fragment_octets, identification=identification)
     if (message := sending.message) is not None:
         error = unreachable(packets[0], source=message.source, destination=message.destination, hop_limit=limit)
         return _encapsulated((error,), message.sent_in, classes.sent_outside)
@@ -461,7 +457,7 @@ def _count_error(error: IcmpError, sent: Sequence[Sent], tallies: Sequence[_Tall
 
 
 def _may_be_in_fragments(sending: Sending) -> bool:
-    return sending.in_fragments or sending.mtus is not None
+    return sending.fragment_octets is not None or sending.mtus is not None
 
 
 def _is_second(fragment: Fragment, item: Sent) -> bool:

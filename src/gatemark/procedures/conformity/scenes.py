@@ -23,6 +23,12 @@ from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 CLIENT_PORT = 40_000
 """Source port of the client behind a gateway; the next ports are those of its other clients."""
+FRAGMENT_OCTETS = 40
+"""Octets of the payload of IP in the first of two fragments."""
+TUNNEL_FRAGMENT_OCTETS = 64
+"""The same of a tunnel."""
+SMALL_FRAGMENT_OCTETS = 24
+"""The same of each fragment of an IPv4 packet of 44 octets, which has 2 octets less than Ethernet's least (RFC 894)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +93,11 @@ class Sending:
     flow: Flow
     delivery: Delivery | None = None
     """None: it is due nowhere."""
-    in_fragments: bool = False
-    """Whether the packet is sent in two fragments, each of them in its tunnel if there is one."""
-    tunnel_in_fragments: bool = False
-    """Whether the packet of its tunnel is."""
+    fragment_octets: int | None = None
+    """Octets of the payload of IP in each fragment that it is sent in, each of them in its tunnel if there is one;
+    None: it is whole."""
+    tunnel_fragment_octets: int | None = None
+    """The same of the packet of its tunnel."""
     message: Message | None = None
     """The error that is sent about the packet; then the delivery is that of an error about the packet of its flow."""
     hop_limit: int | None = None

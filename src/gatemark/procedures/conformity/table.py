@@ -44,7 +44,8 @@ class ConformityTable(ProcedureTable):
     fragments, errors, foreign and inner destinations, `foreign_identifier` and both of larger packets. A B4 has
     `echo_from_outside` and those of an lwB4 that need no NAT and no port set. Two gateways in a row have both `expired`
     ones, and of the cases of that with the connections those that need no tunnel. All gateways with tunnels have
-    `class_into_tunnel`, `class_from_tunnel` and `class_remarked`.
+    `class_into_tunnel`, `class_from_tunnel` and `class_remarked`. Each that has `fragments` but a MAP-T border relay,
+    and a 6rd border relay, has `small_fragments`.
     Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control."""
