@@ -163,9 +163,18 @@ Plant = Callable[[OpenBed, int, Gateway], AbstractContextManager[object]]
 """Plants a cause on a gateway for a trial at a load, frames/s."""
 
 
+FRAMES_MIN = 8_000
+"""Of a trial: of fewer frames too few have one of 400 ports."""
+
+
+def lasting_ns(load: int) -> int:
+    """Return how long a trial at a load lasts."""
+    return max(LASTING_NS, FRAMES_MIN * NANOSECONDS_PER_SECOND // load)
+
+
 def frames_of(load: int) -> int:
     """Return how many frames a trial at a load has."""
-    return load * LASTING_NS // NANOSECONDS_PER_SECOND
+    return load * lasting_ns(load) // NANOSECONDS_PER_SECOND
 
 
 def rules(bed: OpenBed, gateway: Gateway, *lines: str) -> AbstractContextManager[None]:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from tests.system.beds import (
     ATTEMPTS,
-    LASTING_NS,
     KeptBed,
     OpenBed,
     lost_nothing_itself,
@@ -20,7 +19,7 @@ from tests.system.beds import (
 )
 from tests.system.beds import QUICK as QUICK_TRIAL
 from tests.system.machine import missing, missing_for_guest, nothing_compared
-from tests.system.planted_causes import CASES, GATEWAYS, Case, Gateway
+from tests.system.planted_causes import CASES, GATEWAYS, Case, Gateway, lasting_ns
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -59,7 +58,7 @@ def why_lost(bed: OpenBed, gateway: Gateway, case: Case, load: int) -> tuple[Cau
     passed = 0
     for _ in range(ATTEMPTS):
         with case.plant(bed, load, gateway):
-            record = bed.trial(frames_per_second=load, duration_ns=LASTING_NS)
+            record = bed.trial(frames_per_second=load, duration_ns=lasting_ns(load))
         if not lost_nothing_itself(record) or record.suspicion is not None:
             continue
         if record.connections is not None and record.verdict is None and record.connections.phase_one[-1].causes:

@@ -252,6 +252,19 @@ class TestTime:
         assert cause.cause == "gap"
         assert cause.sentence == ("one gap of 30.1ms at 420ms: all 3,010 frames that were sent in it were lost")
 
+    def test_short_gaps_that_are_few_and_far_apart(self) -> None:
+        """A stop of 5 ms at 9,000 frames/s is 45 frames, or one less."""
+        report = lossy(frames(50_000), lambda frame: frame.index % 12_000 in range(5000, 5200))
+        assert named(report).sentence == (
+            "4 gaps of 2ms, one every 120ms: all 800 frames that were sent in them were lost"
+        )
+
+    def test_short_gaps_that_come_often_are_none(self) -> None:
+        """They may be an overload, from some time on."""
+        report = lossy(frames(50_000), lambda frame: frame.index > 40_000 and frame.index % 2000 in range(500, 700))
+        cause = cause_of(report)
+        assert cause is None or cause.cause != "gap"
+
     def test_gaps_that_the_gateways_queues_counted_are_a_queue_emptied_in_batches(self) -> None:
         report = lossy(frames(60_000), lambda frame: frame.index % 5000 > 3900 and frame.index > 3000)
         assert named(report).cause == "gap"

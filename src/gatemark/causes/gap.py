@@ -2,8 +2,10 @@
 
 Rule: at most 64 runs of lost frames, each of at least 5 ms and ten frames, hold at least 95 % of the lost frames of the
 direction; four or more are a quarter of the trial at most, or last 20 ms each, and the gateway's queues have not
-counted their frames: one that is emptied in batches loses all frames meanwhile. They are periodic if their beginnings
-are equally far from each other within a tenth. Error: `losses.chance_of`, for any choice of as many runs.
+counted their frames: one that is emptied in batches loses all frames meanwhile. If all runs are eight at most, 20 ms or
+more apart from each other, and a fifth of the trial together, then those of a millisecond and four frames count, too:
+no overload is so seldom. They are periodic if their beginnings are equally far from each other within a tenth. Error:
+`losses.chance_of`, for any choice of as many runs.
 """
 
 from __future__ import annotations
@@ -19,6 +21,13 @@ from gatemark.units import format_duration_ns
 
 GAP_MIN_NS = 5_000_000
 FRAMES_MIN = 10
+SELDOM_MAX = 8
+"""So many rows at most are those of something that seldom happens, if they are as far apart as this."""
+APART_MIN_NS = 20_000_000
+SELDOM_PART = 5
+"""And together one of so many parts of the trial at most."""
+SHORT_MIN_NS = 1_000_000
+SHORT_FRAMES_MIN = 4
 PERIODIC_MIN = 4
 """So many gaps at least have a period."""
 PART_MAX = 4
@@ -43,7 +52,7 @@ def chance_in_rows(losses: Losses) -> float:
 def explain(losses: Losses) -> Cause | None:
     """Return when nothing arrived; None if losses are spread over the trial."""
     direction = losses.direction
-    gaps = [run for run in direction.longest_loss_runs if is_long(losses, run.length)]
+    gaps = _gaps(losses)
     lost = sum(counts.lost for _, counts in direction.classes)
     inside = sum(gap.length for gap in gaps)
     if not losses.is_even or not gaps or inside >= direction.offered:
@@ -57,6 +66,23 @@ def explain(losses: Losses) -> Cause | None:
     words = _words(losses, gaps)
     return losses.cause(
         "gap", words, what=_what(gaps), explained=min(losses.lost, losses.scaled(inside, lost)), chance=chance
+    )
+
+
+def _gaps(losses: Losses) -> list[LossRun]:
+    runs = losses.direction.longest_loss_runs
+    if _are_seldom(losses, runs):
+        return [run for run in runs if run.length >= SHORT_FRAMES_MIN and losses.time_ns(run.length) >= SHORT_MIN_NS]
+    return [run for run in runs if is_long(losses, run.length)]
+
+
+def _are_seldom(losses: Losses, runs: Sequence[LossRun]) -> bool:
+    """Whether rows are too few and too far from each other to be those of an overload."""
+    between = (after.index - before.index - before.length for before, after in pairwise(runs))
+    return (
+        len(runs) <= SELDOM_MAX
+        and sum(run.length for run in runs) * SELDOM_PART <= losses.direction.offered
+        and all(losses.time_ns(frames) >= APART_MIN_NS for frames in between)
     )
 
 
