@@ -66,7 +66,7 @@ def _are_random_rows(losses: Losses) -> bool:
     if loss.longest_run > longest or not is_by_chance_from_end_to_end(losses, runs):
         return False
     passed = [after.index - before.index - before.length for before, after in pairwise(_known_rows(losses))]
-    is_random = statistics.pstdev(passed) >= SPREAD_MIN * statistics.fmean(passed)
+    is_random = bool(passed) and statistics.pstdev(passed) >= SPREAD_MIN * statistics.fmean(passed)
     return is_random and difference_of_parts(losses, of_equal_rows=True).by >= -DEVIATIONS_MAX
 
 
