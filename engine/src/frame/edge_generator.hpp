@@ -2,8 +2,6 @@
 
 #include "frame/field_generator.hpp"
 
-#include <optional>
-
 namespace gatemark::frame {
 
 /// What varies in the addresses of customer edges' frames, beside `BurstFields`; in the byte order
@@ -12,9 +10,9 @@ struct BurstEdges {
     template <class T>
     using OfEach = BurstFields::OfEach<T>;
 
-    alignas(64) OfEach<std::uint32_t> shared{};              ///< the IPv4 addresses that edges share
-    alignas(64) OfEach<std::uint64_t> high{}, low{};         ///< the halves of their MAP addresses
-    alignas(64) OfEach<std::uint32_t> hosts{}, host_sums{};  ///< two bytes of the hosts outside, and what these add to checksums
+    alignas(64) OfEach<std::uint32_t> shared{};       ///< the IPv4 addresses that edges share
+    alignas(64) OfEach<std::uint64_t> high{}, low{};  ///< the halves of their MAP addresses
+    alignas(64) OfEach<std::uint32_t> hosts{};        ///< two bytes of the hosts outside
 };
 
 /// Generates what varies in the frames of customer edges on one side of the gateway, a burst at a
