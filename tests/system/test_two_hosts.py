@@ -22,6 +22,7 @@ from tests.system.machine import missing, nothing_compared
 from tests.system.sshd import NEEDED, Sshd, sshd
 
 from gatemark.campaign.inquiry import MISSED
+from gatemark.damage.decide import INCOMPLETE
 from gatemark.trial.damage import CUSTOMER, PROVIDER
 
 LACKING = missing(*NEEDED, "nft", "ethtool", "tcpdump", root=True)
@@ -312,13 +313,15 @@ def test_the_host_that_damaged_frames_is_blamed(row: Row, number: int, way: str,
     """By what tcpdump captures on all three links, for every damaged frame of the short trial."""
     culprit = ("customer", "provider")[number]
     for trial in tried(row, tmp_path, HANDED, lambda: row.damaging(number, way), CAPTURES):
-        damages = [damage for damage in trial["damages"] if damage.get("why") != MISSED]
-        if not damages:
+        (damage,) = trial["damages"]
+        if damage.get("why") == MISSED:
             continue
-        (damage,) = damages
-        assert (damage["direction"], damage["reason"], damage.get("why")) == (way, "hop_limit", None), damage
+        assert (damage["direction"], damage["reason"]) == (way, "hop_limit"), damage
         blamed = {name: damage[name] for name in ("customer", "provider", "both", "undecided") if damage.get(name)}
-        assert blamed == {culprit: damage["again"]}
+        if damage.get("why") == INCOMPLETE:  # a busy host, and it says so
+            assert set(blamed) <= {culprit, "undecided"}, damage
+            continue
+        assert (blamed, damage.get("why")) == ({culprit: damage["again"]}, None), damage
         assert all(frame["entered"] and frame["middle"] for frame in damage["frames"])
         return
 

@@ -14,7 +14,7 @@ import pytest
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.config.tables import EamEntry
 from gatemark.config.views import Forwarding
-from gatemark.damage.decide import Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
+from gatemark.damage.decide import INCOMPLETE, Captured, Kind, Links, answer_for, arrived_of, decide, unanswered
 from gatemark.damage.hop_limits import lowered_by
 from gatemark.damage.row import Mapping, Row, row_of, stated_row
 from gatemark.damage.sighting import read_sighting
@@ -543,6 +543,18 @@ def test_a_frame_that_is_there_twice_is_not_judged() -> None:
     assert (answer.by, answer.why) == (None, "the frame was captured more than once")
     stranger = replace(way.arrived(middle), mark=bytes(18))
     assert answer_for(kind, stranger.octets(), links, row(way.name))[0].why == "it is not among the frames captured"
+
+
+def test_a_capture_that_lost_frames_says_so() -> None:
+    """On the link where the frame entered, and on that between both."""
+    way = FOREGROUND[0]
+    entered = way.entered()
+    arrived = way.arrived(way.middle(entered), hop_limit=1).octets()
+    kind = Kind("forward", "foreground", "hop_limit")
+    for left in ((), (entered.octets(),)):
+        links = Links(Captured(left=left, middle=(), right=(), lost=1))
+        answer, _ = answer_for(kind, arrived, links, row(way.name))
+        assert (answer.by, answer.why) == (None, INCOMPLETE)
 
 
 def test_every_fault_of_a_row_has_a_rule() -> None:

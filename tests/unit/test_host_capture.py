@@ -19,6 +19,7 @@ from gatemark.errors import TestBedError
 FRAMES = (bytes(range(60)), bytes(1514))
 ENDING = """captured=$1; shift
 trap 'printf "%s\\n" "$captured" "$@" >&2; exit 0' TERM
+trap 'echo "tcpdump: $captured, ${{1-0 packets received by filter}}, ${{2-0 packets dropped by kernel}}" >&2' USR1
 echo "tcpdump: listening on it, link-type EN10MB" >&2
 cat {file}
 while :; do sleep 0.02; done
@@ -44,7 +45,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
         return program
 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(host_capture, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(host_capture, "SETTLE_SECONDS_MAX", 0.2)
     return put
 
 
@@ -71,6 +72,28 @@ def captured(fake: Fake, tmp_path: Path, octets: bytes, *told: str) -> tuple[dic
 )
 def test_what_was_captured_and_lost(fake: Fake, tmp_path: Path, told: tuple[str, ...], lost: int) -> None:
     assert captured(fake, tmp_path, pcap(*FRAMES), *told) == ({"middle": FRAMES}, lost)
+
+
+def test_a_busy_host_is_waited_for(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes a frame at the fifth question only; by the first it has received it."""
+    monkeypatch.setattr(host_capture, "SETTLE_SECONDS_MAX", 60.0)
+    file, asked = tmp_path / "frames.pcap", tmp_path / "asked"
+    file.write_bytes(pcap(*FRAMES))
+    fake(f"""asked=0 captured=0
+    answer() {{
+        asked=$((asked + 1)); echo $asked > {asked}
+        if [ $asked -eq 5 ]; then captured=2; cat {file}; fi
+        echo "tcpdump: $captured packets captured, 2 packets received by filter, 0 packets dropped by kernel" >&2
+    }}
+    trap answer USR1
+    trap 'printf "%s\n" "$captured packets captured" "2 packets received by filter" >&2; exit 0' TERM
+    echo listening on it >&2
+    while :; do sleep 0.02; done""")
+    with HostLinks({"middle": (shell_at(None, ["sh", "-s"]), "eth1")}).captured() as capture:
+        pass
+    frames = capture.frames()
+    assert (dict(frames.links), frames.lost) == ({"middle": FRAMES}, 0)
+    assert int(asked.read_text()) >= 5
 
 
 def test_more_than_a_pipe_holds(fake: Fake, tmp_path: Path) -> None:
@@ -111,7 +134,7 @@ def test_one_that_does_not_begin_is_told_at_once(fake: Fake) -> None:
 def test_a_host_that_does_not_end_it_is_waited_for_no_longer(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake(f"echo $$ > {tmp_path}/pid; trap '' TERM; echo listening on it >&2; while :; do sleep 0.02; done")
+    fake(f"echo $$ > {tmp_path}/pid; trap '' TERM USR1; echo listening on it >&2; while :; do sleep 0.02; done")
     monkeypatch.setattr(host_capture, "END_SECONDS_MAX", 0.2)
     capture = HostCapture(shell_at(None, ["sh", "-s"]), "middle", "eth1")
     capture.await_ready()
@@ -138,6 +161,12 @@ def test_a_file_without_its_end_is_refused(length: int) -> None:
         pcap_frames(octets)
 
 
-def test_a_frame_that_was_cut_is_refused() -> None:
+def test_a_frame_that_was_cut_is_none_of_the_testers() -> None:
+    assert pcap_frames(pcap(FRAMES[0], more=1)) == ()
+    assert pcap_frames(pcap(FRAMES[0], more=1) + pcap(FRAMES[1])[len(pcap()) :]) == FRAMES[1:]
+
+
+@pytest.mark.parametrize("length", [0, 59])
+def test_a_frame_longer_than_it_was_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match="not whole"):
-        pcap_frames(pcap(FRAMES[0], more=1))
+        pcap_frames(pcap(FRAMES[0], more=length - len(FRAMES[0])))

@@ -28,6 +28,7 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.config.recipe import Standing
+from gatemark.damage.decide import INCOMPLETE
 from gatemark.dut.base import Abilities, CapturedFrames
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import JsonObject, ProgressCallback
@@ -78,7 +79,7 @@ class Middle:
 
     def __init__(self, error: str = "") -> None:
         self.error = error
-        self.captures = 0
+        self.captures = self.lost = 0
 
     @property
     def standings(self) -> tuple[Standing, ...]:
@@ -93,7 +94,7 @@ class Middle:
         yield self
 
     def frames(self) -> CapturedFrames:
-        return CapturedFrames(links={"left": (), "middle": (), "right": ()}, lost=0)
+        return CapturedFrames(links={"left": (), "middle": (), "right": ()}, lost=self.lost)
 
 
 class Bed:
@@ -199,6 +200,18 @@ def test_a_short_trial_that_missed_connections_itself_is_made_again(campaign: Ca
     engine.missed_in_short = 0
     (damage,) = bench.make(2).damages
     assert damage.again == 30
+    assert (bench.make(3).damages, middle.captures) == ((), 2)
+
+
+def test_a_short_trial_whose_capture_lost_frames_is_made_again(campaign: Campaign) -> None:
+    engine, middle = Damaging({("use", "hop_limit"): 30}), Middle()
+    bench = Bench(campaign, engine, middle)
+    middle.lost = 1
+    (damage,) = bench.make().damages
+    assert (damage.why, damage.undecided) == (INCOMPLETE, 30)
+    middle.lost = 0
+    (damage,) = bench.make(2).damages
+    assert damage.why != INCOMPLETE
     assert (bench.make(3).damages, middle.captures) == ((), 2)
 
 

@@ -16,7 +16,7 @@ from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import DamageAsked
 from gatemark.campaign.phases import StatefulTrials
 from gatemark.config.model import Campaign
-from gatemark.damage.decide import Captured, Kind, Links, arrived_of, decide, unanswered
+from gatemark.damage.decide import INCOMPLETE, Captured, Kind, Links, arrived_of, decide, unanswered
 from gatemark.damage.hop_limits import lowered_by
 from gatemark.damage.row import row_of, stated_row
 from gatemark.dut.base import MiddleLink
@@ -38,7 +38,8 @@ KINDS_MAX = 16
 PER_SECOND_MAX, CONNECTIONS_MAX, DURATION_NS = 500, 500, 2 * NANOSECONDS_PER_SECOND
 """Frames and connections per second, connections, and time of the phase behind test phase 1."""
 MISSED = "test phase 1 of a short trial made to find out missed connections itself"
-"""The one answer after which it is asked again: the next short trial may be luckier."""
+ASKED_AGAIN = (MISSED, INCOMPLETE)
+"""The next short trial may be luckier."""
 LAST_STEPS = (STEPS_MAX - 2, STEPS_MAX - 1)
 """Of the phases of a short trial: more are not made before it, unless many attempts fail."""
 KEPT_FRAMES = 256
@@ -72,7 +73,7 @@ class Inquiries:
         """
         middle = self.trials.testbed.can.middle
         counts = faults_of(record.reports())
-        settled = {kind for kind, damage in self._answers.items() if damage.why != MISSED}
+        settled = {kind for kind, damage in self._answers.items() if not _is_open(damage)}
         new = {kind: count for kind, count in counts.most_common() if kind not in settled}
         if middle is None or not new or not kind_of(record.order).finds_damage or self._made >= INQUIRIES_MAX:
             return ()
@@ -118,6 +119,11 @@ class Inquiries:
                     break  # nobody can use connections that are not established
         frames = capture.frames()
         return Captured(**frames.links, lost=frames.lost), tuple(reports)
+
+
+def _is_open(damage: Damage) -> bool:
+    """Whether nothing was found out, for a reason that another short trial may not have."""
+    return damage.why in ASKED_AGAIN and damage.undecided == damage.again
 
 
 def _misses_connections(report: TrialReport) -> bool:

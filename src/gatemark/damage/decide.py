@@ -179,7 +179,7 @@ def decide(kind: Kind, faulty: int, again: int, arrived: Sequence[bytes], links:
     if not again:
         whys.append("no frame of a short trial made to find out had this fault")
     elif len(arrived) < again:
-        whys.append("not all of these frames were kept")
+        whys.append(_missing(links, "not all of these frames were kept"))
     return Damage(
         direction=kind.direction,
         traffic_class=kind.traffic_class,
@@ -233,18 +233,24 @@ def answer_for(kind: Kind, frame: bytes, links: Links, row: Row) -> tuple[Answer
     passage = None if key is None else links.passage(key)
     if passage is None:
         by = second if kind.reason in AT_LAST_LINK else None
-        return Answer(by, "it is not among the frames captured"), none
+        return Answer(by, _missing(links, "it is not among the frames captured")), none
     if kind.reason in AT_LAST_LINK:
         return Answer(second), passage
     if kind.reason == CAME_BACK:
         is_complete = links.captured.is_complete
         return _came_back(len(passage.middle), first, second) if is_complete else Answer(None, INCOMPLETE), passage
     if len(passage.entered) != 1 or len(passage.middle) != 1:
-        what = "was not captured on the link between both" if not passage.middle else "was captured more than once"
-        return Answer(None, f"the frame {what}"), passage
+        if not passage.middle:
+            return Answer(None, _missing(links, "the frame was not captured on the link between both")), passage
+        return Answer(None, "the frame was captured more than once"), passage
     entered, middle = read_sighting(passage.entered[0]), read_sighting(passage.middle[0])
     assert entered is not None, "its mark was read"
     return _by_steps(kind, (entered, middle, read_sighting(frame)), row, is_cut=len(frame) >= KEPT_OCTETS), passage
+
+
+def _missing(links: Links, why: str) -> str:
+    """Return why nothing follows where a capture lacks a frame: one that lost some says nothing of it."""
+    return INCOMPLETE if links.captured.lost else why
 
 
 def _names(kind: Kind) -> tuple[Culprit, Culprit]:

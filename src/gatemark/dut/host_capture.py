@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import IO
 
@@ -31,24 +31,27 @@ from gatemark.dut.shell import Shell
 from gatemark.errors import TestBedError
 from gatemark.harmless import whole_number
 
-CAPTURE = "tcpdump -i {interface} -p -U -s 0 -B 8192 --immediate-mode -w -"
-"""Of one interface, whole frames, to its standard output."""
+CAPTURE = "tcpdump -i {interface} -p -U -s 10240 -B 16384 --immediate-mode -w -"
+"""Of one interface, to its standard output. The buffer has room for as many frames as of the stated length fit in it,
+however short they are: some 1,600. A campaign's longest frames are shorter."""
 SCRIPT = """{{
 exec 3<&0
 {capture} 3<&- &
 capture=$!
-{{ cat <&3; kill "$capture"; }} > /dev/null 2>&1 &
+{{ while read -r _; do kill -INFO "$capture" || kill -USR1 "$capture"; done; kill "$capture"; }} <&3 > /dev/null 2>&1 &
 exec 3<&-
 wait "$capture"
 exit $?
 }}
 """
+"""A line of the standard input asks for the counts, and its end is that of the capture."""
 READY = b"listening on "
 """What tcpdump says once it captures."""
-SETTLE_SECONDS = 0.3
-"""What it has received by then, it has written."""
+SETTLE_SECONDS_MAX = 5.0
+"""Within it a busy host writes what it has received; what is missing then is counted as lost."""
 OCTETS_MAX, SAID_OCTETS_MAX = 96 << 20, 1 << 16
 TOLD = re.compile(r"^(\d+) packets? (captured|received by filter|dropped by kernel)", re.MULTILINE)
+SO_FAR = re.compile(rb"(\d+) packets? captured, (\d+) packets? received by filter, (\d+) packets? dropped by kernel")
 BYTE_ORDERS: Mapping[bytes, str] = {
     struct.pack(f"{order}I", number): order for number in (0xA1B2C3D4, 0xA1B23C4D) for order in "<>"
 }
@@ -106,6 +109,7 @@ class HostCapture:
 
     def end(self) -> tuple[dict[str, tuple[bytes, ...]], int]:
         """Stop it; return its frames by link, and how many it lost. Raises TestBedError if it does not tell."""
+        self._settle()
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
         try:
@@ -125,6 +129,20 @@ class HostCapture:
             raise self._error(f"the capture cannot be read: {error}") from None
         waiting = counts.get("received by filter", 0) - counts["captured"]
         return {self._link: frames}, max(counts.get("dropped by kernel", 0), waiting)
+
+    def _settle(self) -> None:
+        """Wait until it has written all that it had received at the first answer."""
+        until, due = time.monotonic() + SETTLE_SECONDS_MAX, None
+        while time.monotonic() < until and self._process.poll() is None:
+            with contextlib.suppress(BrokenPipeError):
+                self._input.write(b"\n")
+                self._input.flush()
+            time.sleep(POLL_SECONDS)
+            for told in SO_FAR.findall(self._errors.octets)[-1:]:
+                captured, received, dropped = (whole_number(count.decode()) or 0 for count in told)
+                due = received if due is None else due
+                if captured + dropped >= due:
+                    return
 
     def kill(self) -> None:
         """End it at once; a second call does nothing."""
@@ -155,7 +173,10 @@ class HostCapture:
 
 
 def pcap_frames(octets: bytes) -> tuple[bytes, ...]:
-    """Return the frames of a pcap file, which others wrote; raise ValueError if they are not whole Ethernet frames."""
+    """Return the frames of a pcap file, which others wrote; raise ValueError if it is not one of Ethernet frames.
+
+    A frame of which only the beginning was captured is left out: it is longer than any of the Tester's.
+    """
     order = BYTE_ORDERS.get(octets[:4])
     if order is None or len(octets) < 24:
         raise ValueError("it is not a pcap file")
@@ -168,9 +189,10 @@ def pcap_frames(octets: bytes) -> tuple[bytes, ...]:
             raise ValueError("its end is missing")
         kept, length = struct.unpack_from(f"{order}8xII", octets, place)
         place += 16
-        if kept != length or place + kept > len(octets):
+        if kept > length or place + kept > len(octets):
             raise ValueError("a frame in it is not whole")
-        frames.append(octets[place : place + kept])
+        if kept == length:
+            frames.append(octets[place : place + kept])
         place += kept
     return tuple(frames)
 
@@ -185,10 +207,7 @@ class HostLinks:
         """`interfaces`: by the name of the link, where its host is reached and how it is called there."""
         self._interfaces = dict(interfaces)
 
-    @contextlib.contextmanager
-    def captured(self) -> Iterator[RowCapture]:
+    def captured(self) -> contextlib.AbstractContextManager[RowCapture]:
         """Capture inside the block."""
         starts = (partial(HostCapture, shell, link, name) for link, (shell, name) in self._interfaces.items())
-        with captured_by(starts) as capture:
-            yield capture
-            time.sleep(SETTLE_SECONDS)
+        return captured_by(starts)
