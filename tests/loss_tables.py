@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import compress, groupby
+from functools import cached_property, lru_cache
+from itertools import groupby
 from random import Random
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.trial_facts import changed
 from tests.unit.test_judgement import report
 
@@ -27,8 +27,8 @@ from gatemark.trial.report import TrialReport
 
 SLICES, KEPT, MODULUS_MAX = 100, 8, 64
 NUMBERS = ("source_port", "destination_port", "source_host", "destination_host", "traffic_class")
-Counts = dict[Any, tuple[int, int]]
-"""Of each value, how many frames were lost and how many arrived."""
+Numbers = NDArray[np.uint64]
+Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,16 @@ class Frame:
     traffic_class: int = 0
 
 
+class Sent(tuple[Frame, ...]):
+    """Frames of a trial."""
+
+    @cached_property
+    def columns(self) -> dict[str, Numbers]:
+        """Each of their fields as an array."""
+        names = ("index", *NUMBERS)
+        return {name: np.array([getattr(frame, name) for frame in self], dtype=np.uint64) for name in names}
+
+
 @lru_cache(maxsize=8)
 def frames(
     count: int,
@@ -52,10 +62,10 @@ def frames(
     destination_ports: range = range(1, 49152),
     source_hosts: range = range(2, 3),
     destination_hosts: range = range(2, 3),
-) -> Sequence[Frame]:
+) -> Sent:
     """Return frames whose fields are drawn (RFC 4814 section 3.2); many tests want the same."""
     drawn = Random(seed)
-    return [
+    return Sent(
         Frame(
             index=index,
             source_port=drawn.choice(source_ports),
@@ -64,7 +74,7 @@ def frames(
             destination_host=drawn.choice(destination_hosts),
         )
         for index in range(count)
-    ]
+    )
 
 
 def lossy(
@@ -77,7 +87,8 @@ def lossy(
     """Return the report of a trial in the forward direction; its table is of lost frames and of those `looks_at`."""
     lost = [bool(loses(frame)) for frame in sent]
     number = sum(lost)
-    examined = [is_lost or looks_at(frame) for frame, is_lost in zip(sent, lost, strict=True)]
+    examined = np.array([is_lost or looks_at(frame) for frame, is_lost in zip(sent, lost, strict=True)])
+    columns = (sent if isinstance(sent, Sent) else Sent(sent)).columns
     whole = report()
     forward = whole.directions[0]
     counts = changed(
@@ -87,7 +98,9 @@ def lossy(
         received=len(sent) - number,
         lost=number,
         loss=_loss(lost),
-        loss_table=_table(list(compress(sent, examined)), list(compress(lost, examined))) if number else None,
+        loss_table=_table({name: values[examined] for name, values in columns.items()}, np.array(lost)[examined])
+        if number
+        else None,
     )
     runs = sorted(_runs(lost), key=lambda run: -run.length)[:64]
     direction = changed(
@@ -124,69 +137,75 @@ def _loss(lost: Sequence[bool]) -> LossFacts:
     )
 
 
-def _table(sent: Sequence[Frame], lost: Sequence[bool]) -> LossTable:
-    fields = [_field(name, [getattr(frame, name) for frame in sent], lost) for name in NUMBERS]
-    pairs = [(frame.source_host, frame.destination_host) for frame in sent]
-    ports = [(frame.source_port, frame.destination_port) for frame in sent]
-    fields.append(_field("host_pair", pairs, lost))
-    fields.append(_field("flow", list(zip(pairs, ports, strict=True)), lost))
-    indexes, is_gone = np.array([frame.index for frame in sent]), np.array(lost)
-    of_lost, of_others = indexes[is_gone], indexes[np.logical_not(is_gone)]
+def _table(columns: dict[str, Numbers], lost: Marks) -> LossTable:
+    fields = [_field(name, [columns[name]], lost) for name in NUMBERS]
+    hosts, ports = ([columns[f"{end}_{what}"] for end in ("source", "destination")] for what in ("host", "port"))
+    fields.append(_field("host_pair", hosts, lost))
+    fields.append(_field("flow", [*hosts, *ports], lost))
+    indexes = columns["index"].astype(np.int64)
     for modulus in range(2, MODULUS_MAX + 1):
-        gone, arrived = (np.bincount(which % modulus, minlength=modulus) for which in (of_lost, of_others))
+        gone, arrived = (np.bincount(indexes[which] % modulus, minlength=modulus) for which in (lost, ~lost))
         if not gone.all() and gone[arrived == 0].sum() >= 0.95 * gone.sum():
-            residues = _field("index_residue", [frame.index % modulus for frame in sent], lost)
+            residues = _field("index_residue", [columns["index"] % np.uint64(modulus)], lost)
             fields.append(changed(residues, modulus=modulus, firsts=None))
             break
+    number = int(lost.sum())
     return LossTable(
-        lost=sum(lost), arrived=len(sent) - sum(lost), fields=tuple(field for field in fields if field.values > 1)
+        lost=number, arrived=len(lost) - number, fields=tuple(field for field in fields if field.values > 1)
     )
 
 
-def _field(name: Any, values: Sequence[Hashable], lost: Sequence[bool]) -> LossField:
-    of_lost, of_all = Counter(compress(values, lost)), Counter(values)
-    counts = {value: (gone := of_lost.get(value, 0), number - gone) for value, number in of_all.items()}
-    dead = [value for value, (gone, arrived) in counts.items() if gone and not arrived]
-    heaviest = sorted((value for value in counts if counts[value][0]), key=lambda value: (-counts[value][0], value))
+def _field(name: Any, parts: Sequence[Numbers], lost: Marks) -> LossField:
+    """Return the losses by values that have so many parts of 16 bits."""
+    keys = sum((part << np.uint64(16 * place) for place, part in enumerate(reversed(parts))), np.uint64(0))
+    values, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    gone, number = (np.bincount(which, minlength=len(values)) for which in (places[lost], places))
+    arrived = number - gone
+    dead = (gone > 0) & (arrived == 0)
+    heaviest = np.lexsort((values, -gone))[: np.count_nonzero(gone)]
     is_number = name in NUMBERS
     return LossField(
         field=name,
         modulus=None,
-        lost=sum(gone for gone, _ in counts.values()),
-        arrived=sum(arrived for _, arrived in counts.values()),
-        values=len(counts),
+        lost=int(gone.sum()),
+        arrived=int(arrived.sum()),
+        values=len(values),
         losing=len(heaviest),
-        dead=len(dead),
-        lost_in_dead=sum(counts[value][0] for value in dead),
-        firsts=None if is_number else _firsts(values, lost),
+        dead=int(dead.sum()),
+        lost_in_dead=int(gone[dead].sum()),
+        firsts=None if is_number else int(lost[first].sum()),
         heaviest=tuple(
-            LossOfValue(name=str(value), lost=counts[value][0], arrived=counts[value][1]) for value in heaviest[:KEPT]
+            LossOfValue(
+                name=" ".join(str(part[first[place]]) for part in parts),
+                lost=int(gone[place]),
+                arrived=int(arrived[place]),
+            )
+            for place in heaviest[:KEPT]
         ),
-        ranges=_ranges(counts) if is_number else (),
-        bits=tuple(LossCount(lost=int(gone), arrived=int(arrived)) for gone, arrived in _with_bits(counts))
-        if is_number
-        else (),
+        ranges=_ranges(values, gone, arrived) if is_number else (),
+        bits=tuple(_with_bits(values, gone, arrived)) if is_number else (),
     )
 
 
-def _firsts(values: Sequence[Hashable], lost: Sequence[bool]) -> int:
-    """Return of how many values the first frame was lost."""
-    first_is_lost = dict(zip(reversed(values), reversed(lost), strict=True))  # what comes last is kept
-    return sum(first_is_lost.values())
+def _with_bits(values: Numbers, gone: NDArray[Any], arrived: NDArray[Any]) -> Iterable[LossCount]:
+    """Yield how many frames of the values with each bit were lost and arrived."""
+    for bit in range(16):
+        has_it = values >> np.uint64(bit) & np.uint64(1) == 1
+        yield LossCount(lost=int(gone[has_it].sum()), arrived=int(arrived[has_it].sum()))
 
 
-def _with_bits(counts: Counts) -> list[Any]:
-    """Return how many frames of the values with each bit were lost and arrived."""
-    values, of_value = np.array(list(counts)), np.array(list(counts.values()))
-    return [of_value[values >> bit & 1 == 1].sum(axis=0) for bit in range(16)]
-
-
-def _ranges(counts: Counts) -> tuple[DeadRange, ...]:
+def _ranges(values: Numbers, gone: NDArray[Any], arrived: NDArray[Any]) -> tuple[DeadRange, ...]:
     ranges = []
-    for is_dead, group in groupby(sorted(counts), key=lambda value: not counts[value][1]):
+    for is_dead, group in groupby(range(len(values)), key=lambda place: not arrived[place]):
         if is_dead:
-            values = list(group)
-            gone = sum(counts[value][0] for value in values)
-            ranges.append(DeadRange(first=str(values[0]), last=str(values[-1]), values=len(values), lost=gone))
+            places = list(group)
+            ranges.append(
+                DeadRange(
+                    first=str(values[places[0]]),
+                    last=str(values[places[-1]]),
+                    values=len(places),
+                    lost=int(gone[places].sum()),
+                )
+            )
     kept = sorted(ranges, key=lambda run: -run.lost)[:KEPT]
     return tuple(sorted(kept, key=lambda run: int(run.first)))

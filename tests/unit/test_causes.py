@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.loss_tables import Frame, frames, lossy
+from tests.loss_tables import Frame, Sent, frames, lossy
 from tests.trial_facts import changed
 
 from gatemark.causes.losses import chance_of, choices_among
@@ -60,6 +60,29 @@ class TestFields:
         )
         assert sorted(cause.what.removeprefix("frames with destination ports ").split(" and ")) == ["1719", "69"]
         assert "no frame with them arrived" in cause.sentence
+
+    def test_a_port_of_one_host(self) -> None:
+        """Each of both is met by frames that arrive as well: what takes frames asks for both."""
+        sent = frames(40_000, destination_ports=range(1, 30), destination_hosts=range(2, 32))
+        cause = named(lossy(sent, lambda frame: (frame.destination_port, frame.destination_host) == (7, 9)))
+        of_port = sum(1 for frame in sent if frame.destination_port == 7)
+        of_host = sum(1 for frame in sent if frame.destination_host == 9)
+        port = f"destination port 7; of {of_port:,} frames with it {cause.lost} were lost"
+        host = f"destination address 9; of {of_host:,} frames with it {cause.lost} were lost"
+        assert cause.sentence in (
+            f"all {cause.lost} lost frames have {port}; all lost frames have destination address 9 as well",
+            f"all {cause.lost} lost frames have {host}; all lost frames have destination port 7 as well",
+        )
+        assert (cause.cause, cause.is_fixed) == ("fields", False)
+
+    def test_a_port_of_all_hosts_is_no_matter_of_hosts(self) -> None:
+        """A table in which the address follows from the port: the port alone is enough."""
+        sent = [
+            replace(frame, destination_host=2 + frame.destination_port % 10)
+            for frame in frames(20_000, destination_ports=range(1, 1000))
+        ]
+        cause = named(lossy(sent, lambda frame: frame.destination_port == 161))
+        assert cause.sentence.endswith("lost frames have destination port 161, and no frame with it arrived")
 
     def test_one_traffic_class(self) -> None:
         """It is what sets them apart, and not a third of all ports that have it."""
@@ -428,10 +451,10 @@ class TestSpread:
             )
             if in_turn:
                 of_host = 20_000 // hosts + 20
-                sent = [
+                sent = Sent(
                     Frame(index=index, destination_port=1 + index % ports, destination_host=2 + index // of_host)
                     for index in range(20_000)
-                ]
+                )
             cause = named(lossy(sent, drawn_at(ports, share)))
             assert "independently of field and time" in cause.sentence
 

@@ -48,18 +48,44 @@ class Part:
     """Natural logarithm of the number of ways to choose as many values."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """That the lost frames are those of some values of a field."""
+
+    field: LossField
+    part: Part
+    chance: float
+    """Its natural logarithm."""
+
+    @property
+    def cost(self) -> float:
+        """What chance would show least costs least, with a price for each word."""
+        return self.chance + PRICE * self.part.names
+
+    @property
+    def is_part_of_more(self) -> bool:
+        """Whether all lost frames have one value or kind of value, with which others arrived: more may be needed."""
+        return self.part.names == 1 and self.part.count.arrived > 0 and self.part.count.lost == self.field.lost
+
+
 def explain(losses: Losses) -> Cause | None:
-    """Return the field that sets lost frames apart; None if there is none."""
-    claims = [claim for name in WORDS if (field := losses.field(name)) for claim in _claims(losses, field)]
-    return min(claims, key=lambda claim: claim[0])[1] if claims else None
+    """Return the field that sets lost frames apart, and others that only do so with it; None if there is none."""
+    claims = [claim for name in WORDS if (field := losses.field(name)) for claim in _claims(field)]
+    if not claims:
+        return None
+    best = min(claims, key=lambda claim: claim.cost)
+    together = [claim for claim in claims if claim.is_part_of_more] if best.is_part_of_more else []
+    others = {claim.field.field: claim for claim in sorted(together, key=lambda claim: -claim.cost)}
+    others.pop(best.field.field, None)
+    return _cause(losses, best, [claim.part.words for claim in others.values()])
 
 
-def _claims(losses: Losses, field: LossField) -> Iterator[tuple[float, Cause]]:
-    """Yield what may be claimed of a field; the least is what chance would show least, with a price for each word."""
+def _claims(field: LossField) -> Iterator[Claim]:
+    """Yield what may be claimed of a field."""
     for part in _parts(field):
         chance = claimed_chance(part.count, field, part.choices)
         if chance is not None:
-            yield chance + PRICE * part.names, _cause(losses, field, part, chance)
+            yield Claim(field=field, part=part, chance=chance)
 
 
 def _parts(field: LossField) -> Iterator[Part]:
@@ -114,7 +140,8 @@ def _of_bit(state: str, names: str, name: str) -> str:
     return f"{state} their {name}" if state.startswith("bit") else f"{state} {names}"
 
 
-def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause:
+def _cause(losses: Losses, claim: Claim, others: Sequence[str]) -> Cause:
+    field, part = claim.field, claim.part
     one_value = part.words.startswith(f"{WORDS[field.field]} ")
     them = "it" if one_value else "them"
     lost = part.count.lost
@@ -122,12 +149,14 @@ def _cause(losses: Losses, field: LossField, part: Part, chance: float) -> Cause
         also = f"; {losses.count_words(part.count, them)}"
     else:
         also = f", and no frame with {them}{'' if losses.arrived_share >= 1 else ' that was looked at'} arrived"
+    if others:
+        also += f"; all lost frames have {listed(others)} as well"
     return losses.cause(
         "fields",
         f"{losses.share_words(lost, field.lost)} {part.words}{also}",
-        what=f"frames with {part.what}",
+        what=f"frames with {listed([part.what, *others])}",
         explained=losses.scaled(lost, field.lost),
-        chance=chance,
+        chance=claim.chance,
         field=field.field,
         is_fixed=part.count.arrived == 0 and losses.is_fixed(lost, part.values, field.losing),
     )
