@@ -646,6 +646,19 @@ class TestMaximumReached:
         assert ceiling_of(both, run, run.unit, "siit64") == plain
         assert ceiling_of(both, run, run.unit, "map_t_br") == edges
 
+    def test_the_ceiling_of_tunnels_is_that_of_their_family(self) -> None:
+        run = stateless("throughput", (7900,))
+        assert isinstance(run, RateResult)
+        plain = SELF_TEST.entries[0]
+        inside_ipv4, inside_ipv6 = (
+            plain.model_copy(update={"mode": mode, "frames_per_second": plain.frames_per_second - less})
+            for mode, less in (("tunnels", 2), ("tunnels_6in4", 1))
+        )
+        all_three = SELF_TEST.model_copy(update={"entries": (plain, inside_ipv4, inside_ipv6)})
+        assert ceiling_of(all_three, run, run.unit, "router44") == plain
+        assert ceiling_of(all_three, run, run.unit, "map_e_br") == inside_ipv4
+        assert ceiling_of(all_three, run, run.unit, "sixrd_br") == inside_ipv6
+
 
 class TestComparison:
     def test_two_gateways_have_an_overview_plot(self) -> None:

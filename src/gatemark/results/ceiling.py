@@ -21,7 +21,9 @@ EDGES_MODE: Final = "edges"
 """Mode of the self-test with frames from and to customer edges, which cost the Tester more than other translated ones.
 """
 TUNNELS_MODE: Final = "tunnels"
-"""Mode of the self-test with frames from and to customer edges in tunnels."""
+"""Mode of the self-test with frames from and to customer edges in tunnels, IPv4 in IPv6."""
+SIXRD_MODE: Final = "tunnels_6in4"
+"""Mode of the self-test with frames from and to customer edges in tunnels, IPv6 in IPv4."""
 B4S_MODE: Final = "stateful_tunnels"
 """Mode of the self-test with connections of hosts behind B4s, which are in tunnels."""
 
@@ -37,7 +39,8 @@ def ceiling_of(
         MIXED_MODE: run.mix.is_mixed,
         TRANSLATED_MODE: gateway.is_translation,
         EDGES_MODE: gateway.has_edges and gateway.is_translation,
-        TUNNELS_MODE: gateway.has_tunnels,
+        TUNNELS_MODE: gateway.inside_tunnels == "ipv4",
+        SIXRD_MODE: gateway.inside_tunnels == "ipv6",
         B4S_MODE: gateway.has_b4s,
     }
     return self_test.ceiling(

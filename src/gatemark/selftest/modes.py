@@ -8,20 +8,32 @@ from typing import Any, Literal
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import complete
-from gatemark.config.defaults import FRAME_OCTETS_IPV4, HEADER_OCTETS, LATENESS_MAX_NS, TRANSLATION_OVERHEAD
+from gatemark.config.defaults import (
+    FRAME_OCTETS_IPV4,
+    FRAME_OCTETS_IPV6,
+    HEADER_OCTETS,
+    LATENESS_MAX_NS,
+    TRANSLATION_OVERHEAD,
+)
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
-from gatemark.results.ceiling import B4S_MODE, EDGES_MODE, MIXED_MODE, TRANSLATED_MODE, TUNNELS_MODE
+from gatemark.results.ceiling import B4S_MODE, EDGES_MODE, MIXED_MODE, SIXRD_MODE, TRANSLATED_MODE, TUNNELS_MODE
 from gatemark.technology import SIDES, TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
 STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
 """Each family by itself."""
-BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE, EDGES_MODE, TUNNELS_MODE)
-"""Frames of both families, each size named by its IPv6 frame, with random ports and hosts: IPv4 with as much native
-IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; the same from and to customer edges; and
-what is in tunnels one way, from and to customer edges.
+BOTH_FAMILIES_MODES: dict[str, Family] = {
+    MIXED_MODE: "ipv6",
+    TRANSLATED_MODE: "ipv6",
+    EDGES_MODE: "ipv6",
+    TUNNELS_MODE: "ipv6",
+    SIXRD_MODE: "ipv4",
+}
+"""Frames of both families, with random ports and hosts, each with the family whose frame names a size: IPv4 with as
+much native IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; the same from and to
+customer edges; and what is in tunnels one way, from and to customer edges, in either family.
 """
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
@@ -30,9 +42,15 @@ B4S_MAX = 10_000
 ECHO_MODE = "echo"
 """Echo requests: no mode of the search, for a closed loop finds its rate itself."""
 EDGES_MODES = (EDGES_MODE, TUNNELS_MODE)
-TUNNEL = "2001:2:0:6400::1"
+TUNNEL = {"address": "2001:2:0:6400::1"}
 """End of the tunnels that is not a customer edge's or a B4's."""
-SMALLEST = dict.fromkeys((TUNNELS_MODE, B4S_MODE), FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"])
+SIXRD_TUNNEL = {"address": "198.18.0.1", "prefix": "2001:db8::/32", "ipv4_mask_length": 0}
+"""That of 6rd, and what the prefixes of all customer edges begin with (RFC 5969 section 4)."""
+SMALLEST = {
+    TUNNELS_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
+    B4S_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
+    SIXRD_MODE: FRAME_OCTETS_IPV6[0] + HEADER_OCTETS["ipv4"],
+}
 """Octets of the smallest frame of a mode, if it is larger than others."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
 TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
@@ -88,9 +106,9 @@ def cases(
     ]
     if "ipv6" in families:
         planned += [
-            Case(family="ipv6", frame_octets=max(octets, SMALLEST.get(mode, 0)), direction=direction, mode=mode)
+            Case(family=family, frame_octets=max(octets, SMALLEST.get(mode, 0)), direction=direction, mode=mode)
             for direction in directions
-            for mode in BOTH_FAMILIES_MODES
+            for mode, family in BOTH_FAMILIES_MODES.items()
             for octets in sizes["ipv6"]
         ]
     planned += [
@@ -125,7 +143,7 @@ def campaign_of(
     """
     stateful = case.connections is not None
     # Customer edges and B4s have the MAC address of the port.
-    macs: HostMacs = "fixed" if case.mode in (B4S_MODE, *EDGES_MODES) else host_macs
+    macs: HostMacs = "fixed" if case.mode in (B4S_MODE, SIXRD_MODE, *EDGES_MODES) else host_macs
     random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
@@ -161,7 +179,8 @@ def _without_checksum(case: Case) -> dict[str, Any]:
         return {"udp_checksum": "zero"}
     if case.mode in (TRANSLATED_MODE, *EDGES_MODES):
         return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
-    return {"udp_checksum": "zero"} if case.family == "ipv4" or case.mode == MIXED_MODE else {}
+    has_ipv4 = case.mode == MIXED_MODE or (case.family == "ipv4" and case.mode != SIXRD_MODE)
+    return {"udp_checksum": "zero"} if has_ipv4 else {}
 
 
 def _frame_sizes(case: Case) -> dict[str, Any]:
@@ -169,6 +188,8 @@ def _frame_sizes(case: Case) -> dict[str, Any]:
         return {"family": "ipv4", "octets": case.frame_octets - TRANSLATION_OVERHEAD}
     if case.mode in (TUNNELS_MODE, B4S_MODE):
         return {"family": "ipv4", "octets": case.frame_octets - HEADER_OCTETS["ipv6"]}
+    if case.mode == SIXRD_MODE:
+        return {"family": "ipv6", "octets": case.frame_octets - HEADER_OCTETS["ipv4"]}
     return {"family": case.family, "octets": case.frame_octets}
 
 
@@ -176,10 +197,13 @@ def _gateway(case: Case) -> dict[str, Any]:
     if case.mode in EDGES_MODES:
         has_tunnels = case.mode == TUNNELS_MODE
         names = (row.name for row in TECHNOLOGIES.values() if row.has_edges and row.has_tunnels == has_tunnels)
-        return {"technology": next(names), **({"tunnel": {"address": TUNNEL}} if has_tunnels else {})}
+        return {"technology": next(names), **({"tunnel": TUNNEL} if has_tunnels else {})}
     if case.mode == B4S_MODE:
         name = next(row.name for row in TECHNOLOGIES.values() if row.has_b4s)
-        return {"technology": name, "tunnel": {"address": TUNNEL}}
+        return {"technology": name, "tunnel": TUNNEL}
+    if case.mode == SIXRD_MODE:
+        name = next(row.name for row in TECHNOLOGIES.values() if row.delegates_prefixes)
+        return {"technology": name, "tunnel": SIXRD_TUNNEL}
     if case.mode == TRANSLATED_MODE:
         technology = _technology("ipv6", "ipv4", stateful=False)
         return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
@@ -215,6 +239,8 @@ def _side(case: Case, side: str, port: str) -> dict[str, Any]:
         families = ("ipv4", "ipv6")
     elif case.mode in (TRANSLATED_MODE, B4S_MODE, *EDGES_MODES) and side == "right":
         families = ("ipv4",)
+    elif case.mode == SIXRD_MODE and side == "right":
+        families = ("ipv6",)
     return {"port": port, **{family: _host(case, side, family) for family in families}}
 
 
