@@ -16,6 +16,8 @@ using Keeper = loop::FrameKeeper<io::ReceiveQueue>;
 
 /// How often the control thread looks whether everything is sent.
 constexpr auto cancel_look_interval = 5ms;
+/// How often a worker without anything to do looks for what arrived: how exact its times are.
+constexpr auto look_interval = 100us;
 /// What a port may take to accept a frame before the exchange goes on without it.
 constexpr auto patience = 1s;
 
@@ -84,6 +86,7 @@ private:
     void make_lists() {
         for (const WorkerLayout& worker : parts_.layout.workers) {
             TaskList& list = lists_.emplace_back();  // idle: a worker that never sleeps keeps a gateway on its CPU from answering
+            list.pause = look_interval;
             for (const TaskPlace& place : worker.tasks) {
                 const auto i = static_cast<std::size_t>(place.side);
                 if (place.kind == TaskKind::receive) {

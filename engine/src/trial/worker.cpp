@@ -20,7 +20,6 @@ namespace gatemark::trial {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto idle_pause = 100us;
 
 /// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way to
 /// tasks that have been starved for a second, for only as long as they need. Earlier kernels starve
@@ -103,7 +102,7 @@ void Worker::work() noexcept {
             list = next;
             running_.store(list, std::memory_order_release);
         } else if (list->idle && !busy) {
-            std::this_thread::sleep_for(idle_pause);
+            std::this_thread::sleep_for(list->pause);
         }
     }
 }

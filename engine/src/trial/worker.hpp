@@ -4,6 +4,7 @@
 #include "pace/clock.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace gatemark::trial {
 struct TaskList {
     std::vector<loop::Task*> tasks;
     bool idle = true;
+    std::chrono::microseconds pause{1000};  ///< of an idle list, whenever it has nothing to do
 };
 
 /// How a worker treats other work on its CPU.
