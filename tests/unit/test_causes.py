@@ -322,6 +322,13 @@ class TestTime:
         assert cause.cause == "end"
         assert cause.sentence.startswith("from 310ms on nothing arrived: all of the last 19,000 frames")
 
+    def test_a_limit_of_few_frames(self) -> None:
+        """The few that arrived tell it, as nearly all are lost."""
+        cause = named(lossy(frames(8000), lambda frame: frame.index >= 10))
+        assert (cause.cause, cause.explained) == ("end", 7990)
+        assert cause.sentence == "from 100us on nothing arrived: all of the last 7,990 frames were lost"
+        assert cause_of(lossy(frames(8000), lambda frame: frame.index >= 3)) is None
+
     def test_first_frames_of_flows(self) -> None:
         begun = set()
 

@@ -1,7 +1,7 @@
 """From some time on nothing arrives: the gateway, its link or its route is gone, or a limit of frames is reached.
 
 Rule: the last frames of the direction, all of them lost, hold at least 95 % of the lost frames, and last 5 ms and ten
-frames at least. Error: `losses.chance_of`, for any begin of that part.
+frames at least. Error: `losses.chance_either_way`, for any begin of that part.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from gatemark.causes.gap import is_long
-from gatemark.causes.losses import Losses, chance_of, is_claimed
+from gatemark.causes.losses import Losses, chance_either_way, is_claimed
 from gatemark.trial.cause import Cause
 from gatemark.trial.loss import LossCount
 
@@ -25,7 +25,7 @@ def explain(losses: Losses) -> Cause | None:
     if last.index + last.length < offered or last.length == offered:
         return None
     part = LossCount(lost=explained, arrived=0)
-    chance = chance_of(part, losses.whole, math.log(offered))
+    chance = chance_either_way(part, losses.whole, math.log(offered))
     if not is_claimed(losses.lost, explained, chance):
         return None
     sentence = (
