@@ -264,6 +264,31 @@ def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "u
     assert OVERFLOWS[fate] in html.unescape((result.folder / "report.html").read_text())
 
 
+IN_USE = "ct timeout short { protocol udp; l3proto ip; policy = { unreplied : 300, replied : 3 } ; }"
+
+
+@pytest.mark.alone
+@pytest.mark.nightly("a trial of eight seconds; tests of the engine and of causes have the same law")
+def test_a_timeout_of_connections_in_use_is_named(tmp_path: Path) -> None:
+    """Linux gives a connection of more than two seconds this timeout with its second reply; its host states another."""
+    chain = f'{IN_USE}\nchain planted {{\n type filter hook forward priority 0;\n ct timeout set "short"\n }}'
+    campaign = stateful_campaign(
+        changed_recipe(tmp_path, "nft-nat44", ("chain postrouting {", f"{chain}\n chain postrouting {{")),
+        repetitions=1,
+        traffic={"direction": "reverse", "frame_sizes": {"family": "ipv4", "octets": [64]}},
+        connections={"count": 30_000, "rate": 20_000, "timeout": "200ms", "gap": "100ms"},
+        trial={"duration": "8s", "settle": "0s", "learn": "200ms", "drain": "300ms", "rest": "50ms"},
+        frame_loss={"rates": [4000]},
+    )
+    _, records = measured(campaign, tmp_path / "result")
+    if (last := records[-1]).verdict is None:
+        nothing_compared("no valid trial")
+        return
+    (cause,) = last.causes
+    assert (cause.cause, cause.what) == ("age", "frames of connections that had been silent for about 3s")
+    assert "after 2 or more frames in this trial" in cause.sentence
+
+
 def test_a_filtered_port_is_no_full_table(tmp_path: Path) -> None:
     """A third destination port is needed for more than 200 connections."""
     _, run = capacity_with("udp dport 3 drop", tmp_path, resolution=20, rate=2000, source_ports="1024-1123")

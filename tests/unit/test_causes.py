@@ -652,7 +652,7 @@ class TestAge:
 
     def test_a_timeout(self) -> None:
         older = LossCount(lost=800, arrived=0)
-        cause = named(self.used(LossAges(lost=810, arrived=15_000, silent_ns=3_000_700_000, older=older)))
+        cause = named(self.used(LossAges(lost=810, arrived=15_000, silent_ns=3_000_700_000, after=0, older=older)))
         assert cause.cause == "age"
         assert cause.sentence == (
             "800 of 810 lost frames looked at are of connections that had been silent for about 3s or longer, in both"
@@ -662,12 +662,23 @@ class TestAge:
     def test_half_of_the_old_ones_arrive(self) -> None:
         """Connections are lost for another reason, and each is old at its first frame."""
         older = LossCount(lost=800, arrived=790)
-        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=410_000_000, older=older)))
+        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=410_000_000, after=0, older=older)))
         assert cause is None or cause.cause != "age"
+
+    def test_the_timeout_of_some_of_those_in_use_is_longer(self) -> None:
+        """Linux gives a UDP connection another timeout with its second reply."""
+        ages = LossAges(lost=800, arrived=15_000, silent_ns=3 * 10**9, after=2, older=LossCount(lost=790, arrived=400))
+        cause = named(self.used(ages))
+        assert cause.cause == "age"
+        assert cause.sentence == (
+            "790 of 800 lost frames looked at are of connections that had been silent for about 3s or longer, in both"
+            " directions, after 2 or more frames in this trial; of 1,190 such frames 790 were lost: a timeout is in"
+            " force"
+        )
 
     def test_others_are_as_old(self) -> None:
         older = LossCount(lost=780, arrived=12_000)
-        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=10**9, older=older)))
+        cause = cause_of(self.used(LossAges(lost=810, arrived=15_000, silent_ns=10**9, after=0, older=older)))
         assert cause is None or cause.cause != "age"
 
 

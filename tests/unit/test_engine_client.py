@@ -196,7 +196,7 @@ for line in sys.stdin:
     if message["request"] == "link":
         print("cannot go on", file=sys.stderr, flush=True)
         os.kill(os.getpid(), 11)
-    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 21, "text": "ä"}), flush=True)
+    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 22, "text": "ä"}), flush=True)
     if message["request"] == "close":
         break
 """

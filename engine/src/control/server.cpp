@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int protocol_version = 21;
+constexpr int protocol_version = 22;
 
 /// Watches for `cancel`, `close` and the end of the client while a request takes its time. All
 /// lines but `cancel` are answered after that request.

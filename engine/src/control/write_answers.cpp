@@ -67,8 +67,11 @@ Json ages_json(const std::optional<record::LossTable::Ages>& ages) {
     if (!ages) {
         return {};
     }
-    return {
-        {"silent_ns", ages->silent.count()}, {"lost", ages->all.lost}, {"arrived", ages->all.arrived}, {"older", count_json(ages->older)}};
+    return {{"silent_ns", ages->silent.count()},
+            {"after", ages->after},
+            {"lost", ages->all.lost},
+            {"arrived", ages->all.arrived},
+            {"older", count_json(ages->older)}};
 }
 
 Json table_json(const std::optional<record::LossTable>& table) {

@@ -16,16 +16,21 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+/// A connection that had been used so often is one in use, whatever the gateway calls it.
+constexpr std::uint64_t used_before_max = 3;
+
 /// One frame of a connection that is followed.
 struct Used {
     nanoseconds silent;
     bool lost;
+    std::uint64_t after;  ///< frames of its connection that had arrived in the trial before
 };
 
 /// What is known of a connection that is followed.
 struct Followed {
-    nanoseconds heard;  ///< when a frame of it had last arrived, in any direction
-    bool is_gone;       ///< whether the last frame of it in the measured direction was lost
+    nanoseconds heard;   ///< when a frame of it had last arrived, in any direction
+    bool is_gone;        ///< whether the last frame of it in the measured direction was lost
+    std::uint64_t used;  ///< frames of it that have arrived in the trial, in any direction
 };
 
 /// The frames of a direction, in order.
@@ -96,6 +101,25 @@ std::optional<LossTable::Ages> separated(std::vector<Used>& used) {
     return ages;
 }
 
+/// The share of the older frames that arrived all the same.
+double misfit(const LossTable::Ages& ages) {
+    return static_cast<double>(ages.older.arrived) / static_cast<double>(std::max<std::uint64_t>(1, ages.older.lost + ages.older.arrived));
+}
+
+/// Of all frames, or of those of connections that had been used in the trial: see find_loss_ages.
+std::optional<LossTable::Ages> best_separated(std::vector<Used>& used) {
+    auto best = separated(used);
+    for (std::uint64_t after = 1; best && after <= used_before_max; ++after) {
+        std::erase_if(used, [&](const Used& frame) { return frame.after < after; });
+        auto later = separated(used);
+        if (later && 2 * later->all.lost >= best->all.lost && 2 * misfit(*later) < misfit(*best)) {
+            best = later;
+            best->after = after;
+        }
+    }
+    return best;
+}
+
 }  // namespace
 
 std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
@@ -112,21 +136,22 @@ std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>
             if (const auto connection = next.connection(); connection && mix_bits(*connection + 1) <= hash_max) {
                 const nanoseconds now = next.due();
                 const bool arrived = next.arrived();
-                const Followed unheard{.heard = established(*connection), .is_gone = false};
+                const Followed unheard{.heard = established(*connection), .is_gone = false, .used = 0};
                 Followed& known = followed.try_emplace(*connection, unheard).first->second;
                 if (is_first) {
                     if (!known.is_gone) {
-                        used.push_back({now - known.heard, !arrived});
+                        used.push_back({now - known.heard, !arrived, known.used});
                     }
                     known.is_gone = !arrived;
                 }
                 if (arrived) {
                     known.heard = now;
+                    ++known.used;
                 }
             }
             next.advance();
         }
-        return separated(used);
+        return best_separated(used);
     } catch (const std::bad_alloc&) {
         return std::nullopt;  // the counts stand without an explanation
     }

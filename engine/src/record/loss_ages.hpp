@@ -32,8 +32,11 @@ inline constexpr std::uint64_t aged_frames_max = std::uint64_t{1} << 22U, follow
 /// if it has a stream, keeps connections alive as well. A frame counts only if the one before it of
 /// its connection, in the same direction, arrived: a connection that is gone for whatever reason is
 /// ever more silent, so later losses would make each reason look like a timeout. `established` says
-/// when a connection was established, before the trial began: a negative time. Connections are
-/// followed that a hash draws. None where nothing that counts was lost, or nothing arrived.
+/// when a connection was established, before the trial began: a negative time. The first frame of a
+/// connection is old in any case, and a gateway may give connections another timeout once they are
+/// used: where less than half as many of later frames arrive all the same, only these count.
+/// Connections are followed that a hash draws. None where nothing that counts was lost, or nothing
+/// arrived.
 [[nodiscard]] std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,
                                                             const std::function<std::chrono::nanoseconds(std::uint64_t)>& established);
 

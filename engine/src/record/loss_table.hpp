@@ -41,6 +41,7 @@ struct LossCount {
 /// is known. The time is that which tells lost frames best from the others.
 struct LossAges {
     std::chrono::nanoseconds silent{};
+    std::uint64_t after = 0;  ///< only frames count of whose connection so many had arrived in the trial before
     LossCount older, all;
 };
 

@@ -42,7 +42,7 @@ TEST(Server, SaysWhoItIs) {
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0]["answer"], "ok");
     EXPECT_EQ(answers[0]["id"], 1);
-    EXPECT_EQ(answers[0]["protocol"], 21);
+    EXPECT_EQ(answers[0]["protocol"], 22);
     EXPECT_EQ(answers[0]["tsc_hz"], 1'000'000'000);
     EXPECT_FALSE(answers[0]["cpus"].empty());
     EXPECT_TRUE(answers[0]["tsc_invariant"].is_boolean());

@@ -65,7 +65,7 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
               Json::parse(R"({"lost":4,"arrived":96,"fields":[{"field":"index_residue","modulus":12,"lost":3,"arrived":90,"values":12,
                               "losing":1,"dead":1,"lost_in_dead":3,"firsts":2,"heaviest":[{"name":"7","lost":3,"arrived":0}],
                               "ranges":[{"first":"7","last":"8","values":2,"lost":3}],"bits":[{"lost":1,"arrived":2}]}],
-                              "ages":{"silent_ns":5000,"lost":4,"arrived":90,"older":{"lost":3,"arrived":1}}})"));
+                              "ages":{"silent_ns":5000,"after":0,"lost":4,"arrived":90,"older":{"lost":3,"arrived":1}}})"));
     EXPECT_EQ(written["longest_loss_runs"], Json::parse(R"([{"index":5,"length":4}])"));
     EXPECT_EQ(written["late_bursts"], Json::parse(R"([{"index":3,"frames":7,"lateness_ns":2100000}])"));
     EXPECT_EQ(written["background"]["intended"], 0);

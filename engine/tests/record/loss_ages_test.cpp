@@ -93,7 +93,22 @@ TEST(LossAges, TellTheTimeAfterWhichConnectionsAreForgotten) {
         EXPECT_EQ(ages->older.arrived, 0U);
         EXPECT_EQ(ages->all.lost, gateway.counted().lost);
         EXPECT_EQ(ages->all.arrived, gateway.counted().arrived);
+        EXPECT_EQ(ages->after, 0U);
     }
+}
+
+/// Linux gives a UDP connection its shorter timeout with its second reply.
+TEST(LossAges, AreThoseOfConnectionsInUseWhereOnlyTheseAreForgotten) {
+    std::map<std::uint64_t, int> used;
+    Gateway gateway{[&](std::uint64_t connection, nanoseconds silent, nanoseconds) { return ++used[connection] > 2 && silent > 3s; }};
+    const auto ages = gateway.ages(false);
+    ASSERT_TRUE(ages);
+    EXPECT_EQ(ages->after, 2U);
+    EXPECT_GT(ages->silent, 3s);
+    EXPECT_LT(ages->silent, 3100ms);
+    EXPECT_EQ(ages->older.lost, gateway.counted().lost);
+    EXPECT_EQ(ages->older.arrived, 0U);
+    EXPECT_LT(ages->all.arrived, gateway.counted().arrived) << "without the first frames of each connection";
 }
 
 TEST(LossAges, CountFramesThatArrivedAfterAsLongASilence) {

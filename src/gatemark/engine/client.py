@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from gatemark.errors import RESUME, EngineError, Interrupted, Problem
 
-PROTOCOL_VERSION = 21
+PROTOCOL_VERSION = 22
 """Both sides must agree exactly."""
 
 PATIENCE_S = 30.0

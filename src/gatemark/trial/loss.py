@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from gatemark.trial.facts import Counter, Facts, Natural
 
 LOSS_SLICES = 100
@@ -147,6 +149,8 @@ class LossAges(LossCount):
 
     silent_ns: Natural
     """The time that best separates lost frames from those that arrived."""
+    after: Natural = Field(default=0, exclude_if=lambda frames: not frames)
+    """Only frames count of whose connection so many had arrived in the trial before: the first is old in any case."""
     older: LossCount
     """Frames of connections that had been silent for so long or longer."""
 
