@@ -17,7 +17,13 @@ from itertools import pairwise
 
 from gatemark.causes.evenness import spread_words
 from gatemark.causes.losses import Losses
-from gatemark.causes.randomness import Difference, deviation_of_runs, difference, is_by_chance_from_end_to_end
+from gatemark.causes.randomness import (
+    DEVIATIONS_MAX,
+    Difference,
+    deviation_of_runs,
+    difference,
+    is_by_chance_from_end_to_end,
+)
 from gatemark.trial.cause import Cause
 from gatemark.trial.loss import LossRun
 
@@ -29,7 +35,6 @@ SPREAD_MIN = 0.4
 LONGEST = 5.0
 """Of so many rows of exponential lengths the longest is longer than this, beside the logarithm of their number and in
 units of their mean, once in 150 times."""
-DEVIATIONS_MAX = 4.0
 CLUSTERED_MAX = 4.0
 """Parts of a trial whose losses vary more than so many times what random rows make have more to tell."""
 PART_ROWS = 3

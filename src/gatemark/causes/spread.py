@@ -16,14 +16,17 @@ from itertools import pairwise
 from gatemark.causes import flows, rows
 from gatemark.causes.evenness import spread_words, unevenness
 from gatemark.causes.losses import Losses
-from gatemark.causes.randomness import deviation_of_runs, difference, is_by_chance_from_end_to_end
+from gatemark.causes.randomness import (
+    DEVIATIONS_MAX,
+    deviation_of_runs,
+    difference,
+    is_by_chance_from_end_to_end,
+)
 from gatemark.trial.cause import Cause
 from gatemark.trial.report import Counts
 
 UNIFORM_LOST_MIN = 50
 """With fewer lost frames a queue may look like chance."""
-DEVIATIONS_MAX = 4.0
-"""Chance lies within so many standard deviations but once in 15,000 times."""
 DISTANCES_MIN = 15
 SPARSE = 5
 """Distances of so many frames on average and more can be told apart."""
