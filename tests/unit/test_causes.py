@@ -74,6 +74,11 @@ class TestFields:
             f"all {cause.lost} lost frames have {host}; all lost frames have destination port 7 as well",
         )
         assert (cause.cause, cause.is_fixed) == ("fields", False)
+        report = lossy(sent, lambda frame: (frame.destination_port, frame.destination_host) == (7, 9))
+        counts = report.directions[0].foreground
+        more = changed(counts, lost=counts.lost + 5, received=counts.received - 5)
+        report = changed(report, directions=(changed(report.directions[0], foreground=more),))
+        assert "; all lost frames looked at have destination " in named(report).sentence
 
     def test_a_port_of_all_hosts_is_no_matter_of_hosts(self) -> None:
         """A table in which the address follows from the port: the port alone is enough."""

@@ -77,7 +77,7 @@ def explain(losses: Losses) -> Cause | None:
     together = [claim for claim in claims if claim.is_part_of_more] if best.is_part_of_more else []
     others = {claim.field.field: claim for claim in sorted(together, key=lambda claim: -claim.cost)}
     others.pop(best.field.field, None)
-    return _cause(losses, best, [claim.part.words for claim in others.values()])
+    return _cause(losses, best, list(others.values()))
 
 
 def _claims(field: LossField) -> Iterator[Claim]:
@@ -140,7 +140,7 @@ def _of_bit(state: str, names: str, name: str) -> str:
     return f"{state} their {name}" if state.startswith("bit") else f"{state} {names}"
 
 
-def _cause(losses: Losses, claim: Claim, others: Sequence[str]) -> Cause:
+def _cause(losses: Losses, claim: Claim, others: Sequence[Claim]) -> Cause:
     field, part = claim.field, claim.part
     one_value = part.words.startswith(f"{WORDS[field.field]} ")
     them = "it" if one_value else "them"
@@ -149,12 +149,14 @@ def _cause(losses: Losses, claim: Claim, others: Sequence[str]) -> Cause:
         also = f"; {losses.count_words(part.count, them)}"
     else:
         also = f", and no frame with {them}{'' if losses.arrived_share >= 1 else ' that was looked at'} arrived"
-    if others:
-        also += f"; all lost frames have {listed(others)} as well"
+    names = [other.part.words for other in others]
+    if names:
+        known = min(each.field.lost for each in (claim, *others))
+        also += f"; all lost frames{'' if known >= losses.lost else ' looked at'} have {listed(names)} as well"
     return losses.cause(
         "fields",
         f"{losses.share_words(lost, field.lost)} {part.words}{also}",
-        what=f"frames with {listed([part.what, *others])}",
+        what=f"frames with {listed([part.what, *names])}",
         explained=losses.scaled(lost, field.lost),
         chance=claim.chance,
         field=field.field,
