@@ -108,11 +108,12 @@ double misfit(const LossTable::Ages& ages) {
 
 /// Of all frames, or of those of connections that had been used in the trial: see find_loss_ages.
 std::optional<LossTable::Ages> best_separated(std::vector<Used>& used) {
-    auto best = separated(used);
+    const auto of_all = separated(used);
+    auto best = of_all;
     for (std::uint64_t after = 1; best && after <= used_before_max; ++after) {
         std::erase_if(used, [&](const Used& frame) { return frame.after < after; });
         auto later = separated(used);
-        if (later && 2 * later->all.lost >= best->all.lost && 2 * misfit(*later) < misfit(*best)) {
+        if (later && 20 * later->all.lost >= 19 * of_all->all.lost && 2 * misfit(*later) < misfit(*best)) {
             best = later;
             best->after = after;
         }

@@ -34,7 +34,8 @@ inline constexpr std::uint64_t aged_frames_max = std::uint64_t{1} << 22U, follow
 /// ever more silent, so later losses would make each reason look like a timeout. `established` says
 /// when a connection was established, before the trial began: a negative time. The first frame of a
 /// connection is old in any case, and a gateway may give connections another timeout once they are
-/// used: where less than half as many of later frames arrive all the same, only these count.
+/// used: where later frames are 95 % of the lost ones at least, and less than half as many of them
+/// arrive all the same, only these count.
 /// Connections are followed that a hash draws. None where nothing that counts was lost, or nothing
 /// arrived.
 [[nodiscard]] std::optional<LossTable::Ages> find_loss_ages(const std::array<UsedDirection, 2>& directions, std::uint64_t connections,

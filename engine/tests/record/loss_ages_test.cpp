@@ -111,6 +111,19 @@ TEST(LossAges, AreThoseOfConnectionsInUseWhereOnlyTheseAreForgotten) {
     EXPECT_LT(ages->all.arrived, gateway.counted().arrived) << "without the first frames of each connection";
 }
 
+/// What is left out must not be lost for another reason.
+TEST(LossAges, AreOfAllFramesWhereOthersAreLostTooThanThoseInUse) {
+    std::map<std::uint64_t, int> used;
+    Gateway gateway{[&](std::uint64_t connection, nanoseconds silent, nanoseconds) {
+        const int number = ++used[connection];
+        return number > 2 ? silent > 3s : number == 1 && connection % 10 == 0;
+    }};
+    const auto ages = gateway.ages(false);
+    ASSERT_TRUE(ages);
+    EXPECT_EQ(ages->after, 0U);
+    EXPECT_EQ(ages->all.lost, gateway.counted().lost);
+}
+
 TEST(LossAges, CountFramesThatArrivedAfterAsLongASilence) {
     bool lenient = false;
     Gateway gateway{[&](std::uint64_t, nanoseconds silent, nanoseconds) { return silent > 3s && (lenient = !lenient); }};
