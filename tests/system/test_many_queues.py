@@ -171,3 +171,14 @@ def test_a_campaign_that_names_no_queues_gets_one_for_each_worker() -> None:
         with start_engine() as engine:
             opened = engine.open(open_request(routed, cores[:4], {"left": port, "right": port}))
             assert opened["queues"] == {"left": len(cores[:4]), "right": len(cores[:4])}
+
+
+@pytest.mark.endure
+def test_the_memory_that_is_taken_for_ports_holds_all_their_pools(endures: bool) -> None:
+    """Without huge pages it is taken at once, before ports are opened: of small rings most of it is not buffers."""
+    rings = (32, 64, 128, 256, 512, 1024, 4096, 16384) if endures else (32, 1024)
+    for frames, queues, mtu in itertools.product(rings, (1, 3), (1500, 9216)):
+        side = {"ring_frames": frames, "queues": queues, "mtu": mtu}
+        wanted = campaign(queues, gateway={"technology": "router44"}, left=side, right=side)
+        with start_engine() as engine:
+            engine.open(open_request(wanted, usable_cpus()[:1], {"left": "ring", "right": "ring"}))

@@ -218,7 +218,7 @@ Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options
                      .fix = "read the engine's messages above; with PCI ports: run as root and bind the devices to vfio-pci"};
     }
     if (!huge_pages) {
-        transparent_heap = make_transparent_heap(options.memory_mib);
+        transparent_heap = make_transparent_heap(options.memory_mib - drivers_mib);
     }
     return DpdkEnvironment{huge_pages};
 }

@@ -8,12 +8,15 @@
 
 namespace gatemark::io {
 
+/// Memory for DPDK itself and the queues of its drivers.
+constexpr std::size_t drivers_mib = 80;
+
 struct EnvironmentOptions {
     /// Only these PCI devices are touched; with none, the PCI bus is left alone.
     std::vector<std::string> pci_addresses;
     bool huge_pages_allowed = true;
-    /// For all pools and rings together. Without huge pages this is address space that is filled
-    /// only when used.
+    /// For DPDK, all pools and all rings together, more than `drivers_mib`. Without huge pages the
+    /// part of the pools is zeroed at once.
     std::size_t memory_mib = 1024;
 };
 

@@ -32,14 +32,14 @@ constexpr unsigned af_xdp_spare_frames = 3 * 2048;
 /// Rings of buffers that a receive queue of a card has at most.
 constexpr unsigned card_rings_max = 2;
 
-/// The pool of one queue, of which the driver fills so many rings. The ring of a packet socket is
-/// the kernel's own memory.
-unsigned receive_pool_frames(PortKind kind, unsigned ring_frames, unsigned rings) {
-    switch (kind) {
-        case PortKind::af_packet: return pool_spare_frames;
-        case PortKind::af_xdp: return 2 * ring_frames + af_xdp_spare_frames + pool_spare_frames;
-        default: return rings * ring_frames + pool_spare_frames;
+/// The pool of one queue, of which the driver fills so many rings. Sockets that copy frames have
+/// rings of their own.
+unsigned receive_pool_frames(const PortName& name, unsigned ring_frames, unsigned rings) {
+    if (copies_frames(name)) {
+        return pool_spare_frames;
     }
+    const unsigned held = name.kind == PortKind::af_xdp ? 2 * ring_frames + af_xdp_spare_frames : rings * ring_frames;
+    return held + pool_spare_frames;
 }
 
 /// vmxnet3 fills a second ring, for the rest of long frames, with as many buffers as the first.
@@ -138,8 +138,7 @@ private:
     }
 
     rte_mempool* make_receive_pool(unsigned queue, unsigned ring_frames) {
-        const unsigned frames =
-            receive_pool_frames(port_.options_.name.kind, ring_frames, rings_of(information_)) + port_.options_.extra_frames;
+        const unsigned frames = receive_pool_frames(port_.options_.name, ring_frames, rings_of(information_)) + port_.options_.extra_frames;
         const std::string name = "receive " + std::to_string(port_.port_id_) + "." + std::to_string(queue);
         return rte_pktmbuf_pool_create(name.c_str(), frames, pool_cache_frames, 0,
                                        static_cast<std::uint16_t>(receive_data_room(port_.options_)), pool_socket(port_.socket()));
@@ -213,7 +212,7 @@ private:
             if (kind == PortKind::af_packet) {
                 error = open_senders(kernel_interface != nullptr && kernel_interface->has_other_end());
                 error = error ? error : open_receivers();
-            } else if (kernel_interface != nullptr && kernel_interface->is_veth()) {
+            } else if (copies_frames(port_.options_.name)) {
                 error = open_xdp_sockets();
             }
         }
@@ -472,20 +471,20 @@ std::vector<std::string> pci_addresses(const std::vector<PortName>& names) {
 
 std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendPools& pools) {
     constexpr std::size_t mebibyte = std::size_t{1} << 20;
-    constexpr std::size_t base = 64 * mebibyte;                               // DPDK itself, driver queues
     constexpr std::size_t buffer_overhead = 384;                              // mbuf, mempool header, padding
     constexpr std::size_t overhead = buffer_overhead + RTE_PKTMBUF_HEADROOM;  // of a buffer to send from
-    std::size_t bytes = base;
+    constexpr std::size_t pool_overhead = sizeof(rte_mempool) + sizeof(rte_mempool_cache) * RTE_MAX_LCORE;
+    std::size_t bytes = 0;
     for (const PortOptions& port : ports) {
         const std::size_t ring = std::bit_ceil(port.ring_frames);
         const unsigned rings = port.name.kind == PortKind::pci ? card_rings_max : 1;
-        const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring), rings) + port.extra_frames) *
+        const std::size_t receive = (receive_pool_frames(port.name, static_cast<unsigned>(ring), rings) + port.extra_frames) *
                                     (receive_data_room(port) + buffer_overhead);
-        const std::size_t held = port.name.kind == PortKind::af_packet ? 0 : ring;
+        const std::size_t held = copies_frames(port.name) ? 0 : ring;
         const std::size_t buffers = pools.largest * (frame_bytes_max(port.mtu) + overhead) + pools.small * (pools.small_bytes + overhead);
-        bytes += port.queues * (receive + (held + pool_spare_frames) * buffers);
+        bytes += port.queues * (receive + (held + pool_spare_frames) * buffers + (1 + pools.largest + pools.small) * pool_overhead);
     }
-    return bytes * 5 / 4 / mebibyte;
+    return drivers_mib + bytes * 5 / 4 / mebibyte;
 }
 
 }  // namespace gatemark::io

@@ -165,7 +165,7 @@ struct SendPools {
 };
 
 /// A generous value for EnvironmentOptions::memory_mib: the receive pools of these ports plus the
-/// pools to send from. All of it is zeroed when the environment starts.
+/// pools to send from.
 [[nodiscard]] std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendPools& pools);
 
 /// Size of a receive or transmit buffer for frames of this MTU, without headroom: the packet, link

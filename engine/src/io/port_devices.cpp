@@ -40,11 +40,6 @@ std::string pcap_arguments(const PortOptions& options) {
     return arguments;
 }
 
-bool is_veth(const std::string& interface) {
-    const auto kernel_interface = find_kernel_interface(interface);
-    return std::holds_alternative<KernelInterface>(kernel_interface) && std::get<KernelInterface>(kernel_interface).is_veth();
-}
-
 std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options) {
     const std::string& name = options.name.argument;
     const auto result = find_kernel_interface(name);
@@ -95,22 +90,28 @@ unsigned receive_data_room(const PortOptions& options) {
     return RTE_PKTMBUF_HEADROOM + std::max(frame, 2048U);
 }
 
+bool copies_frames(const PortName& name) {
+    if (name.kind != PortKind::af_xdp) {
+        return name.kind == PortKind::af_packet;
+    }
+    const auto interface = find_kernel_interface(name.argument);
+    return std::holds_alternative<KernelInterface>(interface) && std::get<KernelInterface>(interface).is_veth();
+}
+
 Device virtual_device(const PortOptions& options) {
     static unsigned number = 0;
     const auto device = [&](const std::string& driver, const std::string& arguments) {
         return Device{.name = driver + std::to_string(number++), .arguments = arguments};
     };
     const std::string& argument = options.name.argument;
+    if (copies_frames(options.name)) {
+        // io/packet_sender.hpp, io/packet_receiver.hpp and io/xdp_socket.hpp do the work and
+        // explain why; the port needs a device for its port number.
+        return device("net_null", "no-rx=1");
+    }
     switch (options.name.kind) {
-        // io/packet_sender.hpp and io/packet_receiver.hpp do the work and explain why; the port
-        // needs a device for its port number.
-        case PortKind::af_packet: return device("net_null", "no-rx=1");
-        // On a veth io/xdp_socket.hpp does the work and explains why. Busy polling would cost a
-        // system call for each empty poll.
+        // Busy polling would cost a system call for each empty poll.
         case PortKind::af_xdp:
-            if (is_veth(argument)) {
-                return device("net_null", "no-rx=1");
-            }
             return device("net_af_xdp",
                           "iface=" + argument + ",start_queue=0,queue_count=" + std::to_string(options.queues) + ",busy_budget=0");
         case PortKind::tap: return device("net_tap", "iface=" + argument);
@@ -121,6 +122,7 @@ Device virtual_device(const PortOptions& options) {
             const std::size_t comma = std::min(argument.find(','), argument.size());
             return Device{.name = argument.substr(0, comma), .arguments = argument.substr(std::min(comma + 1, argument.size()))};
         }
+        case PortKind::af_packet:
         case PortKind::pci:
         case PortKind::ring: break;  // not created by name
     }

@@ -19,6 +19,10 @@ struct Device {
 /// The port, as messages name it.
 [[nodiscard]] std::string where_of(const PortOptions& options);
 
+/// Whether sockets of ours work in place of a driver, and copy each frame from and to the kernel:
+/// packet sockets, and XDP sockets of a veth.
+[[nodiscard]] bool copies_frames(const PortName& name);
+
 [[nodiscard]] Device virtual_device(const PortOptions& options);
 
 /// Problems that we can explain better than the driver: no such interface, interface down, missing
