@@ -167,6 +167,7 @@ def test_a_planted_fault_is_named_and_counted(name: str, aftrs: KeptBed) -> None
     assert (counts.received, faults(counts)) == (RELAYED_FRAMES - changed, dict.fromkeys(expected, changed))
 
 
+@pytest.mark.nightly("ten seconds; echo requests through tunnels of an AFTR are tried in every run")
 def test_clients_behind_b4s_get_a_reply_to_every_request(aftrs: KeptBed, tmp_path: Path) -> None:
     """Echo requests of four B4s, whose hosts all have one address and the same identifiers."""
     aftrs.close()

@@ -278,7 +278,9 @@ OF_THE_REFERENCE: dict[TechnologyName, dict[str, tuple[str, int]]] = {
 RECIPE: dict[TechnologyName, str] = {"map_e_ce": MAP_E, "lwb4": LWB4, "b4": B4}
 
 
-@pytest.mark.parametrize("technology", [pytest.param("map_e_ce", marks=tries_all_again), "lwb4", "b4"])
+@pytest.mark.parametrize(
+    "technology", [*(pytest.param(name, marks=tries_all_again) for name in ("map_e_ce", "lwb4")), "b4"]
+)
 def test_the_reference_gateway(technology: TechnologyName, tmp_path: Path) -> None:
     """It puts nothing together, answers nothing that expires, and turns nothing round; its link carries all packets."""
     expected = OF_LINUX[RECIPE[technology]] | {

@@ -11,7 +11,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from tests.journals import read_journal
 from tests.system.beds import QUICK, netns_campaign
-from tests.system.machine import nothing_compared
+from tests.system.machine import nightly_but, nothing_compared
 from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.config.model import Campaign
@@ -57,7 +57,9 @@ def assert_nothing_is_published(run: RunResult, series: tuple[Any, ...]) -> None
     nothing_compared("no valid trial")
 
 
-@pytest.mark.parametrize("recipe", ["linux-router6", "tayga-siit64", "nft-nat44", "tayga-nat64"])
+@pytest.mark.parametrize(
+    "recipe", nightly_but({0, 3}, "fewer of the same", ["linux-router6", "tayga-siit64", "nft-nat44", "tayga-nat64"])
+)
 def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) -> None:
     result = measure(delay_campaign(recipe), output=tmp_path / "result", report=recipe == REPORTED)
     (run,) = result.runs
@@ -96,7 +98,7 @@ def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) 
         assert "Self-latency" in result.report_file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("recipe", ["linux-router4", "tayga-siit64"])
+@pytest.mark.parametrize("recipe", nightly_but({1}, "fewer of the same", ["linux-router4", "tayga-siit64"]))
 def test_a_reset_is_seen_and_the_gateway_is_what_it_was(recipe: str, tmp_path: Path) -> None:
     """It recovers, unless its command took so long that the trial was nearly over.
 

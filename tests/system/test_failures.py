@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.journals import read_journal
-from tests.system.machine import Ended, command_line, gatemark, missing, run
+from tests.system.machine import Ended, command_line, gatemark, missing, nightly_but, run
 
 from gatemark.dut import naming
 from gatemark.engine.process import find_engine
@@ -218,7 +218,7 @@ def test_a_gateway_that_forwards_no_more_loses_everything(tmp_path: Path) -> Non
     assert last.verdict is None or not last.verdict.passed
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", nightly_but({0}, "the same handler", [signal.SIGINT, signal.SIGTERM]))
 def test_a_stopped_run_resumes_to_a_complete_result(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path, "tayga-siit64") as under_way:
         under_way.wait_for_trials(2)

@@ -74,6 +74,7 @@ def test_connections_that_long_chains_refuse_are_counted() -> None:
 
 
 @pytest.mark.alone  # as above
+@pytest.mark.nightly("half a minute; its counter and its sentence have tests of their own")
 def test_a_capacity_far_below_the_stated_size_is_said_with_what_refused(tmp_path: Path) -> None:
     campaign = stateful_campaign(
         "nft-nat44",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.machine import gatemark, missing
+from tests.system.machine import gatemark, missing, nightly_but
 
 from gatemark.dut.steering import usable_cpus
 
@@ -137,7 +137,7 @@ def test_xdp_sockets(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
-@pytest.mark.parametrize("kind", ["af_packet", "af_xdp"])
+@pytest.mark.parametrize("kind", nightly_but({1}, "the same count", ["af_packet", "af_xdp"]))
 def test_every_frame_that_an_overloaded_veth_loses_is_counted_once(tmp_path: Path, kind: str) -> None:
     """Offered as fast as the Tester can, which is less than asked for: such trials are invalid, not their counts."""
     file, output = tmp_path / "overload.toml", tmp_path / "result"

@@ -15,7 +15,7 @@ import pytest
 from tests.system.frame_expectation import complaints
 from tests.system.independent_decoder import Decoded, decode_capture, write_capture
 from tests.system.loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, trailers, values
-from tests.system.machine import missing, ordinary_engine
+from tests.system.machine import missing, nightly_but, ordinary_engine
 from tests.trial_facts import blank
 
 from gatemark.campaign.plan import cells_of
@@ -130,7 +130,7 @@ def test_a_sample_of_a_product_has_every_pair_of_values() -> None:
 
 
 @pytest.mark.endure
-@pytest.mark.parametrize("vlan", VLANS)
+@pytest.mark.parametrize("vlan", nightly_but({0}, "the same with a tag", VLANS))
 def test_every_shape_of_frame_comes_back_whole(vlan: int | None, endures: bool) -> None:
     check_all([*shapes_with(vlan, all_of_them=endures), *trailers_with(vlan)])
 
@@ -156,7 +156,7 @@ def wrong(iterable: Iterable[tuple[Combination, str]]) -> list[str]:
 
 
 @pytest.mark.endure
-@pytest.mark.parametrize("vlan", VLANS)
+@pytest.mark.parametrize("vlan", nightly_but({1}, "the same without a tag", VLANS))
 def test_capture_of_every_shape_is_right_to_an_independent_decoder(vlan: int | None, endures: bool) -> None:
     combinations = [*shapes_with(vlan, all_of_them=endures), *trailers_with(vlan)]
     with ordinary_engine() as (executable, folder):

@@ -80,13 +80,8 @@ def test_every_port_of_the_set_carries_a_connection(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.alone  # on one CPU the search takes three times as long
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "shared, a = 6, k = 8",
-        pytest.param("shared, a = 0, k = 8", marks=pytest.mark.nightly("the same search of a port set of one range")),
-    ],
-)
+@pytest.mark.nightly("ten seconds each; connections on every port of a set are a test of every run")
+@pytest.mark.parametrize("kind", ["shared, a = 6, k = 8", "shared, a = 0, k = 8"])
 def test_the_capacity_is_the_size_of_the_port_set(kind: str, tmp_path: Path) -> None:
     table, count, _, _ = EDGES[kind]
     check_capacity_of_ports(RECIPE, {"map": table, **SIDES}, count, tmp_path / "result")

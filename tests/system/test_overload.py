@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.system.beds import PATIENT
-from tests.system.machine import missing, nothing_compared
+from tests.system.machine import missing, nightly_but, nothing_compared
 
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
@@ -233,9 +233,11 @@ def test_a_border_relay_finds_customer_edges_by_the_identifiers_of_their_sets(
 @pytest.mark.parametrize(
     "technology",
     [
-        "map_e_br",
         "aftr",
-        *(pytest.param(name, marks=pytest.mark.nightly("fewer of the same")) for name in ("lwaftr", "sixrd_br")),
+        *(
+            pytest.param(name, marks=pytest.mark.nightly("fewer of the same"))
+            for name in ("map_e_br", "lwaftr", "sixrd_br")
+        ),
     ],
 )
 def test_requests_and_replies_go_through_tunnels(
@@ -358,7 +360,10 @@ RIGHT_OF_IPV6 = {
 }
 
 
-@pytest.mark.parametrize("name", ["tayga-nat64", "nft-nat44", "nft-nat66", "tayga-siit64", "linux-router4"])
+ANSWERING = ["tayga-nat64", "nft-nat44", "nft-nat66", "tayga-siit64", "linux-router4"]
+
+
+@pytest.mark.parametrize("name", nightly_but({2, 3, 4}, "fewer of the same", ANSWERING))
 def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
     family = "ipv4" if name in ("nft-nat44", "linux-router4") else "ipv6"
     sides: dict[str, Any] = {"right": RIGHT_OF_IPV6} if name == "nft-nat66" else {}
@@ -371,6 +376,7 @@ def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.nightly("a quarter of a minute; other tests have its traffic, its page and its telemetry")
 def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
     """Two numbers of clients: table, plots, CPU of the gateway's process, memory above the baseline."""
     result, folder = through_recipe(
@@ -403,6 +409,7 @@ def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.nightly("a quarter of a minute; columns after a collapse have unit tests")
 def test_a_gateway_that_is_killed_is_named_and_the_next_column_measured(tmp_path: Path) -> None:
     """The program that is the gateway is killed as soon as its table has more than 200 entries."""
     start = """tayga --config {dir}/tayga.conf --nodetach &

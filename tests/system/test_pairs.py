@@ -49,6 +49,7 @@ def pair(output: Path, *arguments: object) -> tuple[int, dict[str, Any]]:
     return ended.returncode, json.loads(ended.stdout)
 
 
+@pytest.mark.nightly("a quarter of a minute; the error of the decision is tested with drawn values")
 def test_rules_before_forwarding_are_shown_to_cost_speed(tmp_path: Path) -> None:
     none, many = (write_campaign(tmp_path, rules) for rules in (0, RULES))
     condition = "forwarding rate worse than 20%"

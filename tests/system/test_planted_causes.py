@@ -18,7 +18,7 @@ from tests.system.beds import (
     netns_document,
 )
 from tests.system.beds import QUICK as QUICK_TRIAL
-from tests.system.machine import missing, missing_for_guest, nothing_compared
+from tests.system.machine import missing, missing_for_guest, nightly_but, nothing_compared
 from tests.system.planted_causes import CASES, GATEWAYS, Case, Gateway, lasting_ns
 
 from gatemark.campaign.file import campaign_from_dict
@@ -123,6 +123,9 @@ setup = ["nft -f {dir}/rules.nft"]
 """
 
 
+@pytest.mark.nightly(
+    "ten seconds; filtered ports are tried at each burst in every run, and losses of them in unit tests"
+)
 def test_a_filtered_port_is_no_throughput(beds: KeptBed, tmp_path: Path) -> None:
     """A router drops two of 49,151 ports, so that a trial of a second loses a frame or two, or none.
 
@@ -220,10 +223,14 @@ def test_rare_losses_are_never_a_throughput_without_a_word(beds: KeptBed, tmp_pa
 @pytest.mark.alone  # invalid trials use up what the gateway forwards
 @pytest.mark.parametrize(
     ("repetitions", "rules"),
-    [
-        (4, "meta l4proto udp quota over 200000 bytes drop"),
-        (1, "meta l4proto udp limit rate over 6000/second drop; meta l4proto udp quota over 160000 bytes drop"),
-    ],
+    nightly_but(
+        {1},
+        "the same decision from four searches",
+        [
+            (4, "meta l4proto udp quota over 200000 bytes drop"),
+            (1, "meta l4proto udp limit rate over 6000/second drop; meta l4proto udp quota over 160000 bytes drop"),
+        ],
+    ),
 )
 def test_a_gateway_that_stops_for_good_is_no_throughput(
     beds: KeptBed, tmp_path: Path, repetitions: int, rules: str

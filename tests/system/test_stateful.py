@@ -14,7 +14,7 @@ from tests.journals import read_journal
 from tests.judge import judged
 from tests.recipes import changed_recipe
 from tests.system.beds import PATIENT, QUICK, faults, valid_of
-from tests.system.machine import nothing_compared
+from tests.system.machine import nightly_but, nothing_compared
 from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
@@ -196,7 +196,9 @@ def test_directions_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone  # Linux has one size of the table for all namespaces
-@pytest.mark.parametrize(("size", "hash_size"), [(999, 262_144), (997, 1024)])
+@pytest.mark.parametrize(
+    ("size", "hash_size"), nightly_but({0}, "the same search of a smaller hash table", [(999, 262_144), (997, 1024)])
+)
 def test_capacity_is_what_the_table_was_set_to(size: int, hash_size: int, tmp_path: Path) -> None:
     """With a large hash table Linux refuses most connections beyond its limit, with a small one it evicts others.
 
@@ -254,7 +256,9 @@ def capacity_with(
     return result, run
 
 
-@pytest.mark.parametrize("fate", BEYOND)
+@pytest.mark.parametrize(
+    "fate", [pytest.param("expired", marks=pytest.mark.nightly("ten seconds, for timeouts to pass")), "unusable"]
+)
 def test_a_table_that_is_not_full_is_not_called_full(fate: Literal["expired", "unusable"], tmp_path: Path) -> None:
     objects, rules = BEYOND[fate]
     rate = 200 if fate == "expired" else 2000  # slowly enough for a second to pass

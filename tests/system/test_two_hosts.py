@@ -297,7 +297,7 @@ def each_host(*each_time: str) -> pytest.MarkDecorator:
     )
 
 
-@each_host("customer", "provider")
+@each_host("provider")
 def test_the_host_that_lost_frames_is_blamed(row: Row, number: int, way: str, tmp_path: Path) -> None:
     trial = lossy(row, number, way, tmp_path, HANDED)
     if trial is None:
@@ -326,6 +326,7 @@ def test_the_host_that_damaged_frames_is_blamed(row: Row, number: int, way: str,
         return
 
 
+@pytest.mark.nightly("a quarter of a minute; which counters blame is a unit test")
 def test_counters_that_see_other_packets_do_not_blame(row: Row, tmp_path: Path) -> None:
     """Those of an interface count what a gateway sends of its own as well."""
     command = ["ip", "netns", "exec", row.hosts["customer"].namespace, sys.executable, "-c", CHATTER]
