@@ -25,7 +25,7 @@ def on_config(config: Any) -> Any:
         *navigation((pages / "docs" / "README.md").read_text(encoding="utf-8")),
         {"Gallery": ["gallery/README.md"]},
         {"Examples": ["examples/README.md", "examples/papers/README.md"]},
-        {"Change it": list(ENGINEERS)},
+        {"Contribute": list(ENGINEERS)},
     ]
     return config
 
