@@ -100,6 +100,7 @@ def _counts(row: dict[str, Any]) -> bool:
     return all(row[side]["outcome"] == "measured" for side in "ab")
 
 
+@pytest.mark.nightly("a guest for each pair; which keys differ is a unit test")
 @pytest.mark.skipif(bool(missing_for_guest()), reason=f"needs {', '.join(missing_for_guest())}")
 def test_a_kernel_of_its_own_may_be_what_differs(tmp_path: Path) -> None:
     campaign = write_campaign(tmp_path, 1)

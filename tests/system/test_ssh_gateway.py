@@ -170,6 +170,7 @@ def gateway() -> Iterator[tuple[Sshd, str, dict[str, str]]]:
             ip("netns", "delete", tester)
 
 
+@pytest.mark.nightly("ten seconds; a whole campaign over ssh is measured in every run")
 def test_a_nat44_is_measured_with_all_its_commands_over_ssh(
     gateway: tuple[Sshd, str, dict[str, str]], tmp_path: Path
 ) -> None:

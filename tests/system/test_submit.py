@@ -115,7 +115,7 @@ def test_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp_pat
     vary = '\n[[vary]]\n"traffic.frame_sizes.octets" = [64, 512]\n'
     jobs = {}
     cluster.ask("scontrol", "update", "nodename=beda,bedb", "state=drain", "reason=all begin together")
-    has_series = {"one": True, "two": endures}
+    has_series = {"one": endures, "two": endures}
     for bed in has_series:
         files = [written(tmp_path / f"alone-{bed}.toml")]
         if has_series[bed]:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 PATTERN_LENGTH_MAX = 65536
 
 
@@ -34,6 +32,8 @@ class Spread:
     @cached_property
     def pattern(self) -> tuple[int, ...]:
         """Return the domain of each place."""
+        import numpy as np  # its import is a tenth of what `gatemark plan` takes
+
         weights = np.array(self.weights, dtype=np.int64)
         claims = np.zeros_like(weights)  # (t + 1) * weight - W * assigned, carried along
         places = []
