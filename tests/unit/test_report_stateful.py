@@ -359,7 +359,7 @@ def test_identifications_that_chance_may_repeat_are_not_told(frames: int, distin
         distinct_identifications=distinct,
     )
     assert changes.repeated_identifications == repeated
-    assert changes.says_anything == bool(repeated)
+    assert bool(changes.told()) == bool(repeated)
 
 
 def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:

@@ -55,7 +55,7 @@ class TrialTally:
     def header_changes(self) -> HeaderChanges | None:
         """What the gateway wrote into headers of correct frames; None where nothing is to be told."""
         changes = HeaderChanges(**{name: self._headers[name] for name in HeaderChanges.model_fields})
-        return changes if changes.says_anything else None
+        return changes if changes.told() else None
 
     def add(self, trial: TrialRecord) -> None:
         """Count a trial, valid or not."""

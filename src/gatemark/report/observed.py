@@ -194,38 +194,40 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
         )
 
 
+WRITTEN = {
+    "congestion_experienced": (
+        "the gateway marked {frames} as congestion experienced (RFC 3168 section 5), which counts as delivered"
+    ),
+    "congestion_outside": (
+        "a router marked the tunnel of {frames} as congestion experienced (RFC 6040 section 4.1), which counts as"
+        " delivered"
+    ),
+    "flow_label_set": (
+        "the gateway gave {frames} without flow label one (RFC 6437 section 3), which counts as delivered"
+    ),
+    "with_trailer": (
+        "{frames} had octets behind the IP packet, which are not part of it (RFC 894, RFC 2464 section 3), and count"
+        " as delivered"
+    ),
+    "repeated_identifications": (
+        "{count} of {identifications} that may be fragmented later have the same IPv4 identification as an earlier one"
+        " between the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864"
+        " section 4.1)"
+    ),
+}
+"""What is said of each count of `HeaderChanges` that is not 0."""
+
+
 def _header_sentences(document: ResultDocument) -> Iterator[str]:
     """Say what the gateway wrote into headers, for each run in which it did."""
     for run in document.runs:
         changes = run.header_changes
         if changes is None:
             continue
-        if changes.congestion_experienced:
-            yield (
-                f"Run {run.number}: the gateway marked {_frames(changes.congestion_experienced)} as congestion"
-                " experienced (RFC 3168 section 5), which counts as delivered."
-            )
-        if changes.congestion_outside:
-            yield (
-                f"Run {run.number}: a router marked the tunnel of {_frames(changes.congestion_outside)} as congestion"
-                " experienced (RFC 6040 section 4.1), which counts as delivered."
-            )
-        if changes.flow_label_set:
-            yield (
-                f"Run {run.number}: the gateway gave {_frames(changes.flow_label_set)} without flow label one"
-                " (RFC 6437 section 3), which counts as delivered."
-            )
-        if changes.with_trailer:
-            yield (
-                f"Run {run.number}: {_frames(changes.with_trailer)} had octets behind the IP packet, which are not"
-                " part of it (RFC 894, RFC 2464 section 3), and count as delivered."
-            )
-        if repeated := changes.repeated_identifications:
-            yield (
-                f"Run {run.number}: {format_count(repeated)} of {_frames(changes.identifications)} that may be"
-                " fragmented later have the same IPv4 identification as an earlier one between the same hosts, so"
-                " their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864 section 4.1)."
-            )
+        of = _frames(changes.identifications)
+        for name, count in changes.told():
+            words = WRITTEN[name].format(count=format_count(count), frames=_frames(count), identifications=of)
+            yield f"Run {run.number}: {words}."
 
 
 def _frames(count: int) -> str:

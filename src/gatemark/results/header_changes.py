@@ -11,6 +11,8 @@ REPEATS_SAID_MIN = 64
 REPEATS_SHARE = 8
 """One of so many repeats is no chance: of 256 random identifications one in 512 comes again, and of 64 frames an
 eighth would not do so once in 10^10 runs."""
+WRITTEN = ("congestion_experienced", "congestion_outside", "flow_label_set", "with_trailer")
+"""Counts that are told wherever they are not 0."""
 
 
 class HeaderChanges(Part):
@@ -41,13 +43,8 @@ class HeaderChanges(Part):
         said = self.identifications >= REPEATS_SAID_MIN and repeats * REPEATS_SHARE >= self.identifications
         return repeats if said else 0
 
-    @property
-    def says_anything(self) -> bool:
-        """Whether anything is to be told."""
-        return bool(
-            self.congestion_experienced
-            or self.congestion_outside
-            or self.flow_label_set
-            or self.with_trailer
-            or self.repeated_identifications
-        )
+    def told(self) -> tuple[tuple[str, int], ...]:
+        """Return what is to be told, and of how many frames."""
+        counts = {name: getattr(self, name) for name in WRITTEN}
+        counts["repeated_identifications"] = self.repeated_identifications
+        return tuple((name, count) for name, count in counts.items() if count)
