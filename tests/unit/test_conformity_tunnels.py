@@ -321,7 +321,8 @@ def test_a_class_is_told_from_the_stated_one_of_tunnels(tmp_path: Path) -> None:
         (
             "loses the class from tunnels",
             (0,),
-            "of 3 arrived 3 right, 0 of them correct, with traffic class 0\ntraffic class 0 instead of 72 or 104",
+            "of 3 sent, 3 arrived on the right, 0 of them correct, with traffic class 0\n"
+            "traffic class 0 instead of 72 or 104",
         ),
     ],
 )

@@ -70,8 +70,8 @@ def _seen(case: CaseResult) -> str:
         what = f"{case.correct} of {case.sent} delivered"
     else:
         sides = (("left", case.arrived_left), ("right", case.arrived_right))
-        where = " and ".join(f"{count} {side}" for side, count in sides if count)
-        what = f"of {case.sent} arrived {where}, {case.correct} of them correct"
+        where = " and ".join(f"{count} arrived on the {side}" for side, count in sides if count)
+        what = f"of {case.sent} sent, {where}, {case.correct} of them correct"
     if case.hop_limits and case.hop_limits_due is not None and case.hop_limits_due[0] < case.hop_limits_due[1]:
         limits = " and ".join(map(str, case.hop_limits))
         what = f"{what}, with hop limit {limits} ({case.hop_limits_due[0]} to {case.hop_limits_due[1]} is due)"
