@@ -83,7 +83,7 @@ def entry(name: str) -> str:
     with unpacked(archive_of(name)) as content:
         figures = "".join(f"- {line}\n" for line in figures_of(content))
         circumstances = circumstances_of(next(campaign_folders(content.folder)))
-    links = f"**[Report]({name}{SUFFIX})**, [campaign]({name}.toml); again: `gatemark run gallery/{name}.toml`"
+    links = f"[Report]({name}{SUFFIX}), [campaign]({name}.toml); again: `gatemark run gallery/{name}.toml`"
     return f"## {name}\n\n{wrapped(words_of(name))}\n\n{figures}\n{wrapped(circumstances)}\n\n{links}\n"
 
 

@@ -122,8 +122,8 @@ class Gathering:
         lines = ["# Examples", ""]
         for file in files:
             self._source(file)
-            comment = " ".join(line[1:].strip() for line in _first_comment(file.read_text(encoding="utf-8")))
-            lines += [f"**[{file.name}]({file.name}.md)**: {comment}", ""]
+            comment = " ".join(map(_shown, _first_comment(file.read_text(encoding="utf-8"))))
+            lines += [f"[{file.name}]({file.name}.md): {comment}", ""]
         self._write(folder / "README.md", "\n".join(lines))
         for file in (folder / "papers").rglob("*.toml"):
             self._source(file)
@@ -153,6 +153,12 @@ def _first_comment(text: str) -> Iterator[str]:
         if not line.startswith("#") or line.startswith("#:schema"):
             return
         yield line
+
+
+def _shown(line: str) -> str:
+    """Return a line of a comment without its mark, a command as such."""
+    words = line[1:].strip()
+    return f"`{words}`" if words.startswith("gatemark ") else words
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from gatemark.stats.summary import Number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BARS_MAX = 24
+BARS_MAX = 60
 """Figures in one overview plot; more would not be readable."""
 GROUP_GAP = 0.6
 """Room between two groups of bars, as a part of that of a bar."""
@@ -222,6 +222,7 @@ def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float]
         axes.set_xscale("log")
         axes.set_xlim(lowest / 2, highest * 3)
         few_ticks(axes.xaxis, highest / lowest * 6)
+        heading = f"{heading}; logarithmic scale"
     else:
         axes.set_xlim(0, highest * 1.18)
     axes.grid(visible=False, axis="y")
