@@ -11,7 +11,7 @@ help: ## this list
 demo: build ## measure stateful NAT64 and NAT44, routers and SIIT of this very machine
 	.venv/bin/gatemark demo
 
-test: ## format, lint, types, unit, property, golden, contract and system tests; less than half an hour
+test: ## format, lint, types, unit, property, golden, contract and system tests; a quarter of an hour on two CPUs once built
 	@scripts/setup test
 	scripts/check
 

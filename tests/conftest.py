@@ -1,10 +1,8 @@
-"""Long versions of tests, which `make endure` runs; a CPU for each process of those that run side by side; and Ctrl-C
-that works in the programs that the tests start."""
+"""Long versions of tests, which `make endure` runs; and Ctrl-C that works in the programs that the tests start."""
 
 from __future__ import annotations
 
 import gc
-import os
 import signal
 
 import pytest
@@ -33,12 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nightly(why): runs in `make endure` alone, for a reason")
     config.addinivalue_line("markers", "alone: needs all CPUs or looks at the whole machine, so nothing runs beside it")
     examples = ENDURE_EXAMPLES if config.getoption("--endure") else EXAMPLES
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker is not None:
-        # What a test starts stays there too: test beds claim their CPUs. And tests that run behind all others
-        # (SCHED_IDLE), whose weight moves no task to an idle CPU, have work for each.
-        cpus = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cpus[int(worker.removeprefix("gw")) % len(cpus)]})
     patient = [HealthCheck.too_slow]  # no example is too slow on a busy machine
     settings.register_profile("gatemark", max_examples=examples, deadline=None, suppress_health_check=patient)
     settings.load_profile("gatemark")

@@ -205,6 +205,7 @@ OF_THE_REFERENCE = {name: outcome for name, outcome in OF_LINUX.items() if name 
 }
 
 
+@tries_all_again
 def test_the_reference_gateway(tmp_path: Path) -> None:
     """It puts nothing together, turns nothing round, answers nothing that expires, and passes no errors on."""
     assert seen_of(cases_of_the_reference("aftr", tmp_path, subscribers=10)) == OF_THE_REFERENCE

@@ -135,6 +135,7 @@ OF_THE_REFERENCE = {name: outcome for name, outcome in OF_LINUX.items() if name 
 }
 
 
+@tries_all_again
 def test_the_reference_gateway(tmp_path: Path) -> None:
     """It puts nothing together and answers nothing that expires; customer edges reach each other through it."""
     cases = cases_of_the_reference("sixrd_br", tmp_path, subscribers=10)

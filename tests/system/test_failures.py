@@ -188,7 +188,11 @@ BREAKS: list[tuple[str, Break, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("recipe", "break_it", "told"), BREAKS, ids=[item[1].__name__ for item in BREAKS])
+@pytest.mark.parametrize(
+    ("recipe", "break_it", "told"),
+    nightly_but({0, 1, 3}, "its link goes down as well", BREAKS),
+    ids=[item[1].__name__ for item in BREAKS],
+)
 def test_what_breaks_in_the_middle_is_told_once(tmp_path: Path, recipe: str, break_it: Break, told: str) -> None:
     with running(tmp_path, recipe) as under_way:
         under_way.wait_for_trials(2)
