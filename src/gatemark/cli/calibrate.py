@@ -40,7 +40,7 @@ def calibrate(
     """Measure the reference gateway, whose true values are known, with every procedure and compare the results.
 
     The exit status is 1 if any check does not pass. A check is skipped if this machine lacks something that it needs.
-    A calibration takes a quarter of an hour; with --quick, a few minutes.
+    A calibration takes 25 minutes; with --quick, a few.
 
     Example: gatemark calibrate --only throughput
 
