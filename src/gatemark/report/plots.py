@@ -217,6 +217,7 @@ def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float]
     """Axes of bars that lie beside these labels: from 0, or logarithmic if the figures are far apart."""
     axes.set_yticks(list(labels), list(labels.values()))
     axes.tick_params(axis="y", length=0)
+    axes.margins(y=min(0.05, 0.5 / len(labels)))
     lowest, highest = ends
     if lowest > 0 and highest > 20 * lowest:
         axes.set_xscale("log")
