@@ -115,28 +115,31 @@ def test_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp_pat
     vary = '\n[[vary]]\n"traffic.frame_sizes.octets" = [64, 512]\n'
     jobs = {}
     cluster.ask("scontrol", "update", "nodename=beda,bedb", "state=drain", "reason=all begin together")
-    has_series = {"one": endures, "two": endures}
-    for bed in has_series:
-        files = [written(tmp_path / f"alone-{bed}.toml")]
-        if has_series[bed]:
+    alone = {"one": ["alone-one", "again-one"], "two": ["alone-two"]}
+    for bed, names in alone.items():
+        files = [written(tmp_path / f"{name}.toml") for name in names]
+        if endures:
             files.append(written(tmp_path / f"series-{bed}.toml", more=vary))
         jobs[bed] = submitted(cluster, laboratory, bed, *files)
     cluster.ask("scontrol", "update", "nodename=beda,bedb", "state=resume")
     every = [*jobs["one"], *jobs["two"]]
     cluster.wait_for(lambda: set(states_of(cluster, every)) == {"COMPLETED"}, limit_s=120)
     spans = {bed: times_of(cluster, of_bed) for bed, of_bed in jobs.items()}
+    assert {bed: len(of_bed) for bed, of_bed in spans.items()} == {
+        bed: len(names) + (2 if endures else 0) for bed, names in alone.items()
+    }
     for bed, of_bed in spans.items():
-        assert (len(of_bed), len(jobs[bed])) == ((3, 4) if has_series[bed] else (1, 2)), "the last makes reports"
+        assert len(jobs[bed]) == len(of_bed) + 1, "the last one makes reports"
         assert all(before[1] <= after[0] for before, after in pairwise(of_bed)), of_bed
     assert any(first[0] < second[1] and second[0] < first[1] for first in spans["one"] for second in spans["two"]), (
         f"both at work: {spans}"
     )
-    for bed in has_series:
+    for bed, names in alone.items():
         folder = tmp_path / f"results-{bed}"
-        if has_series[bed]:
+        if endures:
             assert open_series(folder / f"series-{bed}").document.status == "complete"
             assert (folder / f"series-{bed}" / "report.html").exists()
-        assert gatemark.open_result(folder / f"alone-{bed}").document.status == "complete"
+        assert all(gatemark.open_result(folder / name).document.status == "complete" for name in names)
         cores = json.loads((folder / f"alone-{bed}" / "campaign.json").read_text())["testbed"]["cores"]
         assert cores == [{"one": 0, "two": 1}[bed]]
 

@@ -93,7 +93,7 @@ def make_app(chosen: str | None = None) -> App:
 
 
 def _imported(name: str) -> ModuleType:
-    """Import a module and keep what came with it for good: to look for garbage meanwhile takes a tenth of the time."""
+    """Import a module and keep all that comes with it: a search for garbage meanwhile would take a tenth longer."""
     gc.disable()
     try:
         return import_module(name)
