@@ -94,6 +94,8 @@ def make_app(chosen: str | None = None) -> App:
 
 def _imported(name: str) -> ModuleType:
     """Import a module and keep all that comes with it: a search for garbage meanwhile would take a tenth longer."""
+    if name in sys.modules:
+        return sys.modules[name]  # what is garbage by now is not kept
     gc.disable()
     try:
         return import_module(name)
