@@ -11,8 +11,8 @@ REPEATS_SAID_MIN = 64
 REPEATS_SHARE = 8
 """One of so many repeats is no chance: of 256 random identifications one in 512 comes again, and of 64 frames an
 eighth would not do so once in 10^10 runs."""
-WRITTEN = ("congestion_experienced", "congestion_outside", "flow_label_set", "with_trailer")
-"""Counts that are told wherever they are not 0."""
+COMPARED = ("identifications", "distinct_identifications")
+"""Counts of which only their comparison is told; each other one is wherever it is not 0."""
 
 
 class HeaderChanges(Part):
@@ -45,6 +45,6 @@ class HeaderChanges(Part):
 
     def told(self) -> tuple[tuple[str, int], ...]:
         """Return what is to be told, and of how many frames."""
-        counts = {name: getattr(self, name) for name in WRITTEN}
+        counts: dict[str, int] = {name: count for name, count in self if name not in COMPARED}
         counts["repeated_identifications"] = self.repeated_identifications
         return tuple((name, count) for name, count in counts.items() if count)
