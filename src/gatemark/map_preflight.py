@@ -35,13 +35,12 @@ def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
 
     `campaign` is complete.
     """
-    table, server = campaign.edges.emulated, campaign.side("right").family("ipv4")
+    table = campaign.edges.emulated
     if table is None or not campaign.bed.has_gateway:
         return
     tunnel = campaign.gateway.tunnel
     relay = None if tunnel is None else tunnel.ipv6_end
-    assert server is not None, "the campaign is complete"
-    address = IPv4Address(str(server.address))
+    address = IPv4Address(str(campaign.hosts("right", "ipv4").address))
     counts = table.spread.counts(table.edge_count)
     for index, (rule, count) in list(enumerate(zip(table.rules, counts, strict=True)))[:DOMAINS_MAX]:
         used = used_numbers(rule, count, table.order)

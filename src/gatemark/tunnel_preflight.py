@@ -200,9 +200,7 @@ def _header(kept: _Kept) -> Told:
 
 def _far_end(kept: _Kept) -> str:
     """Return where the tunnels of a subscriber's gateway must lead: to the Tester as AFTR or relay."""
-    hosts = kept.campaign.side(kept.campaign.roles.outside).ipv6
-    assert hosts is not None, "the campaign is complete"
-    return str(hosts.address)
+    return str(kept.campaign.hosts(kept.campaign.roles.outside, "ipv6").address)
 
 
 def _where(packet: Packet) -> str:

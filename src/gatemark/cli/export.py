@@ -191,9 +191,8 @@ def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
 
 def _sixrd_edges(campaign: Campaign) -> IPv4Network:
     """Return the network of the customer edges, in which the relay need not be (RFC 5969 section 4)."""
-    edges = campaign.left.ipv4
-    assert edges is not None, "the campaign is complete"
-    return IPv4Network((edges.address, _tunnel_of(campaign).masked_bits), strict=False)
+    edges = str(campaign.hosts("left", "ipv4").address)
+    return IPv4Network((edges, _tunnel_of(campaign).masked_bits), strict=False)
 
 
 def _ipv4_end(tunnel: TunnelModel) -> IPv4Address:

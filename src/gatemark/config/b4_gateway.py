@@ -23,7 +23,7 @@ class B4GatewayModel(Table):
 def made_aftr(inside: SideModel, behind: B4Model, gateway: B4GatewayModel, tunnel: TunnelModel) -> GatewayFiles:
     """Return the tunnels of an AFTR for the B4s of a complete side and the hosts `behind` each of them."""
     b4s, hosts = _b4s(inside), HostSet.of("ipv4", behind)
-    assert b4s is not None, "the campaign is complete"
+    assert b4s is not None, "the side is complete"
     return aftr_files(
         [IPv6Address(b4s.address_of(number)) for number in b4s.numbers],
         [IPv4Address(hosts.address_of(number)) for number in hosts.numbers],

@@ -24,9 +24,12 @@ def made_gateway(
     With `echo` a border relay of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway
     can be made of them.
     """
-    if technology.is_edge and technology.has_tunnels:
-        assert table.gateway_edge is not None, "the campaign is complete"
-        return tunnel_edge(table.gateway_edge, list(table.peers or ()))
+    if technology.is_edge:
+        edge, peers = table.gateway_edge, list(table.peers or ())
+        assert edge is not None, "the campaign is complete"
+        if technology.has_tunnels:
+            return tunnel_edge(edge, peers)
+        return customer_edge(edge, ipv4=gateway.private.network_address + 1, peers=peers)
     if tunnel is not None:
         if problems := list(unmade_gateway(technology, table, gateway, private_at="private network")):
             raise ConfigError(problems=problems)
@@ -37,11 +40,7 @@ def made_gateway(
             private=gateway.private,
             hop_limit=tunnel.made_hop_limit,
         )
-    if not technology.is_edge:
-        return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
-    edge = table.gateway_edge
-    assert edge is not None, "the campaign is complete"
-    return customer_edge(edge, ipv4=gateway.private.network_address + 1, peers=list(table.peers or ()))
+    return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
 
 
 def unmade_gateway(

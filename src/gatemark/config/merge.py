@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.model import CampaignFile
 from gatemark.config.problems import in_file, raise_if_any
 from gatemark.config.recipe import Recipe
-from gatemark.config.tables import KeyByKey, OfRecipe, SetByRecipe, SideModel, Table
+from gatemark.config.tables import KeyByKey, OfRecipe, SetByRecipe, Table
 from gatemark.config.types import write_text
 from gatemark.config.views import Directions
 from gatemark.errors import Problem
@@ -23,58 +23,55 @@ _COPY = "leave the key out, or copy the recipe and"
 
 
 def merge_recipe(file: C, recipe: Recipe) -> C:
-    """Fill in from the recipe what the file leaves open.
+    """Fill in from the recipe what the file leaves open, by the rule at each field.
 
     The file wins for everything that is the Tester's own, for the domains of MAP-T, and for the connection tracking
     table where the recipe has commands that set it up; a file that contradicts its recipe about the gateway is a
     ConfigError, because the gateway is what the recipe makes it.
     """
-    pairs: dict[str, tuple[Table, Table]] = {
-        "gateway": (file.gateway, recipe.gateway),
-        "left": (file.left or SideModel(), recipe.side("left")),
-        "right": (file.right or SideModel(), recipe.side("right")),
-    }
-    contradictions = (
-        in_file(file, told)
-        for at, (ours, theirs) in pairs.items()
-        for told in _contradictions(at, ours, theirs, recipe)
-    )
+    contradictions = (in_file(file, told) for told in _contradictions(file, recipe.tables, recipe))
     unmade = (told for part in recipe.parts for told in _unmade_gateway(file, part))
     raise_if_any([*contradictions, *unmade])
-    tables = {at: _merged(ours, theirs) for at, (ours, theirs) in pairs.items()}
-    merged = file.model_copy(update={**tables, "map": file.map or recipe.map})
+    merged = _merged(file, recipe.tables)
     raise_if_any(_unmade_aftr(merged, recipe))
     return merged
 
 
-def _merged(ours: T, theirs: Table) -> T:
+def _merged(ours: T, theirs: Mapping[str, Any]) -> T:
+    """Return a table with what the recipe says of its keys, by name."""
     update: dict[str, Any] = {}
-    for name, field in type(ours).model_fields.items():
-        mine, other = getattr(ours, name), getattr(theirs, name)
-        is_theirs = any(isinstance(rule, OfRecipe) and not rule.is_limit for rule in field.metadata)
+    for name, rules, mine, other in _both(ours, theirs):
+        is_theirs = any(isinstance(rule, OfRecipe) and not rule.is_limit for rule in rules)
         is_silent = mine is None or name not in ours.model_fields_set
-        if KeyByKey in field.metadata and mine is not None and other is not None:
-            update[name] = _merged(mine, other)
+        if KeyByKey in rules and mine is not None and other is not None:
+            update[name] = _merged(mine, dict(other))
         elif is_silent or (is_theirs and other not in _EMPTY):
             update[name] = other
     return ours.model_copy(update=update)
 
 
-def _contradictions(at: str, ours: Table, theirs: Table, recipe: Recipe) -> Iterator[Problem]:
+def _contradictions(ours: Table, theirs: Mapping[str, Any], recipe: Recipe, at: str = "") -> Iterator[Problem]:
     """Yield what a file says of its gateway that its recipe does not make; where: the key."""
-    for name, field in type(ours).model_fields.items():
-        mine, other, key = getattr(ours, name), getattr(theirs, name), f"{at}.{field.alias or name}"
+    for name, rules, mine, other in _both(ours, theirs):
+        key = f"{at}{type(ours).model_fields[name].alias or name}"
         if mine in _EMPTY or mine == other:
             continue
-        for rule in field.metadata:
+        for rule in rules:
             if rule is KeyByKey and other is not None:
-                yield from _contradictions(key, mine, other, recipe)
+                yield from _contradictions(mine, dict(other), recipe, f"{key}.")
             elif isinstance(rule, SetByRecipe) and rule.action not in recipe.actions:
                 what = f"is set, but recipe {recipe.name} has no command {rule.action}"
                 yield Problem(what=what, where=key, fix=f"{_COPY} add {rule.action} under [commands]")
             elif isinstance(rule, OfRecipe) and not rule.allows(mine, other):
                 what = f"is {write_text(mine)}, but recipe {recipe.name} {rule.words} {write_text(other)}"
                 yield Problem(what=what, where=key, fix=f"{_COPY} change it there")
+
+
+def _both(ours: Table, theirs: Mapping[str, Any]) -> Iterator[tuple[str, list[Any], Any, Any]]:
+    """Yield each field that both have: its name and rules, the file's value and the recipe's."""
+    for name, field in type(ours).model_fields.items():
+        if name in theirs:
+            yield name, field.metadata, getattr(ours, name), theirs[name]
 
 
 def _unmade_gateway(file: CampaignFile, recipe: Recipe) -> Iterator[Problem]:

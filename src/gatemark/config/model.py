@@ -26,6 +26,7 @@ from gatemark.config.tables import (
     GatewayModel,
     Ipv4Model,
     Ipv6Model,
+    KeyByKey,
     KnownGateway,
     LineModel,
     SideModel,
@@ -198,13 +199,13 @@ class CampaignFile(Table):
     """Seed of everything that is pseudorandom: the same seed sends the same frames."""
     repetitions: Annotated[StrictInt, Field(ge=1, le=10_000)] = defaults.REPETITIONS
     """How often each run is repeated (RFC 8219 section 12)."""
-    gateway: GatewayModel = GatewayModel()
+    gateway: Annotated[GatewayModel, KeyByKey] = GatewayModel()
     """What the gateway does to a frame."""
     testbed: TestbedModel
     """Where the gateway is."""
-    left: SideModel | None = None
+    left: Annotated[SideModel | None, KeyByKey] = None
     """Left port of the Tester and the hosts behind it. Default: from the recipe."""
-    right: SideModel | None = None
+    right: Annotated[SideModel | None, KeyByKey] = None
     """Right port of the Tester and the hosts behind it. Default: from the recipe."""
     traffic: TrafficModel = TrafficModel()
     """What is sent."""
@@ -339,9 +340,9 @@ class Campaign(CampaignFile):
         """Return one side."""
         return self.left if name == "left" else self.right
 
-    def hosts(self, name: SideName) -> Ipv4Model | Ipv6Model:
-        """Return the hosts of the foreground on one side; only once they are known."""
-        model = self.side(name).family(self.roles.host_family(name))
+    def hosts(self, name: SideName, family: Family | None = None) -> Ipv4Model | Ipv6Model:
+        """Return the hosts of one side in a family that is in use; by default those of the foreground."""
+        model = self.side(name).family(family or self.roles.host_family(name))
         assert model is not None, "the campaign is complete"
         return model
 

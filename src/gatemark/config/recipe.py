@@ -156,10 +156,16 @@ class Recipe(BaseModel):
         """Which side is which."""
         return Roles(technology=self.technology, inside=self.inside)
 
+    @property
+    def tables(self) -> Mapping[str, BaseModel | None]:
+        """Return the tables of a campaign file that the recipe fills in, by name."""
+        return {"gateway": self.gateway, "left": self.side("left"), "right": self.side("right"), "map": self.map}
+
     def side(self, name: SideName) -> SideModel:
-        """Return one side with its MTU."""
-        side = self.left if name == "left" else self.right
-        return side.model_copy(update={"mtu": side.mtu or self.mtu})
+        """Return one side with its MTU, without the networks behind it."""
+        side = dict(self.left if name == "left" else self.right)
+        stated = {key: side[key] for key in SideModel.model_fields}
+        return SideModel.model_construct(**{**stated, "mtu": stated["mtu"] or self.mtu})
 
     @property
     def parts(self) -> tuple[Recipe, ...]:

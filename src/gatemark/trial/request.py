@@ -126,13 +126,11 @@ def resolve_requests(campaign: Campaign) -> list[ResolveRequest]:
         if side.gateway_mac is not None:
             continue
         for family in campaign.directions.families(name):
-            model = side.family(family)
-            assert model is not None and model.gateway is not None, "the campaign is complete"
             requests.append(
                 {
                     "request": "resolve",
                     "side": name,
-                    "gateway": str(model.gateway),
+                    "gateway": str(campaign.hosts(name, family).gateway),
                     "source": str(side.link_address(family)),
                     "timeout_ns": defaults.RESOLVE_TIMEOUT_NS,
                 }
@@ -252,7 +250,7 @@ def direction_json(
                 ("ipv6", "ipv6"),
                 campaign.forwarding.background_hop_limit_decrement,
             ),
-            **_hosts(campaign, way, *(campaign.side(side).ipv6 for side in ENDS[way])),
+            **_hosts(campaign, way, *(campaign.hosts(side, "ipv6") for side in ENDS[way])),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
         }
@@ -353,10 +351,9 @@ def side_hosts(campaign: Campaign, way: OneWay) -> StreamHosts:
     return _hosts(campaign, way, _inner_hosts(campaign, sender), _inner_hosts(campaign, receiver))
 
 
-def _hosts(campaign: Campaign, way: OneWay, source: HostsModel | None, destination: HostsModel | None) -> StreamHosts:
+def _hosts(campaign: Campaign, way: OneWay, source: HostsModel, destination: HostsModel) -> StreamHosts:
     """Return the hosts of a stream as they are on their own side."""
     _, receiver = ENDS[way]
-    assert source is not None and destination is not None, "the campaign is complete"
     return {
         "source": hosts_json(source, networks=1),
         "destination": hosts_json(destination, networks=campaign.directions.networks(receiver)),

@@ -960,8 +960,7 @@ def _clients(campaign: Campaign) -> tuple[tuple[Endpoint, Tunnel | None], ...]:
 def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
     table = campaign.map
     assert table is not None, "the campaign has MAP rules"
-    server = campaign.side("right").family("ipv4")
-    assert server is not None, "the campaign is complete"
+    server = campaign.hosts("right", "ipv4")
     domains = table.rules
     used = [
         used_numbers(domain, count, table.order)
