@@ -365,7 +365,11 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
     constexpr Reader read_resolve = [](const Json& message, Errors& errors) { (void)read_resolve_request(message, errors); };
     constexpr Reader read_frames = [](const Json& message, Errors& errors) { (void)read_frames_request(message, errors); };
     constexpr Reader read_exchange = [](const Json& message, Errors& errors) { (void)read_exchange_request(message, errors); };
-    const std::vector<std::pair<Json, Reader>> messages{
+    struct Readable {
+        Json message;
+        Reader read;
+    };
+    const std::vector<Readable> messages{
         {example("trial_request"), read_trial},
         {example("trial_edges_request"), read_trial},
         {mesh_request(), read_trial},
@@ -374,23 +378,23 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
         {example("frames_request"), read_frames},
         {example("exchange_request"), read_exchange},
     };
-    for (const auto& [message, read] : messages) {
-        Json changed = message;
+    for (const Readable& readable : messages) {
+        Json changed = readable.message;
         std::uint64_t refused = 0;
-        with_each_value_replaced(changed, changed, [&, read = read] {
+        with_each_value_replaced(changed, changed, [&] {
             Errors errors;
-            read(changed, errors);
+            readable.read(changed, errors);
             refused += errors.empty() ? 0 : 1;
         });
         EXPECT_GT(refused, 0U);
-        for (const auto& [other, read_other] : messages) {
+        for (const Readable& other : messages) {
             Errors errors;
-            read_other(message, errors);
-            EXPECT_EQ(errors.empty(), read_other == read) << message["type"] << " read as " << other["type"];
+            other.read(readable.message, errors);
+            EXPECT_EQ(errors.empty(), other.read == readable.read) << readable.message["type"] << " read as " << other.message["type"];
         }
         for (const char* const text : {"null", "[]", "5", "\"trial\"", "{}", "[[[[[[]]]]]]"}) {
             Errors errors;
-            read(Json::parse(text), errors);
+            readable.read(Json::parse(text), errors);
             EXPECT_FALSE(errors.empty()) << text;
         }
     }
