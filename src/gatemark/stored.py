@@ -163,7 +163,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
             edges[UNBOUNDED_NS if bucket.below_ns is None else min(bucket.below_ns, UNBOUNDED_NS)] += bucket.bursts
         for _, counts in direction.classes:
             faults.update(counts.faults)
-    order, facts = record.order, record.connections
+    order = record.order
     kind = kind_of(order)
     return TrialRow(
         trial_number=order.trial_number,
@@ -188,8 +188,8 @@ def trial_row(record: TrialRecord) -> TrialRow:
         telemetry=tuple(record.telemetries()),
         memory=memory_around_filling(record),
         phase=kind.phase(record),
-        connections=None if facts is None else order.connections,
-        phase_one_attempts=0 if facts is None else len(facts.phase_one),
+        connections=None if record.connections is None else order.connections,
+        phase_one_attempts=len(record.attempts),
     )
 
 

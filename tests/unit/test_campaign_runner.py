@@ -97,7 +97,7 @@ def ended_early(*, sending_ns: int, phase_one_ns: int = 0) -> Any:
     before = SimpleNamespace(phases=[SimpleNamespace(duration_ns=phase_one_ns)], directions=[])
     last = SimpleNamespace(phases=[], directions=[SimpleNamespace(gave_up=True, sending_ns=sending_ns)])
     reports = [before, last] if phase_one_ns else [last]
-    facts = {"suspicion": None, "boot": None, "verdict": None, "connections": None}
+    facts = {"suspicion": None, "boot": None, "verdict": None, "attempts": ()}
     return SimpleNamespace(reports=lambda: iter(reports), **facts)
 
 

@@ -205,8 +205,7 @@ class _OpenLoads:
 
 def _is_of_the_host(trial: TrialRecord) -> bool:
     """Whether a trial decides nothing for the host: its failure is suspect, or that of its last test phase 1."""
-    attempts = () if trial.connections is None else trial.connections.phase_one
-    return _is_suspect(trial) or (bool(attempts) and _is_suspect(attempts[-1]))
+    return _is_suspect(trial) or any(_is_suspect(attempt) for attempt in trial.attempts[-1:])
 
 
 def _is_suspect(trial: TrialRecord | PhaseOne) -> bool:

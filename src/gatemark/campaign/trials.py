@@ -303,15 +303,14 @@ class Patience:
 
 def _gateway_lost_connections(record: TrialRecord) -> bool:
     """Whether an invalid trial got no further than a test phase 1 that was valid and lost connections."""
-    if record.verdict is not None or record.connections is None or not record.connections.phase_one:
+    if record.verdict is not None or not record.attempts:
         return False
-    last = record.connections.phase_one[-1]
+    last = record.attempts[-1]
     return last.verdict is not None and not last.verdict.passed and last.suspicion is None
 
 
 def _refuse(record: TrialRecord, damages: Iterable[str]) -> NoReturn:
-    assert record.connections is not None, "only a stateful trial has a test phase 1"
-    last = record.connections.phase_one[-1]
+    last = record.attempts[-1]
     reasons = "; ".join((*(last.verdict.reasons if last.verdict is not None else ()), *damages))
     is_loss = any(counts.lost or counts.late for _, _, counts in last.report.counts())
     raise TestBedError(

@@ -48,13 +48,12 @@ def _are_apart_from_time(report: TrialReport, causes: tuple[Cause, ...]) -> bool
 
 def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool) -> bool:
     """Whether a record, each attempt at test phase 1 included, would be judged today as it was when it was made."""
-    attempts = () if record.connections is None else record.connections.phase_one
     return (
         judged(Evidence.of(record), rules) == (record.validity, record.verdict)
         and why_it_failed(record, rules, asks_for_pattern=asks_for_pattern) == (record.suspicion, record.causes)
         and all(
             judged_phase_one(record.order, attempt, attempt.counted, rules) == (attempt.validity, attempt.verdict)
             and why_phase_one_failed(attempt, rules) == (attempt.suspicion, attempt.causes)
-            for attempt in attempts
+            for attempt in record.attempts
         )
     )

@@ -159,17 +159,20 @@ class TrialRecord(Facts):
     """How the gateway stopped working in a trial of echo requests. It was started again, or its host was booted, and
     the trial has failed. Null if it did not."""
 
+    @property
+    def attempts(self) -> tuple[PhaseOne, ...]:
+        """Attempts at test phase 1 before the phase that is measured; empty where there is no such phase."""
+        return () if self.connections is None else self.connections.phase_one
+
     def reports(self) -> Iterator[TrialReport]:
         """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""
-        attempts = () if self.connections is None else self.connections.phase_one
-        yield from (attempt.report for attempt in attempts)
-        if not attempts or self.report != attempts[-1].report:
+        yield from (attempt.report for attempt in self.attempts)
+        if not self.attempts or self.report != self.attempts[-1].report:
             yield self.report
 
     def telemetries(self) -> Iterator[tuple[str, TelemetryFacts]]:
         """Yield the samples of each trial of the engine that was sampled, with the phase that it was, in order."""
-        facts = self.connections
-        attempts = () if facts is None else facts.phase_one
+        facts, attempts = self.connections, self.attempts
         for attempt in attempts:
             if attempt.telemetry is not None:
                 yield PHASE_ONE, attempt.telemetry
