@@ -136,7 +136,7 @@ def _probe_largest(tester: Tester, cell: Cell, sizes: FrameSizes) -> Iterator[Fi
         return
     cell, what = replace(cell, frame_sizes=sizes), f"frames of up to {sizes.largest} octets"
     checks = {way: (f"largest frames, {way}", what) for way in ("forward", "reverse")}
-    report = _last_report(_trial(tester, cell))
+    report = _trial(tester, cell).report
     is_too_large = any(TOO_LARGE & port.foreign.icmp.keys() for port in report.ports.values())
     mtus = stated_mtus(tester.campaign, cell, tester.engine) if is_too_large else ()
     stated = f"; the gateway states an MTU of {' and '.join(map(str, mtus))} octets" if mtus else ""
@@ -154,7 +154,7 @@ def _probe_class(tester: Tester, cell: Cell) -> Iterator[Finding]:
         return
     probed = next(octet for octet in PROBED_CLASSES if octet not in sent)
     marked = tester.campaign.model_copy(update={"traffic": with_class(traffic, probed)})
-    yield from judge_class(_last_report(_trial(replace(tester, campaign=marked), cell)), probed)
+    yield from judge_class(_trial(replace(tester, campaign=marked), cell).report, probed)
 
 
 def with_class(traffic: TrafficModel, octet: int) -> TrafficModel:
@@ -186,12 +186,6 @@ def judge_class(report: TrialReport, probed: int) -> Iterator[Finding]:
         )
 
 
-def _last_report(record: TrialRecord) -> TrialReport:
-    """Return the report of a trial, or that of test phase 1 where phase 2 was not reached."""
-    facts, report = record.connections, record.report
-    return report if facts is None or report.directions else facts.phase_one[-1].report
-
-
 def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRecord:
     return run_single_trial(
         tester.campaign,
@@ -217,9 +211,8 @@ def judge_connections(record: TrialRecord) -> Iterator[Finding]:
     """Say whether connections were established, and whether the gateway counts as many; pure."""
     facts, count = record.connections, record.order.connections
     assert facts is not None and count is not None, "the trial of a stateful gateway"
-    phase_one = facts.phase_one[-1]
-    established = phase_one.report.connections
-    number = 0 if established is None else established.established
+    phase_one = record.attempts[-1]
+    number = phase_one.report.established
     counted = facts.counted_after_phase_one
     observed = f"{number} of {count} established"
     if counted is not None:

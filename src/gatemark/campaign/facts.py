@@ -249,10 +249,10 @@ class _GatewayCountTally:
 
     def add(self, trial: TrialRecord, facts: ConnectionFacts) -> None:
         count, counted = trial.order.connections, facts.counted_after_phase_one
-        if not count or counted is None:
+        first = trial.filling
+        if not count or counted is None or first is None:
             return
-        first = facts.phase_one[-1].report if facts.phase_one else trial.report
-        established = 0 if first.connections is None else first.connections.established
+        established = first.established
         is_drawn = trial.order.step.drawn_frames is not None
         if established == count or (is_drawn and all(c.received == c.intended for _, _, c in first.counts())):
             self._compared += 1

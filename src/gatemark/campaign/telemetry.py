@@ -322,8 +322,7 @@ def memory_around_filling(record: TrialRecord) -> tuple[float, float] | None:
 
     None if the trial did not establish all of its connections, or if no sample surely lies on both sides of that.
     """
-    facts = record.connections
-    first = None if facts is None else facts.phase_one[-1].report if facts.phase_one else record.report
+    first = record.filling
     if first is None or first.connections is None or first.connections.established != record.order.connections:
         return None
     sampled = list(record.telemetries())

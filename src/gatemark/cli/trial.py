@@ -18,6 +18,7 @@ from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.host import HostFacts, MiddleFacts
 from gatemark.trial.host_counters import counter_words
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import (
@@ -105,15 +106,14 @@ def trial(
 def in_words(record: TrialRecord) -> str:
     """Return a trial in words: counts, other arrivals, connections, validity, verdict."""
     lines: list[str] = []
-    facts = record.connections
-    if facts is not None:
-        for number, attempt in enumerate(facts.phase_one, start=1):
-            lines += _phase_one_words(number, attempt, record.order.connections)
-        lines += _connection_words(facts, record.order.connections)
-    if facts is None or record.report != facts.phase_one[-1].report:
-        if facts is not None:
-            lines.append("phase 2:")
-        lines += _report_words(record.report)
+    for number, attempt in enumerate(record.attempts, start=1):
+        lines += _phase_one_words(number, attempt, record.order.connections)
+    if record.connections is not None:
+        lines += _connection_words(record.connections, record.attempts[-1].report, record.order.connections)
+    if record.measured is not None:
+        if phase := kind_of(record.order).phase(record):
+            lines.append(f"{phase}:")
+        lines += _report_words(record.measured)
     if record.host is not None:
         lines += _host_words(record.host, record.report.lost_count)
     lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
@@ -183,9 +183,8 @@ def _phase_one_words(number: int, attempt: PhaseOne, count: int | None) -> list[
     ]
 
 
-def _connection_words(facts: ConnectionFacts, count: int | None) -> list[str]:
-    """Return what Tester and gateway count, and how the gateway behaves."""
-    established = facts.phase_one[-1].report.connections
+def _connection_words(facts: ConnectionFacts, report: TrialReport, count: int | None) -> list[str]:
+    """Return what Tester and gateway count, and how the gateway behaves; `report` is that of test phase 1."""
     counted = [
         f"{number} {when}"
         for number, when in (
@@ -195,7 +194,7 @@ def _connection_words(facts: ConnectionFacts, count: int | None) -> list[str]:
         if number is not None
     ]
     lines = [
-        f"connections: {0 if established is None else established.established} of {count} established;"
+        f"connections: {report.established} of {count} established;"
         + (f" the gateway counts {', '.join(counted)}" if counted else " the gateway cannot count them")
     ]
     behaviour = facts.behaviour

@@ -98,7 +98,7 @@ assert tuple(FIGURES) == get_args(FigureName)
 def established_of(record: TrialRecord) -> int:
     """Return the connections of test phase 1 whose frame came through and which the gateway still counts after it."""
     counted = None if record.connections is None else record.connections.counted_after_phase_one
-    established = 0 if record.report.connections is None else record.report.connections.established
+    established = record.report.established
     return established if counted is None else min(established, counted)
 
 

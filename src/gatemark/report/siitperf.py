@@ -14,19 +14,17 @@ def siitperf_lines(record: TrialRecord) -> Iterator[str]:
     missing; where none is, a trial that failed says why, such as by frames that arrived again. Lines with "invalid" or
     "Error:" are those by which the scripts take a trial for failed.
     """
-    facts = record.connections
-    if facts is not None and facts.phase_one:
-        last = facts.phase_one[-1].report.connections
-        established = 0 if last is None else last.established
+    if record.attempts:
+        established = record.attempts[-1].report.established
         yield f"Preliminary frames received: {established}"
         if established != record.order.connections:
             yield f"Error: Failed to fill state table: {established} of {record.order.connections} connections"
-    if facts is None or not facts.phase_one or record.report != facts.phase_one[-1].report:
-        for direction in record.report.directions:
+    if (report := record.measured) is not None:
+        for direction in report.directions:
             name = direction.direction.capitalize()
             yield f"{name} frames sent: {direction.offered}"
             yield f"{name} frames received: {direction.offered - direction.undelivered}"
-        if record.verdict is not None and not any(direction.undelivered for direction in record.report.directions):
+        if record.verdict is not None and not any(direction.undelivered for direction in report.directions):
             yield from (f"Error: {reason}" for reason in record.verdict.reasons)
     for reason in record.validity.reasons:
         yield f"The trial is invalid: {reason}"

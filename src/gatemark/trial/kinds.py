@@ -31,6 +31,7 @@ from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
 from gatemark.trial.request import trial_request
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect_echo
+from gatemark.trial.telemetry import MEASURED
 from gatemark.trial.validity import Validity, echo_problems, judge_exchange
 from gatemark.trial.verdict import Verdict, judge
 from gatemark.units import format_duration_ns, format_rate, frames_in
@@ -165,7 +166,7 @@ class StatefulTrial(RateTrial):
         requests = self.requests(campaign, record.order, [attempt.connections_per_second for attempt in attempts])
         for attempt, request in zip(attempts, requests, strict=False):
             yield from (f"phase 1: {mismatch}" for mismatch in mismatches(request, attempt.report))
-        if attempts and record.report == attempts[-1].report:
+        if record.measured is None:
             return
         last = next(requests, None)
         if last is None or facts.collapse is not None:
@@ -209,11 +210,9 @@ class StatefulTrial(RateTrial):
 
     def phase(self, record: TrialRecord) -> str:
         """Return the phase (RFC 9693 sections 4.2 to 4.8)."""
-        facts = record.connections
-        if facts is None:
+        if record.connections is None:
             return ""
-        is_first = not facts.phase_one or record.report == facts.phase_one[-1].report
-        return "phase 1 only" if is_first else self.last_phase
+        return self.last_phase if record.phases()[-1].name == MEASURED else "phase 1 only"
 
 
 class EstablishmentTrial(StatefulTrial):

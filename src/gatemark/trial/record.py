@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -53,6 +54,17 @@ class PhaseOne(Facts):
         if self.verdict is None:
             return self.validity.reasons
         return self.verdict.reasons if self.suspicion is None else (self.suspicion.reason,)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFacts:
+    """One trial of the engine, of which a stateful trial has several."""
+
+    name: str
+    """`PHASE_ONE`, or `MEASURED` where no test phase 1 is what is measured."""
+    report: TrialReport
+    host: HostFacts | None
+    telemetry: TelemetryFacts | None
 
 
 class ConnectionFacts(Facts):
@@ -164,21 +176,31 @@ class TrialRecord(Facts):
         """Attempts at test phase 1 before the phase that is measured; empty where there is no such phase."""
         return () if self.connections is None else self.connections.phase_one
 
+    @property
+    def measured(self) -> TrialReport | None:
+        """The report of the phase that is measured; None if an attempt at test phase 1 before it was the last phase."""
+        return None if self.attempts and self.report == self.attempts[-1].report else self.report
+
+    def phases(self) -> tuple[PhaseFacts, ...]:
+        """Return the trials of the engine in order: the attempts at test phase 1, then what is measured."""
+        phases = tuple(PhaseFacts(PHASE_ONE, each.report, each.host, each.telemetry) for each in self.attempts)
+        if self.measured is None:
+            return phases
+        name = MEASURED if phases or self.connections is None else PHASE_ONE
+        return (*phases, PhaseFacts(name, self.report, self.host, self.telemetry))
+
+    @property
+    def filling(self) -> TrialReport | None:
+        """The report of the last test phase 1, whether it is what is measured or comes before it; None without any."""
+        return next((phase.report for phase in reversed(self.phases()) if phase.name == PHASE_ONE), None)
+
     def reports(self) -> Iterator[TrialReport]:
-        """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""
-        yield from (attempt.report for attempt in self.attempts)
-        if not self.attempts or self.report != self.attempts[-1].report:
-            yield self.report
+        """Yield the report of each phase."""
+        yield from (phase.report for phase in self.phases())
 
     def telemetries(self) -> Iterator[tuple[str, TelemetryFacts]]:
-        """Yield the samples of each trial of the engine that was sampled, with the phase that it was, in order."""
-        facts, attempts = self.connections, self.attempts
-        for attempt in attempts:
-            if attempt.telemetry is not None:
-                yield PHASE_ONE, attempt.telemetry
-        is_phase_one = facts is not None and (not attempts or self.report == attempts[-1].report)
-        if self.telemetry is not None and not (is_phase_one and attempts):
-            yield PHASE_ONE if is_phase_one else MEASURED, self.telemetry
+        """Yield the samples of each phase that was sampled, with its name."""
+        yield from ((phase.name, phase.telemetry) for phase in self.phases() if phase.telemetry is not None)
 
     @property
     def reasons(self) -> tuple[str, ...]:

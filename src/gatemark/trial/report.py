@@ -352,6 +352,11 @@ class TrialReport(Facts):
                 yield direction.direction, name, counts
 
     @property
+    def established(self) -> int:
+        """Connections with an entry in the state table at the end; 0 where it has none."""
+        return 0 if self.connections is None else self.connections.established
+
+    @property
     def lost_count(self) -> int:
         """Frames of all directions and classes that did not come back."""
         return sum(counts.lost for _, _, counts in self.counts())

@@ -271,7 +271,7 @@ def overflow_of(failed: Measured) -> Overflow:
     """
     if _collapsed(failed):
         return "collapsed"
-    first = _phase_one(failed) or failed.report
+    first = _phase_one(failed)
     if first is None:
         return "other"
     counts = _foreground(first)
@@ -343,12 +343,9 @@ def counted_beyond(failed: Measured) -> Mapping[str, int] | None:
 
 def _counted_by_host(failed: Measured) -> Mapping[str, int] | None:
     """Return what the gateway's host counted in test phase 1 and the validation together; None if it was not read."""
-    facts, record = _facts(failed), failed.valid
-    hosts = [phase.host for phase in (() if facts is None else facts.phase_one[-1:])]
-    if record is not None and _validation(failed) is not None:
-        hosts.append(record.host)
-    read = [host.counters for host in hosts if host is not None]
-    return None if record is None or not read else sum(map(Counter, read), Counter[str]())
+    phases = () if failed.valid is None else failed.valid.phases()
+    read = [phase.host.counters for phase in phases if phase.host is not None]
+    return sum(map(Counter, read), Counter[str]()) if read else None
 
 
 def lost_connections(failed: Measured) -> LostConnections | None:
@@ -373,13 +370,12 @@ def lost_connections(failed: Measured) -> LostConnections | None:
 
 def _validation(trial: Measured) -> TrialReport | None:
     """Return the report of the validation; None if test phase 1 failed, so that there was none."""
-    return None if trial.report == _phase_one(trial) else trial.report
+    return None if trial.valid is None else trial.valid.measured
 
 
 def _phase_one(trial: Measured) -> TrialReport | None:
-    """Return the report of the last attempt at test phase 1 before the validation; None if there was none."""
-    facts = _facts(trial)
-    return facts.phase_one[-1].report if facts is not None and facts.phase_one else None
+    """Return the report of test phase 1; None if the trial says nothing about the gateway."""
+    return None if trial.valid is None else trial.valid.filling
 
 
 def _collapsed(trial: Measured) -> bool:
