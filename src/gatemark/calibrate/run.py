@@ -62,7 +62,7 @@ class Observer:
                 self.gateway.favour(is_measured=True)
                 if self.disturber is not None and event.order.attempt == 0:
                     self.disturber.start()
-            case PhaseStarted() if self.counts_phase_two and event.phase == "phase 2":
+            case PhaseStarted() if self.counts_phase_two and event.uses_connections:
                 self.gateway.reset_counts()
             case TrialFinished():
                 self.gateway.favour(is_measured=False)

@@ -67,6 +67,20 @@ class PhaseStarted:
     drawn_frames: int | None = None
     """Frames of phase 1, if the connection of each is drawn at random; None if each has a connection of its own."""
 
+    @property
+    def uses_connections(self) -> bool:
+        """Whether frames of established connections are measured."""
+        return self.phase == "phase 2"
+
+    @property
+    def deletes_connections(self) -> bool:
+        return self.phase == "tear-down"
+
+    @property
+    def unit(self) -> str:
+        """Unit of `per_second`."""
+        return "frames/s" if self.uses_connections or self.drawn_frames is not None else "connections/s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostBooting:

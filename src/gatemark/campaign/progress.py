@@ -209,7 +209,7 @@ def wait_words(event: Event) -> str | None:
     """What the gateway begins to do that may take long; None if it does not."""
     if isinstance(event, HostBooting):
         return "its host boots"
-    deletes = isinstance(event, TableClearing) or (isinstance(event, PhaseStarted) and event.phase == "tear-down")
+    deletes = isinstance(event, TableClearing) or (isinstance(event, PhaseStarted) and event.deletes_connections)
     return "it deletes its connections" if deletes else None
 
 
@@ -232,11 +232,7 @@ def done_words(result: RunResult) -> str:
 
 def phase_words(phase: PhaseStarted) -> str:
     """A part of a stateful trial and how many connections it has."""
-    rate = ""
-    if phase.per_second is not None:
-        is_of_frames = phase.phase == "phase 2" or phase.drawn_frames is not None
-        unit = "frames/s" if is_of_frames else "connections/s"
-        rate = f" at {format_rate(phase.per_second)} {unit}"
+    rate = "" if phase.per_second is None else f" at {format_rate(phase.per_second)} {phase.unit}"
     attempt = f", attempt {phase.attempt + 1}" if phase.attempt else ""
     drawn = "" if phase.drawn_frames is None else f"{phase.drawn_frames:,} frames drawn from "
     return f"{phase.phase}, {drawn}{phase.connections:,} connections{rate}{attempt}"
