@@ -26,7 +26,6 @@ from gatemark.trial.kinds import (
     STATEFUL,
     TEAR_DOWN,
     RateTrial,
-    StatefulTrial,
     kind_of,
     phase_one_request,
 )
@@ -134,9 +133,8 @@ class _Trial:
         self.cell = order.run.cell
         self.rules = rules
         self.demands = demands
-        kind = kind_of(order)
-        assert isinstance(kind, StatefulTrial) and order.connections is not None, "it is a stateful trial"
-        self.kind = kind
+        assert order.connections is not None, "it is a stateful trial"
+        self.kind = kind_of(order)
         self.count = order.connections
         self.facts = ConnectionFacts()
         self._steps = 0

@@ -50,9 +50,26 @@ class RateTrial:
     request_of: ClassVar[Callable[..., TrialRequest]] = staticmethod(trial_request)
     """Makes the request of its one phase."""
 
-    def requests(self, campaign: Campaign, order: TrialOrder) -> Iterator[TrialRequest]:
-        """Yield what is asked of the engine: a request for each phase."""
-        yield self.request_of(
+    def has_phase_one(self, _order: TrialOrder) -> bool:
+        """Whether it establishes connections (RFC 9693 section 4.2)."""
+        return False
+
+    def requests(self, campaign: Campaign, order: TrialOrder, attempts: Sequence[int] = ()) -> Iterator[TrialRequest]:
+        """Yield a request for each attempt at test phase 1, if it has one, at its rate, and one for what follows.
+
+        Without `attempts`: one at the rate at which it begins.
+        """
+        if self.has_phase_one(order):
+            attempts = attempts or (order.phase_one_rate,)
+        for step, rate in enumerate(attempts):
+            yield phase_one_request(campaign, order, rate, step)
+        last = self.last_request(campaign, order, len(attempts))
+        if last is not None:
+            yield last
+
+    def last_request(self, campaign: Campaign, order: TrialOrder, _step: int) -> TrialRequest | None:
+        """Return the request for all but test phase 1, as the phase of this number; None if nothing is sent in it."""
+        return self.request_of(
             campaign,
             order.run.cell,
             frames_per_second=order.step.frames_per_second,
@@ -135,17 +152,12 @@ class StatefulTrial(RateTrial):
     last_phase = "phase 2"
     """What follows test phase 1, in a word."""
 
-    def requests(self, campaign: Campaign, order: TrialOrder, attempts: Sequence[int] = ()) -> Iterator[TrialRequest]:
-        """Yield a request for each attempt at test phase 1, at its rate, and one for what follows it, if anything."""
-        attempts = attempts or ((order.phase_one_rate,) if order.connections else ())
-        for step, rate in enumerate(attempts):
-            yield phase_one_request(campaign, order, rate, step)
-        last = self.last_request(campaign, order, len(attempts))
-        if last is not None:
-            yield last
+    def has_phase_one(self, order: TrialOrder) -> bool:
+        """Whether there are connections to establish: an empty table is torn down as it is."""
+        return bool(order.connections)
 
     def last_request(self, campaign: Campaign, order: TrialOrder, step: int) -> TrialRequest | None:
-        """Return the request for what follows test phase 1; None if nothing is sent after it."""
+        """Return the request for test phase 2."""
         return use_request(
             campaign,
             order.run.cell,
@@ -362,9 +374,9 @@ class EchoTrial(RateTrial):
 class ExchangeTrial(RateTrial):
     """Single packets that are sent as they are, and what arrives after them."""
 
-    def requests(self, _campaign: Campaign, _order: TrialOrder) -> Iterator[TrialRequest]:
-        """Yield nothing: an exchange is another request, and its report is empty."""
-        yield from ()
+    def last_request(self, _campaign: Campaign, _order: TrialOrder, _step: int) -> TrialRequest | None:
+        """Return None: an exchange is another request, and its report is empty."""
+        return None
 
     def lasts_ns(self, _campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
         """Return the time of sending and waiting."""
