@@ -86,7 +86,7 @@ def check_gateway_path(file: CampaignFile) -> list[Finding]:
         framed, echoed = first_cells(campaign, plan_of(campaign).runs)
         if framed is None and echoed is None:
             return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
-        if framed is not None and campaign.technology.is_stateful and framed.mix.has_foreground:
+        if framed is not None and campaign.technology.is_stateful:
             quick, framed = with_few_connections(quick, framed)
         equipment, findings = Equipment(), []
         with stop_signals(resume_hint=None):

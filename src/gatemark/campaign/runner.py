@@ -17,7 +17,7 @@ from gatemark.dut.base import UNWATCHED, Watched
 from gatemark.engine.client import Engine
 from gatemark.errors import Interrupted
 from gatemark.procedures.earlier import Earlier
-from gatemark.procedures.phase_one import phase_one_rate
+from gatemark.procedures.phase_one import rate_before
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Measure, bounds_of
@@ -88,8 +88,8 @@ def run_single_trial(
     A stateful one begins with test phase 1, at `connections_per_second` or as `connections.rate` says; one of `echo`
     requests needs none.
     """
-    if cell.connections is not None and connections_per_second is None:
-        connections_per_second = phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
+    if connections_per_second is None:
+        connections_per_second = rate_before(campaign, cell, Earlier(), phase_two_ns=duration_ns)
     maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event or ignore)
     rule = next((table.pass_rule for table in campaign.tables if table.pass_rule is not None), PassRule())
     order = TrialOrder(

@@ -124,7 +124,7 @@ def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Frame
 
     Through a stateful gateway the Initiator's are those of test phase 1, the Responder's those of test phase 2.
     """
-    if not campaign.technology.is_stateful or not cell.mix.has_foreground:
+    if not campaign.technology.is_stateful:
         return [frames_request(campaign, cell, count=count)]
     connections = shown_connections(campaign, cell)
     trials: list[FramesRequest] = []
@@ -175,7 +175,7 @@ def _connections(campaign: Campaign, phase: PhaseName, connections: int) -> Phas
 
 
 def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, connections: int) -> Direction:
-    foreground = _foreground(campaign, cell, way, connections) if cell.mix.has_foreground else None
+    foreground = _foreground(campaign, cell, way, connections)
     return direction_json(campaign, cell, way, frames_per_second, foreground)
 
 

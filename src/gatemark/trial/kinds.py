@@ -412,7 +412,7 @@ def kind_of(order: TrialOrder) -> RateTrial:
         return EXCHANGE
     if order.form.echo is not None:
         return ECHO
-    if order.connections is None or not order.run.cell.mix.has_foreground:
+    if order.connections is None:
         return RATE
     if order.step.connections is None:
         return STATEFUL
