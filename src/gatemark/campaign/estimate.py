@@ -133,15 +133,15 @@ def counted_orders(campaign: Campaign, plan: Plan) -> Iterator[TrialOrder]:
             PROCEDURES[run.procedure].run.measure(trials)
             for order in trials.orders:
                 step = order.step
-                kind = (
+                alike = (
+                    kind_of(order),
                     order.form,
                     step.connections,
                     step.drawn_frames,
-                    step.tears_down,
                     step.is_burst,
                     step.alpha is None,
                 )
-                kinds.setdefault(kind, order)
+                kinds.setdefault(alike, order)
         yield from kinds.values()
 
 
