@@ -89,7 +89,7 @@ def verdict_of_phase_one(
 
 def suspicion_of_phase_one(attempt: PhaseOne, rules: Rules) -> Suspicion | None:
     """Say why an attempt at test phase 1 may not have failed by the gateway; its own suspicion is not looked at."""
-    if misses_connections(attempt.report, attempt.counted):
+    if forgets_connections(attempt.report, attempt.counted):
         return None
     policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=False)
     return suspicion_of_failure(attempt.report, attempt.host, attempt.verdict, Fraction(0), policy)
@@ -109,7 +109,7 @@ def suspicion_of_failure(
     return suspect(report, host, loss_tolerance, policy, form)
 
 
-def misses_connections(report: TrialReport, counted: int | None) -> bool:
+def forgets_connections(report: TrialReport, counted: int | None) -> bool:
     """Whether a trial failed by something else than lost frames: the gateway forgot connections, or none were used."""
     if report.connections is None:
         return True

@@ -18,8 +18,8 @@ from gatemark.trial.judgement import (
     Evidence,
     Judgement,
     Rules,
+    forgets_connections,
     judged_phase_one,
-    misses_connections,
     suspicion_of_failure,
     validity_of_trial,
     verdict_of_collapse,
@@ -210,7 +210,7 @@ class StatefulTrial(RateTrial):
         """Excuse lost frames alone: connections that the gateway forgot, and a collapse, are its own."""
         facts = trial.connections
         if facts is not None and (
-            facts.collapse is not None or misses_connections(trial.report, facts.counted_after_phase_one)
+            facts.collapse is not None or forgets_connections(trial.report, facts.counted_after_phase_one)
         ):
             return None
         return super().suspect(trial, verdict, rules, policy)
