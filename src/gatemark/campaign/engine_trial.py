@@ -48,6 +48,7 @@ from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
+from gatemark.trial.request import planned_ns
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import link_is_down
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -161,7 +162,7 @@ class EngineTrials:
         """
         can, trial_number = self.testbed.can, order.trial_number
         if can.telemetry is not None:
-            can.telemetry.start(_planned_s(body))
+            can.telemetry.start(planned_ns(body) / NANOSECONDS_PER_SECOND)
         own_before, gateway_before = can.own_drops(), can.gateway_drops()
         host_before = self._read_host()
         self.host_boots.check(host_before, f"before frames of trial {trial_number} were sent")
@@ -367,13 +368,6 @@ def _lost_touch(report: TrialReport, form: TrialForm) -> bool:
         return False
     is_reset = form.reset_after_ns is not None
     return any(direction.is_lost if is_reset else direction.ends_lost for direction in report.directions)
-
-
-def _planned_s(body: TrialRequest) -> float:
-    """Return how long a trial of the engine is to take, its waits included."""
-    waits = body["waits"]
-    waits_ns = waits["settle_ns"] + waits["learn_ns"] + waits["drain_ns"] + waits["rest_ns"]
-    return (body["duration_ns"] + waits_ns) / NANOSECONDS_PER_SECOND
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

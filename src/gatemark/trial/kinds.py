@@ -29,7 +29,7 @@ from gatemark.trial.judgement import (
 from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.request import trial_request
+from gatemark.trial.request import planned_ns, trial_request
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect_echo
 from gatemark.trial.telemetry import MEASURED
 from gatemark.trial.validity import Validity, echo_problems, judge_exchange
@@ -90,10 +90,9 @@ class RateTrial:
     def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
         """Return the time of sending and waiting, for an estimate, through a gateway that gives so many replies.
 
-        Flows that start one after another are not in it; a gateway deletes its table at once.
+        A gateway deletes its table at once.
         """
-        trial, drain_ns = campaign.trial, order.form.drain_ns
-        return order.step.duration_ns + trial.waits_ns + (0 if drain_ns is None else drain_ns - trial.drain_ns)
+        return sum(planned_ns(request) for request in self.requests(campaign, order))
 
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge a trial that was made to its end."""
@@ -186,11 +185,6 @@ class StatefulTrial(RateTrial):
         else:
             yield from mismatches(last, record.report)
 
-    def lasts_ns(self, campaign: Campaign, order: TrialOrder, replies_per_second: int) -> int:
-        """Return the time of test phase 1 and of the frames after it."""
-        model, first_ns = campaign.connections_model, sending_ns(_count_of(order), order.phase_one_rate)
-        return super().lasts_ns(campaign, order, replies_per_second) + first_ns + model.timeout_ns + model.gap_ns
-
     def judge(self, trial: Evidence, rules: Rules) -> Judgement:
         """Judge the phase that was measured; a gateway that collapsed has failed (RFC 9693 section 4.9)."""
         facts = trial.connections
@@ -245,14 +239,6 @@ class EstablishmentTrial(StatefulTrial):
             trial_number=order.step_number(step),
         )
 
-    def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
-        """Return the time of test phase 1 and of the validation."""
-        rate, trial = order.step.validation_rate, campaign.trial
-        if rate is None:
-            return _phase_one_ns(campaign, order)
-        validation_ns = sending_ns(_count_of(order), rate) + trial.drain_ns + trial.rest_ns
-        return _phase_one_ns(campaign, order) + campaign.connections_model.gap_ns + validation_ns
-
     def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
         """Judge the validation, or test phase 1 where there is none or it failed."""
         if trial.order.step.alpha is None:
@@ -282,10 +268,6 @@ class TearDownTrial(StatefulTrial):
     def last_request(self, _campaign: Campaign, _order: TrialOrder, _step: int) -> TrialRequest | None:
         """Return None: nothing is sent after test phase 1."""
         return None
-
-    def lasts_ns(self, campaign: Campaign, order: TrialOrder, _replies_per_second: int) -> int:
-        """Return the time of test phase 1, if there is one."""
-        return _phase_one_ns(campaign, order) if order.connections else 0
 
     def judge_connected(self, trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
         """Judge what was deleted."""
@@ -429,11 +411,6 @@ def phase_one_request(campaign: Campaign, order: TrialOrder, rate: int, step: in
         trial_number=order.step_number(step),
         drawn_frames=order.step.drawn_frames,
     )
-
-
-def _phase_one_ns(campaign: Campaign, order: TrialOrder) -> int:
-    trial = campaign.trial
-    return trial.settle_ns + trial.learn_ns + order.step.duration_ns + campaign.connections_model.timeout_ns
 
 
 def _count_of(order: TrialOrder) -> int:

@@ -200,6 +200,12 @@ def trial_body(
     }
 
 
+def planned_ns(request: TrialRequest) -> int:
+    """Return how long a trial of the engine is to take, its waits included."""
+    waits = request["waits"]
+    return request["duration_ns"] + waits["settle_ns"] + waits["learn_ns"] + waits["drain_ns"] + waits["rest_ns"]
+
+
 def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> FramesRequest:
     """Return the request that shows the first `count` frames of each direction; nothing is sent."""
     body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=count * 1_000_000, trial_number=1)
