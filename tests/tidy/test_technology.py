@@ -1,4 +1,4 @@
-"""What a technology or a test bed is called is not what it does: nothing but the tables looks at a name."""
+"""What a technology, a test bed or a kind of trial is called is not what it does: nothing but the tables looks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from gatemark.bed_kinds import BedKindName
 from gatemark.config.model import CampaignFile
 from gatemark.technology import TechnologyName
+from gatemark.trial import kinds
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gatemark"
@@ -21,6 +22,14 @@ CHOSEN_IN = ("technology.py", "calibrate/checks")
 """Where names stand: the table itself, and the checks that are made of some of the technologies."""
 LETTER_TESTS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find"}
 NAMED = {"technology", "mode", "reference_mode"}
+TRIAL_KINDS = {
+    name
+    for name, value in vars(kinds).items()
+    if isinstance(value, kinds.RateTrial) or (isinstance(value, type) and issubclass(value, kinds.RateTrial))
+}
+FORMS = {("form", "echo"), ("form", "exchange")}
+MAKES_TRIALS = ("campaign/maker.py", "campaign/phases.py")
+"""Where each kind of trial has a row that says how it is made."""
 BED_KINDS = set(get_args(BedKindName))
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 
@@ -131,3 +140,40 @@ def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
 )
 def test_a_question_for_the_kind_is_seen(line: str) -> None:
     assert list(kinds_asked_for(ast.parse(line))) == [1]
+
+
+def trial_kinds_asked_for(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that import a kind of trial, or look at the form by which it is known."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}".removeprefix("gatemark.trial.") for alias in node.names}
+            if not names.isdisjoint({"kinds", *(f"kinds.{name}" for name in TRIAL_KINDS)}):
+                yield node.lineno
+        elif isinstance(node, ast.Attribute) and (last_name(node.value), node.attr) in FORMS:
+            yield node.lineno
+
+
+@pytest.mark.parametrize("file", [name for name in FILES if not name.startswith(("trial/", *MAKES_TRIALS))])
+def test_nothing_asks_for_the_kind_of_a_trial(file: str) -> None:
+    assert list(trial_kinds_asked_for(tree_of(FILES[file]))) == []
+
+
+@pytest.mark.parametrize("file", MAKES_TRIALS)
+def test_what_makes_trials_has_a_row_for_each_kind_and_compares_none(file: str) -> None:
+    for node in ast.walk(tree_of(FILES[file])):
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) == "isinstance"):
+            assert TRIAL_KINDS.isdisjoint(last_name(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from gatemark.trial.kinds import ECHO, kind_of",
+        "from gatemark.trial.kinds import StatefulTrial",
+        "from gatemark.trial import kinds",
+        "order.form.echo is None",
+        "if record.order.form.exchange: pass",
+    ],
+)
+def test_a_question_for_the_kind_of_a_trial_is_seen(line: str) -> None:
+    assert list(trial_kinds_asked_for(ast.parse(line))) == [1]

@@ -6,7 +6,7 @@ from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.phases import StatefulTrials, is_alive, revive
 from gatemark.errors import HostBootError, OutsideGatewayError, TestBedError
 from gatemark.trial.judgement import Evidence, Rules
-from gatemark.trial.kinds import ECHO
+from gatemark.trial.kinds import kind_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts
 from gatemark.trial.report import TrialReport
@@ -29,7 +29,7 @@ class EchoTrials:
         if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
         testbed.check()
-        (body,) = ECHO.requests(campaign, order)
+        (body,) = kind_of(order).requests(campaign, order)
         try:
             return self._trials.make(body, order, demands, form=order.form)
         except TestBedError as error:

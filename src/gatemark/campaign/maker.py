@@ -131,5 +131,5 @@ class TrialMaker:
         return self._trials.exchange(order, demands)
 
     def _make_one_phase(self, order: TrialOrder, _rules: Rules, demands: Demands) -> Evidence:
-        (body,) = RATE.requests(self.campaign, order)
+        (body,) = kind_of(order).requests(self.campaign, order)
         return self._trials.make(body, order, demands, form=order.form)
