@@ -165,11 +165,13 @@ def resume_campaign(
     on_event: EventCallback | None = None,
     on_plan: PlanCallback | None = None,
     equipment: Equipment | None = None,
+    report: bool = True,
 ) -> CampaignResult:
     """Go on with an interrupted campaign: its trials are replayed from the journal, the missing ones are made.
 
-    Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports are not what they were. So is a
-    stranger's folder, unless `trust_commands` says otherwise, before anything in it is opened for writing.
+    Without `report` there is no page. Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports
+    are not what they were. So is a stranger's folder, unless `trust_commands` says otherwise, before anything in it is
+    opened for writing.
     """
     opened = ResultFolder.open(Path(folder))
     used = equipment or own_equipment()
@@ -177,7 +179,8 @@ def resume_campaign(
         check_origin(opened)
     with stop_signals(resume_hint=str(folder)), opened.locked():
         if opened.has("result.json") and read_document(opened).status == "complete":
-            write_report([part_of(opened)], opened.report_file)
+            if report:
+                write_report([part_of(opened)], opened.report_file)
             return CampaignResult(folder=opened.path, document=read_document(opened))
         stored, source = opened.read_campaign()
         _same_files(opened)
@@ -188,7 +191,8 @@ def resume_campaign(
         bed, complete = prepare(loaded, used)
         if stored != resolved(complete):
             raise _changed(opened, "campaign.json does not match campaign.toml and the recipe")
-        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True, report=True)
+        is_begun = opened.has(PROVENANCE)  # not if it is one of several that were only made
+        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=is_begun, report=report)
 
 
 def open_result(folder: str | Path) -> CampaignResult:
@@ -198,7 +202,7 @@ def open_result(folder: str | Path) -> CampaignResult:
 
 
 def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[list[CampaignResult], Path]:
-    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark demo` leaves them.
+    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark run` leaves several.
 
     `plots`: folder for the plots of the report as PDF, SVG and CSV.
     """

@@ -14,7 +14,7 @@ from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
-from gatemark.campaign.file import campaign_from_dict, load_campaign
+from gatemark.campaign.file import campaign_from_dict, load_campaign, read_campaign_text
 from gatemark.config.model import Campaign
 from gatemark.dut.base import Abilities, GatewayDescription
 from gatemark.dut.recipe import recipe_text
@@ -24,7 +24,7 @@ from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.store import ResultFolder
-from gatemark.session import measure, open_result, rebuild_report, resume_campaign
+from gatemark.session import begin, measure, open_result, rebuild_report, resume_campaign
 from gatemark.stored import provenance_of
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
@@ -95,6 +95,17 @@ def test_an_interrupted_campaign_resumes_to_the_same_result(
     assert comparable(resumed.document) == comparable(whole.document)
     sessions = json.loads((tmp_path / "cut" / "provenance.json").read_text())["sessions"]
     assert [session["resumed"] for session in sessions] == [False, True]
+
+
+def test_the_first_session_of_a_folder_that_was_only_made_continues_nothing(
+    write_campaign: WriteCampaign, tmp_path: Path
+) -> None:
+    source, folder, equipment = read_campaign_text(write_campaign()), tmp_path / "out", simulated_equipment(DEVICE)
+    begin(source, folder, equipment=equipment)
+    result = resume_campaign(folder, equipment=equipment, report=False)
+    assert not result.report_file.exists()
+    sessions = json.loads((folder / "provenance.json").read_text())["sessions"]
+    assert [session["resumed"] for session in sessions] == [False]
 
 
 def interrupted(write_campaign: WriteCampaign, tmp_path: Path) -> Path:
