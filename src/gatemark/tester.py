@@ -142,8 +142,8 @@ def _open_ports(
         time.sleep(POLL_S)
 
 
-RESUMED_FROM = ("campaign.toml", "series.toml")
-"""Files that make a folder one of a campaign, or of a series of them, that can be resumed."""
+RESUMED_FROM = ("campaign.toml", "series.toml", ".campaigns")
+"""Files that make a folder one of a campaign, of a series or of several campaigns, that can be resumed."""
 
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)

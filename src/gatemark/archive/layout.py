@@ -49,7 +49,7 @@ class Description(Facts):
 
     format: Literal[1]
     kind: Literal["campaign", "series", "folder"]
-    """``folder``: result folders below it, as demo and calibration leave them."""
+    """``folder``: result folders below it, as several campaigns and calibrations leave them."""
     gatemark: str
     """Version that made the archive."""
     inputs: tuple[Input, ...]

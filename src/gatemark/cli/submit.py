@@ -12,7 +12,7 @@ from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.laboratory.beds import Bed
 from gatemark.laboratory.jobs import Job, make_jobs
-from gatemark.laboratory.local import run_jobs
+from gatemark.laboratory.local import run_commands, run_jobs
 from gatemark.laboratory.slurm import submit_jobs
 from gatemark.results.store import default_folder
 
@@ -58,7 +58,7 @@ def submit(
     path = (output if output is not None else default_folder("jobs")).absolute()
     jobs = make_jobs(files, place, path)
     if engine == "local":
-        failed = run_jobs(jobs, _tell)  # on standard error: JSON may follow
+        failed = run_jobs(jobs, _run)
         if as_json:
             print_json([_json(job, None) for job in jobs])
         return 1 if failed else 0
@@ -91,11 +91,12 @@ def _bed(engine: str, laboratory: Path | None, name: str | None, sbatch: tuple[s
     return bed
 
 
-def _tell(job: Job, status: int | None) -> None:
-    if status is None:
-        print(f"{job.name}: {job.folder}", file=sys.stderr)
-    else:
-        print(f"{job.name}: {'done' if status == 0 else f'exit status {status}, see {job.log}'}", file=sys.stderr)
+def _run(job: Job) -> int:
+    """Run a job and say so on standard error: JSON may follow."""
+    print(f"{job.name}: {job.folder}", file=sys.stderr)
+    status = run_commands(job)
+    print(f"{job.name}: {'done' if status == 0 else f'exit status {status}, see {job.log}'}", file=sys.stderr)
+    return status
 
 
 def _json(job: Job, number: int | None) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def make_jobs(files: Sequence[Path], bed: Bed | None, output: Path) -> tuple[Job
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigError(
             what=f"several campaigns have the name {', '.join(repeated)}",
-            where="gatemark submit",
+            where=", ".join(str(file) for file, name in zip(files, names, strict=True) if name in repeated),
             fix="give each a name of its own, for its folder",
         )
     jobs: list[Job] = []
@@ -63,10 +63,10 @@ def make_jobs(files: Sequence[Path], bed: Bed | None, output: Path) -> tuple[Job
             folder = output / name
             if isinstance(source, CampaignText):
                 begin(source, folder)
-                jobs.append(_measuring(name, folder))
+                jobs.append(measuring(name, folder))
             else:
                 columns = begin_series(source, folder)
-                jobs += [_measuring(f"{name}-{column.name}", column) for column in columns]
+                jobs += [measuring(f"{name}-{column.name}", column) for column in columns]
             reports.append((*GATEMARK, "report", str(folder.resolve())))
     except BaseException:
         shutil.rmtree(output, ignore_errors=True)
@@ -89,7 +89,8 @@ def _all_of(files: Sequence[Path], bed: Bed | None) -> list[CampaignText | Serie
     return sources
 
 
-def _measuring(name: str, folder: Path) -> Job:
+def measuring(name: str, folder: Path) -> Job:
+    """Return the job that measures a campaign whose folder was made, or goes on with it."""
     # The folder comes from the submitter's own file, possibly on another machine, so its commands are trusted.
     command = (*GATEMARK, "run", "--resume", str(folder.resolve()), "--trust-commands")
     return Job(name=name, folder=folder, commands=(command,), measures=True)

@@ -1,4 +1,4 @@
-"""Jobs on this machine, one after the other: where there is no scheduler, or to try what will be submitted."""
+"""Jobs on this machine, one after the other."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from gatemark.errors import Interrupted
 from gatemark.files import open_to_append
 from gatemark.laboratory.jobs import Job
 
-INTERRUPTED = Interrupted.exit_status
 
+def run_jobs(jobs: Sequence[Job], run: Callable[[Job], int]) -> int:
+    """Run each job, also after one that failed; return how many failed. `run` returns the exit status of a job.
 
-def run_jobs(jobs: Sequence[Job], on_job: Callable[[Job, int | None], None]) -> int:
-    """Run each job; return how many failed. `on_job` is told when one begins and its exit status when it ends.
-
-    A job that was stopped by hand stops all; the report of what there is can be made with the last job's command.
+    A job that was stopped by hand stops all.
     """
     failed = 0
     for job in jobs:
-        on_job(job, None)
-        status = _run(job)
-        on_job(job, status)
-        if status == INTERRUPTED:
+        status = run(job)
+        if status == Interrupted.exit_status:
             raise KeyboardInterrupt
         failed += status != 0
     return failed
 
 
-def _run(job: Job) -> int:
-    """Return the first exit status that is not 0, or 0."""
+def run_commands(job: Job) -> int:
+    """Run the commands of a job, as a scheduler does; return the first exit status that is not 0, or 0."""
     first = 0
     with open_to_append(job.log) as log:
         for command in job.commands:
