@@ -69,8 +69,11 @@ def _name(argument: Any) -> str:
 
 
 def _help(argument: Any) -> str:
-    """Return what an argument is, with its default where that is a value that the help does not say."""
+    """Return what an argument is, with its choices and its default where the synopsis and the help do not say them."""
     words, default = argument.parameter.help or "", argument.field_info.default
+    choices = argument.get_choices() or ()
+    if not _is_option(argument) and any(choice not in words for choice in choices):
+        words += f" One of {', '.join(choices)}."
     if not isinstance(default, str | int) or isinstance(default, bool) or "efault" in words:
         return words
     return f"{words} Default: {default}."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,11 +13,14 @@ from gatemark.campaign.columns import load_series
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import plan_of
-from gatemark.cli.demo import demo
+from gatemark.cli import run
+from gatemark.cli.main import main
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
-from gatemark.demo import DEMOS, IPV4AAS, demo_file
+from gatemark.demo import DEMOS, DemoName, demo_file
 from gatemark.dut.recipe import complete_campaign, load_recipe
+from gatemark.errors import TestBedError
+from gatemark.laboratory.jobs import Job
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.series.parameters import parameters_of
@@ -31,13 +36,12 @@ searches climb up to, as no demo types a maximum."""
 STATEFUL, STATELESS = DEMOS[:2], DEMOS[2:]
 
 
-def demo_campaign(name: str) -> Campaign:
-    with demo_file(name) as path:
-        return complete_campaign(load_campaign(path))
+def demo_campaign(name: DemoName) -> Campaign:
+    return complete_campaign(load_campaign(demo_file(name)))
 
 
 @pytest.mark.parametrize("name", DEMOS)
-def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
+def test_a_demo_is_whole_and_named_for_its_gateway(name: DemoName) -> None:
     campaign = demo_campaign(name)
     assert campaign.name == name
     throughput = campaign.table(ThroughputTable)
@@ -50,7 +54,7 @@ def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATELESS)
-def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None:
+def test_a_stateless_demo_measures_throughput_and_then_delays(name: DemoName) -> None:
     runs = plan_of(demo_campaign(name)).runs
     procedures = ["throughput", "delay"] if name == "linux-router4" else ["throughput"]
     assert [run.procedure for run in runs] == procedures
@@ -58,7 +62,7 @@ def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None
 
 
 @pytest.mark.parametrize("name", STATEFUL)
-def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) -> None:
+def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: DemoName) -> None:
     campaign = demo_campaign(name)
     runs = plan_of(campaign).runs
     assert campaign.technology.is_stateful
@@ -74,14 +78,15 @@ def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) ->
         assert space.destination_ports.count > 1  # otherwise nothing shows how the gateway maps
 
 
-def test_the_help_names_every_demo() -> None:
-    assert all(name in (demo.__doc__ or "") for name in (*DEMOS, IPV4AAS))
+def test_every_campaign_file_of_the_package_has_a_name() -> None:
+    files = {path.stem for path in demo_file(DEMOS[0]).parent.glob("*.toml")}
+    assert files == set(get_args(DemoName)) == {*DEMOS, "ipv4aas"}
 
 
 def test_the_comparison_has_each_gateway_alone_and_both_in_a_row() -> None:
     """The demo's columns are those of the example, which measures more of each."""
-    files = (ROOT / "examples" / "ipv4aas" / "ipv4aas.toml").read_text(encoding="utf-8"), demo_text(IPV4AAS)
-    (long, _), (vary,) = (tomllib.loads(text)["vary"] for text in files)
+    files = ROOT / "examples" / "ipv4aas" / "ipv4aas.toml", demo_file("ipv4aas")
+    (long, _), (vary,) = (tomllib.loads(file.read_text(encoding="utf-8"))["vary"] for file in files)
     assert all(long[key] == vary[key] for key in ("titles", "testbed.recipe"))
     technologies = [load_recipe(name).technology for name in vary["testbed.recipe"]]
     for first, second, both in zip(technologies[::3], technologies[1::3], technologies[2::3], strict=True):
@@ -105,14 +110,21 @@ def test_the_comparison_asks_of_providers_gateways_how_they_do_with_more_custome
             assert subscribers[provider] == [1, 100, 10_000]
 
 
-def demo_text(name: str) -> str:
-    with demo_file(name) as path:
-        return path.read_text(encoding="utf-8")
-
-
 def test_all_demos_together_are_short() -> None:
     fewest = most = 0
     for name in DEMOS:
         expected = estimate(demo_campaign(name))
         fewest, most = fewest + expected.seconds_min, most + expected.seconds_max
     assert (fewest + most) / 2 <= SECONDS_MAX
+
+
+def test_the_demo_is_a_run_of_its_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begin(files: Sequence[Path], output: Path) -> tuple[Job, ...]:
+        assert [file.stem for file in files] == [*DEMOS]
+        raise TestBedError(what="not here", where=str(output), fix="")
+
+    monkeypatch.setattr(run, "begin_several", begin)
+    assert main(["demo", "--output", str(tmp_path / "out")]) == TestBedError.exit_status
+    assert f"{tmp_path / 'out'}: not here" in capsys.readouterr().err
