@@ -27,7 +27,7 @@ def test_every_command_has_its_place() -> None:
 
 def test_every_table_of_the_campaign_file_has_its_place() -> None:
     with_keys = {name for name, model in campaign.TABLES.items() if model.model_fields}
-    assert sorted(blocks("campaign-file.md")) == sorted({"technologies", *with_keys} - campaign.ALIKE)
+    assert sorted(blocks("campaign-file.md")) == sorted({*campaign.OTHERS, *with_keys} - campaign.ALIKE)
 
 
 def test_every_object_of_a_result_has_its_place() -> None:

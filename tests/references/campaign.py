@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -16,8 +16,10 @@ from gatemark.config.described import described
 from gatemark.config.keys import models_in
 from gatemark.config.types import Written
 from gatemark.config.vary import VaryModel
+from gatemark.procedures.conformity.cases import cases_of
+from gatemark.procedures.conformity.result import CaseName
 from gatemark.procedures.registry import CampaignFile
-from gatemark.technology import TECHNOLOGIES, Technology
+from gatemark.technology import TECHNOLOGIES
 
 LIMITS = ("ge", "lt", "le", "max_length")
 PLAIN = {int: ("integer", "integers"), bool: ("boolean", "booleans"), str: ("text", "texts")}
@@ -39,17 +41,29 @@ ALIKE = {"Ipv6Model"}
 
 
 def block(name: str) -> str:
-    """Return a table of the file as a table of the page, or all technologies."""
-    if name == "technologies":
-        return table(
-            ("technology", "what it is", "left, or inside", "right, or outside"),
-            map(_technology, TECHNOLOGIES.values()),
-        )
+    """Return a table of the file as a table of the page, or one of `OTHERS`."""
+    if name in OTHERS:
+        return OTHERS[name]()
     return table(("key", "type", "default", "meaning"), (_row(TABLES[name], key) for key in TABLES[name].model_fields))
 
 
-def _technology(row: Technology) -> tuple[str, ...]:
-    return f"`{row.name}`", row.words, *row.side_words
+def _technologies() -> str:
+    headings = ("technology", "what it is", "left, or inside", "right, or outside")
+    return table(headings, ((f"`{row.name}`", row.words, *row.side_words) for row in TECHNOLOGIES.values()))
+
+
+def _cases() -> str:
+    return table(("case", "technologies", "left out where"), map(_case, get_args(CaseName)))
+
+
+def _case(name: CaseName) -> tuple[str, str, str]:
+    cases = {row.name: cases_of(row)[name] for row in TECHNOLOGIES.values() if name in cases_of(row)}
+    needs = dict.fromkeys(case.needs for case in cases.values() if case.needs)
+    return f"`{name}`", ", ".join(f"`{technology}`" for technology in cases), "; ".join(needs)
+
+
+OTHERS: Mapping[str, Callable[[], str]] = {"technologies": _technologies, "cases of conformity": _cases}
+"""Tables of the page that are no tables of the file."""
 
 
 def _row(model: type[BaseModel], name: str) -> tuple[str, str, str, str]:

@@ -98,6 +98,11 @@ WITH_POOL = _to(
     "which has no pool of addresses",
     "stateful gateways other than customer edges",
 )
+HAS_DUTIES = _to(
+    lambda row: row.has_duties,
+    "of which no RFC says what becomes of single packets",
+    "gateways with duties for single packets",
+)
 WITH_RULES = _to(lambda row: row.has_rules, "which has no customer edges", "gateways of MAP and lightweight 4over6")
 WITH_MAP_RULES = _to(lambda row: row.has_rules and not row.has_bindings, "which has no MAP rules", "MAP gateways")
 MAP_EDGES = _to(

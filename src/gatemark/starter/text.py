@@ -54,7 +54,6 @@ def tables_for(technology: Technology) -> dict[str, str]:
         for key, table in tables.items()
         if key in blocks()["procedures"]
         and table.is_for(technology)
-        and blocks()["procedures"][key].get("duties_only", False) <= technology.has_duties
         and blocks()["procedures"][key].get("single_hosts", False) <= (not technology.has_rules)
     }
 

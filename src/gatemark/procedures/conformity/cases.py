@@ -39,7 +39,7 @@ from gatemark.procedures.conformity.scenes import (
     into_tunnel,
     scenes,
 )
-from gatemark.technology import TECHNOLOGIES, Family, Technology, technologies_where
+from gatemark.technology import TECHNOLOGIES, Family, Technology
 from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 S = TypeVar("S")
@@ -1205,10 +1205,6 @@ def cases_of(technology: Technology) -> Mapping[CaseName, Case[Any]]:
     if technology.has_b4s:
         return aftr_cases(technology)
     return nat_cases(technology) if technology.is_stateful else translator_cases(technology)
-
-
-WITH_CASES = technologies_where(lambda row: row.has_duties)
-"""Names of the technologies that have cases, for a message."""
 
 
 def probes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterator[Probe]:

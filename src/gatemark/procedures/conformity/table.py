@@ -9,11 +9,11 @@ from pydantic import Field
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign, CampaignFile, ProcedureTable
-from gatemark.config.only import WITH_GATEWAY
+from gatemark.config.only import HAS_DUTIES, WITH_GATEWAY
 from gatemark.config.problems import problem
 from gatemark.config.types import AsList, PositiveDuration
 from gatemark.errors import Problem
-from gatemark.procedures.conformity.cases import WITH_CASES, cases_of, probes
+from gatemark.procedures.conformity.cases import cases_of, probes
 from gatemark.procedures.conformity.result import CaseName
 from gatemark.procedures.conformity.scenes import has_hosts
 
@@ -27,26 +27,12 @@ class ConformityTable(ProcedureTable):
 
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
-    only = (WITH_GATEWAY,)
+    only = (HAS_DUTIES, WITH_GATEWAY)
     begins_with_full_table = False
     sends_echo = True
 
     cases: Annotated[tuple[CaseName, ...], AsList] = ()
-    """Which cases are tried. A MAP-T border relay has the first eight, a MAP-T customer edge `echo_from_inside` and
-    those from `port_of_the_set` to `wrong_interface_identifier`. A stateless translator, NAT44 or NAT64 has `hairpin`,
-    `echo_from_inside` and both `expired` ones, a stateless one `echo_from_outside` as well; a NAT46 has those of a
-    NAT44 but `hairpin`. A MAP-E border relay has the first eight, those from `expired_from_outside` to
-    `error_from_tunnel` and both of larger packets, a 6rd border relay the same without ports, fragments of packets,
-    `larger_than_tunnel_with_df` and `nobodys_tunnel`, but with `to_own_prefix` and `to_relays_prefix`. An AFTR has
-    those of a NAT44, `foreign_source_address`, `foreign_tunnel_destination`, `same_inner_endpoint`, all three of
-    fragments, both of larger packets and `error_from_outside`. A MAP-E customer edge or lwB4 has both `expired` ones,
-    `port_of_the_set`, `unused_port`, `echo_from_inside`, `hairpin`, `foreign_source_address`, all of tunnels,
-    fragments, errors, foreign and inner destinations, `foreign_identifier` and both of larger packets. A B4 has
-    `echo_from_outside` and those of an lwB4 that need no NAT and no port set. Two gateways in a row have both `expired`
-    ones, and of the cases of that with the connections those that need no tunnel. All gateways with tunnels have
-    `class_into_tunnel`, `class_from_tunnel` and `class_remarked`. Each that has `fragments` but a MAP-T border relay,
-    and a 6rd border relay, has `small_fragments`.
-    Default: all that the gateway has."""
+    """Which cases of the technology are tried. Default: all that the gateway has."""
     frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = 3
     """Frames of each case, and of each control."""
     interval_ns: PositiveDuration = Field(20 * defaults.MILLISECOND_NS, alias="interval")
@@ -65,13 +51,9 @@ class ConformityTable(ProcedureTable):
         return 1
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Check that there are cases of this gateway, and that each one makes sense with its hosts or rules."""
+        """Check that each case makes sense with the gateway's hosts or rules."""
         known, table = cases_of(campaign.technology), campaign.map
-        if not known:
-            what = f"has no cases for {campaign.technology.name}, only for {WITH_CASES}"
-            yield problem(campaign, self.key, what, "leave the table out")
-            return
-        if campaign.roles.mesh or not campaign.bed.has_gateway or not has_hosts(campaign):
+        if not known or campaign.roles.mesh or not campaign.bed.has_gateway or not has_hosts(campaign):
             return  # it has a problem of its own
         if table is not None and table.onlink and table.order == "pseudorandom" and table.edges is not None:
             yield problem(
