@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pydantic import BaseModel
 
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.campaign.file import schema_text
@@ -20,7 +21,7 @@ from gatemark.config.only import (
     Only,
     refusals,
 )
-from gatemark.config.tables import GatewayModel
+from gatemark.config.tables import DirectionTrafficModel, GatewayModel, TrafficModel
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.technology import TECHNOLOGIES
 
@@ -55,6 +56,17 @@ def test_what_is_not_known_refuses_nothing() -> None:
 def test_a_default_and_a_no_are_no_values() -> None:
     gateway = GatewayModel.model_validate({"zero_udp_checksum": False, "eam": [], "well_known_prefix_allowed": False})
     assert list(refusals(gateway, TECHNOLOGIES["router44"], BED_KINDS["loopback"])) == []
+
+
+def test_a_key_of_one_direction_has_the_rules_of_that_of_both() -> None:
+    def rules(table: type[BaseModel], name: str) -> list[Only]:
+        return [rule for rule in table.model_fields[name].metadata if isinstance(rule, Only)]
+
+    for name in DirectionTrafficModel.model_fields:
+        assert rules(DirectionTrafficModel, name) == rules(TrafficModel, name), name
+    router = TrafficModel.model_validate({"forward": {"dont_fragment": True}})
+    told = [key for key, *_ in refusals(router, TECHNOLOGIES["router66"], None, at="traffic.")]
+    assert told == ["traffic.forward.dont_fragment"]
 
 
 def test_the_schema_says_it_as_well() -> None:

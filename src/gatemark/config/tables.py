@@ -673,7 +673,7 @@ class DirectionTrafficModel(Table):
     """Hop limit or time to live as sent. Default: that of `traffic`."""
     traffic_class: TrafficClasses | None = None
     """Traffic class or type of service as sent. Default: that of `traffic`."""
-    dont_fragment: StrictBool | None = None
+    dont_fragment: Annotated[StrictBool | None, WITH_IPV4] = None
     """DF of IPv4 frames as sent. Default: that of `traffic`."""
     udp_checksum: UdpChecksum | None = None
     """UDP checksum of IPv4 frames as sent. Default: that of `traffic`."""
