@@ -75,6 +75,9 @@ def test_the_schema_says_it_as_well() -> None:
         " For translators without MAP rules only."
     )
     assert tables["GatewayTableModel"]["properties"]["size"]["description"].count("stateful gateways") == 1
+    assert tables["GatewayModel"]["properties"]["control"]["description"].endswith(
+        " For kind ports only, except `limits`."
+    )
     assert tables["TestbedModel"]["properties"]["gateway_cores"]["description"].endswith(" For kind netns only.")
 
 

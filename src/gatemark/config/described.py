@@ -25,7 +25,8 @@ def described(model: type[BaseModel], name: str) -> str:
     tables = (one_line(inspect.getdoc(table) or "").partition("\n")[0] for table in models_in(field.annotation))
     rules = [rule for rule in field.metadata if isinstance(rule, Only)]
     words = "".join(f" {'with' if rule.procedure else 'of'} {rule.words}" for rule in rules)
-    only = f" For {words.split(maxsplit=1)[1]} only." if rules else ""
+    spared = "".join(f", except `{rule.but}`" for rule in rules if rule.but is not None)
+    only = f" For {words.split(maxsplit=1)[1]} only{spared}." if rules else ""
     return (docstring_of(model, name) or next(tables, "")) + only
 
 

@@ -285,7 +285,7 @@ class OtherHostModel(HostModel):
 
 
 class GatewayControlModel(HostModel, Commands):
-    """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
+    """Commands that control a gateway that somebody else set up."""
 
     middle_interface: Annotated[InterfaceName | None, IN_A_ROW] = None
     """Its interface to the other gateway, for captures as at `outer_interface`."""
@@ -456,8 +456,7 @@ class GatewayModel(Table):
     """How it was given that number: by `maxcpus=` and a boot, by taking CPUs offline, or by binding its work to them.
     With the first two, the host that `gateway.control.host` names must have that many CPUs online."""
     control: Annotated[GatewayControlModel | None, CONTROLLED_BUT_LIMITS] = None
-    """Commands that control it; `limits` apply to those of a recipe as well. Of two gateways in a row, the one that
-    keeps the connections."""
+    """Commands that control it: of two gateways in a row, the one that keeps the connections."""
     other_host: Annotated[OtherHostModel | None, IN_A_ROW, CONTROLLED] = None
     """The host of the other one of two gateways in a row."""
     telemetry: Annotated[TelemetryModel | None, WITH_GATEWAY] = None
