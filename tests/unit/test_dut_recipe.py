@@ -169,6 +169,18 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
         ('name = "mine"', 'name = "mine"\ntable = {size = "many"}', "'many' is not a rate"),
         ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: does not apply to router44"),
+        ('setup = ["true"]', 'read_table_size = "true"', "commands.read_table_size: does not apply to router44"),
+        ('setup = ["true"]', 'clear_state = "true"', "commands.clear_state: does not apply to router44"),
+        (
+            "[commands]",
+            "[host_sysctl]\n'net.x' = '{table_size}'\n[commands]",
+            "host_sysctl: does not apply to router44, which keeps no state",
+        ),
+        (
+            "[commands]",
+            "[commands.set.x]\napply = 'echo {value}'\nat_boot = true\n[commands]",
+            "commands.set.x.at_boot: does not apply to kind = netns, whose gateway, if any, does not boot",
+        ),
         ('setup = ["true"]', 'set_udp_timeout = ["true"]', "commands.set_udp_timeout: does not say where"),
         (
             'technology = "router44"',

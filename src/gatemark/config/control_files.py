@@ -1,7 +1,7 @@
 """Files with commands of `gateway.control`, which campaign files name: those of gatemark or the user's own.
 
 What the campaign file says itself wins. What would have no effect in it is left out: settings to which it gives no
-value, ways to boot a host that it does not boot, and what only a stateful gateway has.
+value, ways to boot a host that it does not boot, and what its technology has no use for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.config.check import nearest
-from gatemark.config.only import STATEFUL
+from gatemark.config.only import rules_of
 from gatemark.config.tables import Commands
 from gatemark.errors import ConfigError, Problem
 from gatemark.files import read_named
@@ -134,8 +134,9 @@ def _without_effect(gateway: Document, control: Document, boot: object) -> Itera
         yield "clear_state"  # a boot empties the table
     if {"reboot", "power_cycle"} & set(control):  # the campaign says how
         yield from ("reboot", "power_cycle")
-    if any(row.name == gateway.get("technology") and not row.is_stateful for row in TECHNOLOGIES.values()):
-        yield from (name for name, field in Commands.model_fields.items() if STATEFUL in field.metadata)
+    technology = next((row for row in TECHNOLOGIES.values() if row.name == gateway.get("technology")), None)
+    rules = ((name, rule) for name, field in Commands.model_fields.items() for rule in rules_of(field))
+    yield from (name for name, rule in rules if rule.refusal(technology, None) is not None)
 
 
 def _merged(below: Document, above: Document) -> dict[str, Any]:

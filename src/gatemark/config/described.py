@@ -16,14 +16,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from gatemark.config.keys import models_in
-from gatemark.config.only import Only
+from gatemark.config.only import rules_of
 
 
 def described(model: type[BaseModel], name: str) -> str:
     """Return what a key is: the docstring of its field or of its table, with the rules that say for what it is."""
     field = model.model_fields[name]
     tables = (one_line(inspect.getdoc(table) or "").partition("\n")[0] for table in models_in(field.annotation))
-    rules = [rule for rule in field.metadata if isinstance(rule, Only)]
+    rules = rules_of(field)
     words = "".join(f" {'with' if rule.procedure else 'of'} {rule.words}" for rule in rules)
     spared = "".join(f", except `{rule.but}`" for rule in rules if rule.but is not None)
     only = f" For {words.split(maxsplit=1)[1]} only{spared}." if rules else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from gatemark.bed_kinds import BedKind, bed_kinds_where
 from gatemark.technology import Technology, technologies_where
@@ -132,6 +133,7 @@ IN_A_ROW = _to(lambda row: row.in_a_row is not None, "which is one gateway", "tw
 WITH_B4S = _to(lambda row: row.has_b4s, "which has no B4s", "DS-Lite AFTRs")
 WITH_GATEWAY = _on_beds(lambda kind: kind.has_gateway, "which has no gateway")
 CONTROLLED = _on_beds(lambda kind: kind.takes_control, "whose gateway, if any, gatemark makes itself")
+BOOTED = _on_beds(lambda kind: kind.takes_control, "whose gateway, if any, does not boot")
 CONTROLLED_BUT_LIMITS = replace(CONTROLLED, but="limits")
 ELSEWHERE = _on_beds(
     lambda kind: kind.has_gateway and not kind.gateway_is_local,
@@ -178,10 +180,19 @@ def refusals(
         if refusal is not None:
             yield (key, *refusal)
             continue
-        for index, part in enumerate(value) if isinstance(value, tuple) else ((None, value),):
+        for inner, part in _parts(key, value):
             if isinstance(part, BaseModel):
-                inner = f"{key}." if index is None else f"{key}[{index}]."
-                yield from refusals(part, technology, kind, procedures, skip=skip, at=inner)
+                yield from refusals(part, technology, kind, procedures, skip=skip, at=f"{inner}.")
+
+
+def _parts(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what may be tables in the value of a key, each with its path."""
+    if isinstance(value, tuple):
+        yield from ((f"{key}[{index}]", part) for index, part in enumerate(value))
+    elif isinstance(value, dict):
+        yield from ((f"{key}.{name}", part) for name, part in value.items())
+    else:
+        yield key, value
 
 
 def _set(table: BaseModel) -> Iterator[tuple[str, list[Only], Any]]:
@@ -189,4 +200,9 @@ def _set(table: BaseModel) -> Iterator[tuple[str, list[Only], Any]]:
     for name, field in type(table).model_fields.items():
         value = getattr(table, name)
         if value and value != field.get_default(call_default_factory=True):
-            yield field.alias or name, [rule for rule in field.metadata if isinstance(rule, Only)], value
+            yield field.alias or name, rules_of(field), value
+
+
+def rules_of(field: FieldInfo) -> list[Only]:
+    """Return to what a key applies."""
+    return [rule for rule in field.metadata if isinstance(rule, Only)]

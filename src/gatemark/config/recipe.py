@@ -183,16 +183,15 @@ class Recipe(BaseModel):
 
     @property
     def actions(self) -> frozenset[GatewayAction]:
-        """What a campaign may have the gateway do."""
-        return self.commanded if self.technology.is_stateful else self.commanded & {"reset"}
+        """What a campaign may have the gateway do: what the recipe has commands or settings for."""
+        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        return frozenset(action for action in actions if getattr(self.commands, action)) | self.set_by_machine
 
     @property
-    def commanded(self) -> frozenset[GatewayAction]:
-        """What the recipe has commands or settings for."""
-        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
+    def set_by_machine(self) -> frozenset[GatewayAction]:
+        """What settings of the whole machine do."""
         settings = " ".join(str(value) for value in self.host_sysctl.values())
-        by_setting = {action for variable, action in MACHINE_VARIABLES.items() if variable in settings}
-        return frozenset(action for action in actions if getattr(self.commands, action)) | by_setting
+        return frozenset(action for variable, action in MACHINE_VARIABLES.items() if variable in settings)
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
+    BOOTED,
     BY_PREFIX,
     CONSTANT_LOAD,
     CONTROLLED,
@@ -83,7 +84,7 @@ ENDS: Mapping[OneWay, tuple[SideName, SideName]] = {"forward": ("left", "right")
 GatewayAction = Literal[
     "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
 ]
-"""What gatemark can have a gateway do; all but a reset only with a stateful one."""
+"""What gatemark can have a gateway do."""
 
 
 class Table(BaseModel):
@@ -168,9 +169,9 @@ class SettingModel(Table):
     read: str | None = None
     """Prints the value and nothing else. Texts are compared without blanks around them, whole numbers as numbers.
     Without it the report says that the value was not read back."""
-    at_boot: StrictBool = False
+    at_boot: Annotated[StrictBool, BOOTED] = False
     """Takes effect with the next boot: `apply` runs before each boot, `read` after it. `maxcpus=` on the kernel's
-    command line for example; not in a recipe."""
+    command line for example."""
 
 
 LimitName = Literal[
@@ -204,7 +205,7 @@ class LimitsModel(Table):
     """Each command of `health`."""
     describe_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="describe")
     """Each command of `describe`."""
-    boot_ns: Annotated[PositiveDuration, CONTROLLED] = Field(defaults.BOOT_LIMIT_NS, alias="boot")
+    boot_ns: Annotated[PositiveDuration, BOOTED] = Field(defaults.BOOT_LIMIT_NS, alias="boot")
     """From the command that boots the host until it is another boot and healthy, and once more until both links are up
     and the gateway answers ARP or neighbour discovery."""
 

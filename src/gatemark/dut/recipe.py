@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from gatemark.bed_kinds import BED_KINDS
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
 from gatemark.config.check import TABLE_KEYS
@@ -201,9 +202,6 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find what each key allows but all together do not."""
     problems = []
     for name, setting in recipe.commands.settings.items():
-        if setting.at_boot:
-            what, fix = "is not allowed in a recipe: a namespace does not boot", "leave it out"
-            problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.at_boot", fix=fix))
         if not any("{value}" in command for command in setting.apply):
             what = "does not say where the value goes: {value} is missing"
             fix = "for example `echo {value} > /proc/sys/...`"
@@ -308,13 +306,11 @@ def _private_problems(recipe: Recipe, private: IPv4Network, usual: IPv4Network, 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find keys that the technology has no use for, and settings of the table without value or without command."""
     problems, technology = [], recipe.technology
-    for key, what, fix in refusals(recipe, technology, None, skip=frozenset({"commands"})):
+    refused = list(refusals(recipe, technology, BED_KINDS["netns"]))
+    if recipe.set_by_machine and (refusal := STATEFUL.refusal(technology, None)) is not None:
+        refused.append(("host_sysctl", *refusal))
+    for key, what, fix in refused:
         problems.append(Problem(what=what, where=f"{where}: {key.removeprefix('gateway.')}", fix=fix))
-    if not technology.is_stateful:
-        for key in sorted(recipe.commanded - {"clear_state", "reset"}):
-            refusal = STATEFUL.refusal(technology, None)
-            assert refusal is not None, "the technology keeps no state"
-            problems.append(Problem(what=refusal[0], where=f"{where}: commands.{key}", fix=refusal[1]))
     if (recipe.gateway.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
         what = "is not a whole number of seconds"
         problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
