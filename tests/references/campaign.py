@@ -70,7 +70,7 @@ def _row(model: type[BaseModel], name: str) -> tuple[str, str, str, str]:
     field = model.model_fields[name]
     meaning, default = described(model, name), _default(field)
     assert meaning, f"{model.__name__}.{name} has no docstring"
-    if said := re.search(r" Default: (.+?)\.(?= For [^.]+ only[^.]*\.$|$)", meaning):
+    if said := re.search(r" Default: (.+?)\.(?= (?:For|With|Without) [^.]+ only\b|$)", meaning):
         meaning, default = meaning.replace(said[0], ""), said[1]
     return f"`{field.alias or name}`", _type(_annotation(field), _extra(field)), default, meaning
 

@@ -126,7 +126,7 @@ def test_clients_of_echo_requests_are_the_hosts_behind_b4s() -> None:
         ({"b4": {"address": "192.0.0.8"}}, "b4.address", "192.0.0.0/29"),
         ({"b4": {"address": "10.0.0.0", "hosts": {"offset": 0, "mode": "increasing", "range": "2560-2816"}}},
          "b4.hosts.range", "RFC 1918"),
-        ({"b4": {"hosts": {"offset": 2, "range": "1-2"}}}, "b4.hosts.range", "mode = fixed"),
+        ({"b4": {"hosts": {"offset": 2, "range": "1-2"}}}, "b4.hosts.range", "applies only with mode"),
         ({"b4": {"hosts": {"offset": 3, "mode": "increasing", "range": "1-2"}}}, "b4.hosts.offset", "beyond"),
         ({"b4": {"hosts": {"offset": 2, "mode": "increasing", "range": "1-1000"}}},
          "left.ipv6.hosts.range", "may have number 64"),

@@ -349,9 +349,9 @@ def test_progress_says_that_the_host_boots() -> None:
 @pytest.mark.parametrize(
     ("occasion", "more", "key", "words"),
     [
-        ("never", {}, "reboot", 'boot is "never"'),
-        ("never", {"reboot": [], "after_boot": "true"}, "after_boot", 'boot is "never"'),
-        ("never", {"reboot": [], "boot_id": "true"}, "boot_id", 'boot is "never"'),
+        ("never", {}, "reboot", "nothing boots the host"),
+        ("never", {"reboot": [], "after_boot": "true"}, "after_boot", "nothing boots the host"),
+        ("never", {"reboot": [], "boot_id": "true"}, "boot_id", "nothing boots the host"),
         ("column", {"reboot": []}, "boot", "needs a command"),
         ("column", {"power_cycle": "ipmitool"}, "boot", "has two ways"),
         ("column", {"host": None}, "boot_id", "on this machine"),
@@ -360,7 +360,7 @@ def test_progress_says_that_the_host_boots() -> None:
             "never",
             {"reboot": [], "boot_after_collapse": True, "health": "true"},
             "boot_after_collapse",
-            "contradicts",
+            "before and after that boot",
         ),
         ("column", {"boot_after_collapse": True}, "boot_after_collapse", "has no effect"),
     ],
@@ -381,5 +381,5 @@ def test_a_setting_at_boot_needs_a_boot() -> None:
     setting = {"cores": {"apply": "x {value}", "at_boot": True}}
     wanted = document("never", reboot=[], set=setting)
     wanted["gateway"]["settings"] = {"cores": 4}
-    with pytest.raises(ConfigError, match=r"set\.cores\.at_boot: never takes effect"):
+    with pytest.raises(ConfigError, match=r"set\.cores\.at_boot: applies only with gateway\.control\.boot = "):
         campaign_from_dict(wanted)

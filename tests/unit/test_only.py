@@ -20,8 +20,11 @@ from gatemark.config.only import (
     WITH_RULES,
     Only,
     refusals,
+    without_effect,
 )
-from gatemark.config.tables import DirectionTrafficModel, GatewayModel, TrafficModel
+from gatemark.config.recipe import RecipeCommands
+from gatemark.config.tables import DirectionTrafficModel, GatewayControlModel, GatewayModel, SideModel, TrafficModel
+from gatemark.procedures.frame_loss.table import FrameLossTable
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.technology import TECHNOLOGIES
 
@@ -69,6 +72,27 @@ def test_a_key_of_one_direction_has_the_rules_of_that_of_both() -> None:
     assert told == ["traffic.forward.dont_fragment"]
 
 
+def test_a_key_that_needs_another_one_is_told_with_it() -> None:
+    side = {"ipv4": {"address": "198.18.0.2", "router": "198.18.0.3", "hosts": {"offset": 0}}, "host_macs": "random"}
+    what = 'applies only with left.address_mode = "nexthop": every host is a neighbour of the gateway'
+    told = {key: (what, fix) for key, what, fix in refusals(SideModel.model_validate(side), None, None, at="left.")}
+    assert told["left.ipv4.router"] == (what, 'leave it out, or write left.address_mode = "nexthop"')
+    assert set(told) == {"left.ipv4.router", "left.ipv4.hosts.offset"}
+    behind = SideModel.model_validate({**side, "address_mode": "nexthop"})
+    assert [key for key, *_ in refusals(behind, None, None)] == ["ipv4.hosts.offset", "host_macs"]
+    rates = FrameLossTable.model_validate({"rates": [1000], "step": "5%"})
+    assert list(refusals(rates, None, None)) == [
+        ("step", "applies only without rates: these are all loads", "leave it out, or leave out rates")
+    ]
+    assert list(without_effect(rates)) == ["maximum", "step"]
+
+
+def test_a_rule_about_a_key_that_no_table_has_says_nothing() -> None:
+    assert list(refusals(RecipeCommands.model_validate({"clear_state": "true"}), None, None)) == []
+    control = GatewayControlModel.model_validate({"boot": "trial", "clear_state": "true"})
+    assert [key for key, *_ in refusals(control, None, None)] == ["clear_state"]
+
+
 def test_the_schema_says_it_as_well() -> None:
     tables = json.loads(schema_text())["$defs"]
     assert tables["GatewayModel"]["properties"]["prefix"]["description"].endswith(
@@ -78,6 +102,7 @@ def test_the_schema_says_it_as_well() -> None:
     assert tables["GatewayModel"]["properties"]["control"]["description"].endswith(
         " For kind ports only, except `limits`."
     )
+    assert tables["DelayTable"]["properties"]["tags"]["description"].endswith(' With `"latency" in metrics` only.')
     assert tables["TestbedModel"]["properties"]["gateway_cores"]["description"].endswith(" For kind netns only.")
 
 

@@ -122,7 +122,7 @@ class TestTable:
         ("overload", "tables", "where", "words"),
         [
             ({"clients": [1, 1]}, {}, "overload.clients", "lists a number twice"),
-            ({"rates": [1000]}, {}, "overload.rates", "has no effect in a closed loop"),
+            ({"rates": [1000]}, {}, "overload.rates", 'applies only with mode = "constant_rate": in a closed loop'),
             ({"mode": "constant_rate"}, {}, "overload.rates", "is missing"),
             (
                 {"mode": "constant_rate", "rates": [1000], "pace_without_reply": "1ms"},

@@ -16,7 +16,7 @@ from gatemark.config.map_check import check_map
 from gatemark.config.model import CampaignFile
 from gatemark.config.only import STATEFUL, refusals
 from gatemark.config.problems import listed_twice, problem
-from gatemark.config.tables import HostsModel, Ipv4Model, Ipv6Model
+from gatemark.config.tables import HostsModel
 from gatemark.config.views import Directions, Roles
 from gatemark.errors import Problem
 from gatemark.facts import ONE_WAYS
@@ -141,18 +141,10 @@ def check_side(name: SideName) -> Check:
         side = campaign.left if name == "left" else campaign.right
         if side is None:
             return
-        if side.host_macs == "random" and side.address_mode == "nexthop":
-            yield problem(
-                campaign,
-                f"{name}.host_macs",
-                "is random, but with address_mode nexthop the gateway sees the router's MAC address only",
-                'leave the key out, or set address_mode = "onlink"',
-            )
         for family in FAMILY_WORDS:
             model = side.family(family)
             if model is not None:
                 yield from _check_hosts(campaign, f"{name}.{family}", family, model.hosts)
-                yield from _check_router(campaign, f"{name}.{family}", side.address_mode, model)
 
     return check
 
@@ -166,14 +158,6 @@ def check_b4(campaign: CampaignFile) -> Iterator[Problem]:
 def _check_hosts(campaign: CampaignFile, key: str, family: Family, hosts: HostsModel) -> Iterator[Problem]:
     last = 2 if family == "ipv4" else 14
     if hosts.mode == "fixed":
-        for name, value in (("offset", hosts.offset), ("range", hosts.range)):
-            if value is not None:
-                yield problem(
-                    campaign,
-                    f"{key}.hosts.{name}",
-                    "is not allowed with mode = fixed, which uses the address as written",
-                    'set mode to "pseudorandom", "increasing" or "decreasing", or leave the key out',
-                )
         return
     if hosts.offset is None:
         yield problem(
@@ -183,15 +167,6 @@ def _check_hosts(campaign: CampaignFile, key: str, family: Family, hosts: HostsM
         yield problem(campaign, f"{key}.hosts.offset", f"{hosts.offset} is beyond the address", f"write at most {last}")
     if hosts.range is None:
         yield problem(campaign, f"{key}.hosts.range", "is missing", 'write for example range = "2-254"')
-
-
-def _check_router(
-    campaign: CampaignFile, key: str, address_mode: str, model: Ipv4Model | Ipv6Model
-) -> Iterator[Problem]:
-    if address_mode == "onlink" and model.router is not None:
-        yield problem(
-            campaign, f"{key}.router", "is not allowed with address_mode = onlink", 'set address_mode = "nexthop"'
-        )
 
 
 def check_traffic(campaign: CampaignFile) -> Iterator[Problem]:

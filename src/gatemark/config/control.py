@@ -115,21 +115,6 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
     """Something boots the host, and it can be told that it has booted."""
     key = "gateway.control"
     if control.boot == "never":
-        for name in ("reboot", "power_cycle", "boot_id", "after_boot"):
-            if getattr(control, name):
-                what, fix = 'is never run: boot is "never"', 'write for example boot = "column"'
-                yield problem(campaign, f"{key}.{name}", what, fix)
-        for name, setting in control.settings.items():
-            if setting.at_boot:
-                what, fix = 'never takes effect: boot is "never"', 'write for example gateway.control.boot = "column"'
-                yield problem(campaign, f"{key}.set.{name}.at_boot", what, fix)
-        if control.boot_after_collapse:
-            yield problem(
-                campaign,
-                f"{key}.boot_after_collapse",
-                'contradicts boot = "never": trials before and after that boot would see another host',
-                'write for example boot = "column", so that every trial follows a boot',
-            )
         return
     if bool(control.reboot) == bool(control.power_cycle):
         what = "needs a command that boots the host" if not control.reboot else "has two ways to boot the host"
@@ -147,13 +132,6 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
             f"{key}.boot_after_collapse",
             "has no effect: no command says whether the gateway works",
             'write for example health = "ping -c 1 -W 1 198.18.0.2"',
-        )
-    if control.boot == "trial" and control.clear_state:
-        yield problem(
-            campaign,
-            f"{key}.clear_state",
-            'is never run: with boot = "trial" every trial begins with a boot in its place',
-            "leave it out",
         )
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.config.check import nearest
-from gatemark.config.only import rules_of
-from gatemark.config.tables import Commands
+from gatemark.config.only import With, rules_of
+from gatemark.config.tables import GatewayControlModel
 from gatemark.errors import ConfigError, Problem
 from gatemark.files import read_named
 from gatemark.harmless import toml_of
@@ -24,7 +24,6 @@ from gatemark.technology import TECHNOLOGIES
 
 COMMANDS = "commands"
 """Key of `gateway.control` that names the files."""
-BOOT_KEYS = ("reboot", "power_cycle", "boot_id", "after_boot")
 
 Document = Mapping[str, Any]
 Check = Callable[[Document, str], list[Problem]]
@@ -128,15 +127,15 @@ def _with_effect(known: Document, control: Document, gateway: Document) -> Itera
 
 def _without_effect(gateway: Document, control: Document, boot: object) -> Iterator[str]:
     """Yield keys that would have no effect in a campaign, wherever they are written."""
-    if boot == "never":
-        yield from BOOT_KEYS
-    if boot == "trial":
-        yield "clear_state"  # a boot empties the table
     if {"reboot", "power_cycle"} & set(control):  # the campaign says how
         yield from ("reboot", "power_cycle")
     technology = next((row for row in TECHNOLOGIES.values() if row.name == gateway.get("technology")), None)
-    rules = ((name, rule) for name, field in Commands.model_fields.items() for rule in rules_of(field))
-    yield from (name for name, rule in rules if rule.refusal(technology, None) is not None)
+    for name, field in GatewayControlModel.model_fields.items():
+        withs = (rule for rule in field.metadata if isinstance(rule, With) and rule.key == "boot")
+        if any(rule.refusal(technology, None) for rule in rules_of(field)) or not all(
+            rule.holds(boot) for rule in withs
+        ):
+            yield name
 
 
 def _merged(below: Document, above: Document) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from gatemark.config.keys import models_in
-from gatemark.config.only import rules_of
+from gatemark.config.only import With, rules_of
 
 
 def described(model: type[BaseModel], name: str) -> str:
@@ -27,7 +27,9 @@ def described(model: type[BaseModel], name: str) -> str:
     words = "".join(f" {'with' if rule.procedure else 'of'} {rule.words}" for rule in rules)
     spared = "".join(f", except `{rule.but}`" for rule in rules if rule.but is not None)
     only = f" For {words.split(maxsplit=1)[1]} only{spared}." if rules else ""
-    return (docstring_of(model, name) or next(tables, "")) + only
+    withs = (rule.words().partition(" ") for rule in field.metadata if isinstance(rule, With))
+    besides = "".join(f" {word.capitalize()} `{other}` only." for word, _, other in withs)
+    return (docstring_of(model, name) or next(tables, "")) + only + besides
 
 
 def docstring_of(owner: type, name: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
-from gatemark.config.only import STATEFUL, WITH_B4S, WITH_RULES, Only
+from gatemark.config.only import STATEFUL, WITH_B4S, WITH_RULES, Only, without_effect
 from gatemark.config.tables import (
     B4Model,
     ConnectionsModel,
@@ -167,10 +167,6 @@ class ProcedureTable(Table):
         del campaign
         return self
 
-    def left_out_of_documents(self) -> tuple[str, ...]:
-        """Return keys that have no effect together with others, and are refused there."""
-        return ()
-
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Yield what its keys must satisfy together, before anything is known from a recipe."""
         del campaign
@@ -286,7 +282,7 @@ class CampaignFile(Table):
         """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         for table in self.tables:
-            for key in table.left_out_of_documents():
+            for key in without_effect(table):
                 document[table.key].pop(key, None)
         return document
 

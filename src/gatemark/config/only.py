@@ -1,4 +1,4 @@
-"""To which technologies, test beds and procedures a key applies: a rule at its field. Pure."""
+"""To which technologies, test beds and procedures a key applies, and with which others: rules at its field. Pure."""
 
 from __future__ import annotations
 
@@ -56,6 +56,38 @@ class Only:
     def spares(self, value: object) -> bool:
         """Whether a table has no other key than the one for which the rule does not hold."""
         return self.but is not None and isinstance(value, BaseModel) and {key for key, *_ in _set(value)} <= {self.but}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class With:
+    """Rule of a field: it applies only with another key, of the same table or of the nearest one around it that has it.
+
+    Where no table has that key, as in a recipe, the rule says nothing.
+    """
+
+    key: str
+    holds: Callable[[Any], bool]
+    """Whether it applies with a value of the other key."""
+    write: str | None = None
+    """What to write for it, as the file has it: `mode = "constant_rate"`; None to leave the other key out."""
+    lack: str
+    """Why it does not apply otherwise: "in a closed loop the gateway sets the pace"."""
+
+    def words(self, at: str = "") -> str:
+        """Say with what it applies; `at` is the path of the table of the other key, where it is another table."""
+        return f"{'without' if self.write is None else 'with'} {at}{self.write or self.key}"
+
+    def refusal(self, tables: Sequence[tuple[str, BaseModel]]) -> tuple[str, str] | None:
+        """Say why a key does not apply, and what to do; None if it does.
+
+        `tables` are that of the key and those around it, each with its path and the innermost first.
+        """
+        at, table = next(((at, table) for at, table in tables if self.key in type(table).model_fields), ("", None))
+        if table is None or self.holds(getattr(table, self.key)):
+            return None
+        place = "" if table is tables[0][1] else at
+        fix = f"leave it out, or {'leave out' if self.write is None else 'write'} {place}{self.write or self.key}"
+        return f"applies only {self.words(place)}: {self.lack}", fix
 
 
 def _to(technology: Callable[[Technology], bool], lack: str, words: str) -> Only:
@@ -156,6 +188,37 @@ CONSTANT_LOAD = Only(
     lack="whose load is not constant",
     words="throughput, frame loss rate and delay",
 )
+BOOTING = With(
+    key="boot",
+    holds=lambda boot: boot != "never",
+    write='boot = "column", "repetition" or "trial"',
+    lack="nothing boots the host",
+)
+BOOTING_THROUGHOUT = replace(BOOTING, lack="trials before and after that boot would see another host")
+NO_BOOT_IN_PLACE = With(
+    key="boot",
+    holds=lambda boot: boot != "trial",
+    write='boot = "never", "column" or "repetition"',
+    lack="every trial begins with a boot in its place",
+)
+VARIED = With(
+    key="mode",
+    holds=lambda mode: mode != "fixed",
+    write='mode = "pseudorandom", "increasing" or "decreasing"',
+    lack="fixed uses the address as written",
+)
+ON_LINK = With(
+    key="address_mode",
+    holds=lambda mode: mode == "onlink",
+    write='address_mode = "onlink"',
+    lack="the gateway sees the router's MAC address only",
+)
+BEHIND_ROUTER = With(
+    key="address_mode",
+    holds=lambda mode: mode == "nexthop",
+    write='address_mode = "nexthop"',
+    lack="every host is a neighbour of the gateway",
+)
 
 
 def refusals(
@@ -166,23 +229,27 @@ def refusals(
     *,
     skip: frozenset[str] = frozenset(),
     at: str = "",
+    around: tuple[tuple[str, BaseModel], ...] = (),
 ) -> Iterator[tuple[str, str, str]]:
     """Yield each key of a table and its tables that does not apply: its path, why, and what to do.
 
-    Keys of `skip` are left out.
+    Keys of `skip` are left out. `around`: the tables that this one is in, each with its path and the innermost first.
     """
-    for name, rules, value in _set(table):
+    tables = ((at, table), *around)
+    for name, field, value in _set(table):
         key = f"{at}{name}"
         if key in skip:
             continue
-        told = (rule.refusal(technology, kind, procedures) for rule in rules if not rule.spares(value))
+        told = [rule.refusal(tables) for rule in field.metadata if isinstance(rule, With)]
+        if value:  # a no or 0 asks for nothing
+            told += [rule.refusal(technology, kind, procedures) for rule in rules_of(field) if not rule.spares(value)]
         refusal = next(filter(None, told), None)
         if refusal is not None:
             yield (key, *refusal)
             continue
         for inner, part in _parts(key, value):
             if isinstance(part, BaseModel):
-                yield from refusals(part, technology, kind, procedures, skip=skip, at=f"{inner}.")
+                yield from refusals(part, technology, kind, procedures, skip=skip, at=f"{inner}.", around=tables)
 
 
 def _parts(key: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -195,12 +262,19 @@ def _parts(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _set(table: BaseModel) -> Iterator[tuple[str, list[Only], Any]]:
-    """Yield each key with a value of its own, which is neither the default nor a no or 0, and the rules of the key."""
+def _set(table: BaseModel) -> Iterator[tuple[str, FieldInfo, Any]]:
+    """Yield each key with a value other than the default, and its field."""
     for name, field in type(table).model_fields.items():
         value = getattr(table, name)
-        if value and value != field.get_default(call_default_factory=True):
-            yield field.alias or name, rules_of(field), value
+        if value != field.get_default(call_default_factory=True):
+            yield field.alias or name, field, value
+
+
+def without_effect(table: BaseModel) -> Iterator[str]:
+    """Yield the keys of a table that do not apply with its other keys, whatever their values."""
+    for name, field in type(table).model_fields.items():
+        if any(isinstance(rule, With) and rule.refusal([("", table)]) is not None for rule in field.metadata):
+            yield field.alias or name
 
 
 def rules_of(field: FieldInfo) -> list[Only]:

@@ -18,7 +18,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy
 from gatemark.config import defaults
 from gatemark.config.only import (
+    BEHIND_ROUTER,
     BOOTED,
+    BOOTING,
+    BOOTING_THROUGHOUT,
     BY_PREFIX,
     CONSTANT_LOAD,
     CONTROLLED,
@@ -27,13 +30,16 @@ from gatemark.config.only import (
     IN_A_ROW,
     IPV6_ALONE,
     LOCAL,
+    NO_BOOT_IN_PLACE,
     NOT_EDGE,
+    ON_LINK,
     SEEN,
     SIXRD,
     STATEFUL,
     STATELESS,
     TRANSLATORS,
     UDP,
+    VARIED,
     WITH_GATEWAY,
     WITH_IPV4,
     WITH_IPV4_OUT,
@@ -169,7 +175,7 @@ class SettingModel(Table):
     read: str | None = None
     """Prints the value and nothing else. Texts are compared without blanks around them, whole numbers as numbers.
     Without it the report says that the value was not read back."""
-    at_boot: Annotated[StrictBool, BOOTED] = False
+    at_boot: Annotated[StrictBool, BOOTED, BOOTING] = False
     """Takes effect with the next boot: `apply` runs before each boot, `read` after it. `maxcpus=` on the kernel's
     command line for example."""
 
@@ -218,7 +224,7 @@ class LimitsModel(Table):
 class Commands(Table):
     """Commands that control a gateway, of a recipe or of `gateway.control`."""
 
-    clear_state: Annotated[tuple[str, ...], AsList, STATEFUL] = ()
+    clear_state: Annotated[tuple[str, ...], AsList, STATEFUL, NO_BOOT_IN_PLACE] = ()
     """Deletes all connections, before each test phase 1; required."""
     count_connections: Annotated[str | None, STATEFUL] = None
     """Prints the number of connections; the last number of its output counts."""
@@ -296,17 +302,17 @@ class GatewayControlModel(HostModel, Commands):
     """When the host is booted. `column`: before the first trial of each session. `repetition`: before each further
     repetition as well. `trial`: before each trial; the boot then also empties the table, before each test phase 1, in
     place of `clear_state`."""
-    boot_after_collapse: StrictBool = False
+    boot_after_collapse: Annotated[StrictBool, BOOTING_THROUGHOUT] = False
     """The host is booted as well when the gateway stopped working in a trial, and the campaign goes on. It needs
-    another `boot` than `"never"`, and `health`."""
-    reboot: Annotated[tuple[str, ...], AsList] = ()
+    `health`."""
+    reboot: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Boots the host, from there; it may take its connection with it."""
-    power_cycle: Annotated[tuple[str, ...], AsList] = ()
+    power_cycle: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Boots the host, from this machine: by IPMI or a power distribution unit for example."""
-    boot_id: str | None = None
+    boot_id: Annotated[str | None, BOOTING] = None
     """Prints a value at the host that changes with each boot. Required without `host`. Default: `boot_id` of Linux,
     `kern.boottime` of a BSD."""
-    after_boot: Annotated[tuple[str, ...], AsList] = ()
+    after_boot: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Run after each boot, before the settings: what a boot forgets."""
     limits: Annotated[LimitsModel, WITH_GATEWAY] = LimitsModel()
     """How long each command may take."""
@@ -522,11 +528,11 @@ ExtensionHeader = Literal["hop_by_hop", "destination_options", "routing", "fragm
 class HostsModel(Table):
     """Which hosts are emulated: the two octets at `offset` take the values of `range`."""
 
-    offset: Annotated[StrictInt, Field(ge=0, le=14)] | None = None
+    offset: Annotated[Annotated[StrictInt, Field(ge=0, le=14)] | None, VARIED] = None
     """First of the two octets, counted from 0; at most 2 for IPv4 and 14 for IPv6. Required unless `fixed`."""
     mode: Variation = "fixed"
     """How they vary; `fixed` takes the address as it stands."""
-    range: HostSpan | None = None
+    range: Annotated[HostSpan | None, VARIED] = None
     """Values of the two octets as one 16-bit number, both ends included. Required unless `fixed`."""
 
 
@@ -537,9 +543,8 @@ class Ipv4Model(Table):
     """The Tester's own host, and the pattern of all emulated hosts."""
     gateway: Annotated[Ipv4 | None, GIVEN] = None
     """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
-    router: Ipv4 | None = None
-    """Router before the hosts, for which the Tester answers. With `address_mode = "nexthop"` only, and required
-    there."""
+    router: Annotated[Ipv4 | None, BEHIND_ROUTER] = None
+    """Router before the hosts, for which the Tester answers; required."""
     hosts: HostsModel = HostsModel()
     """Emulated hosts. Default: one host."""
 
@@ -551,9 +556,8 @@ class Ipv6Model(Table):
     """The Tester's own host, and the pattern of all emulated hosts."""
     gateway: Annotated[Ipv6 | None, GIVEN] = None
     """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
-    router: Ipv6 | None = None
-    """Router before the hosts, for which the Tester answers. With `address_mode = "nexthop"` only, and required
-    there."""
+    router: Annotated[Ipv6 | None, BEHIND_ROUTER] = None
+    """Router before the hosts, for which the Tester answers; required."""
     hosts: HostsModel = HostsModel()
     """Emulated hosts. Default: one host."""
 
@@ -584,9 +588,9 @@ class SideModel(Table):
     address_mode: Literal["onlink", "nexthop"] = "onlink"
     """`onlink`: every host is a neighbour of the gateway. `nexthop`: all lie behind one router (RFC 2544 appendix
     C.2.2.2)."""
-    host_macs: HostMacs = "fixed"
+    host_macs: Annotated[HostMacs, ON_LINK] = "fixed"
     """`fixed`: every emulated host has the MAC address of the port. `random`: each has one of its own (RFC 4814 section
-    4.2); not with `address_mode = "nexthop"`, where the gateway sees the router's only."""
+    4.2)."""
     gateway_mac: Annotated[MacAddress | None, WITH_GATEWAY] = None
     """The gateway's address on this side, which then needs no ARP or neighbour discovery."""
     vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = None

@@ -11,10 +11,18 @@ from pydantic import Field, StrictInt
 from gatemark.config import defaults
 from gatemark.config.load_types import LoadOfThroughput
 from gatemark.config.model import CampaignFile, ProcedureTable
+from gatemark.config.only import With
 from gatemark.config.problems import listed_twice, problem
 from gatemark.config.types import AsList, DelayMetric, Duration, PositiveDuration
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns, format_ratio, frames_before, frames_in
+
+TAGGED = With(
+    key="metrics",
+    holds=lambda metrics: "latency" in metrics,
+    write='"latency" in metrics',
+    lack="nothing else has tagged frames",
+)
 
 
 class DelayTable(ProcedureTable):
@@ -33,11 +41,11 @@ class DelayTable(ProcedureTable):
     campaign found with the same traffic."""
     duration_ns: PositiveDuration | None = Field(None, alias="duration")
     """Sending time. Default: 120 s with latency, else 60 s."""
-    first_tag_ns: Duration = Field(defaults.FIRST_TAG_NS, alias="first_tag")
-    """When frames begin to be tagged, below `duration`; `latency` only."""
-    tags: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.TAGS
+    first_tag_ns: Annotated[Duration, TAGGED] = Field(defaults.FIRST_TAG_NS, alias="first_tag")
+    """When frames begin to be tagged, below `duration`."""
+    tags: Annotated[StrictInt, Field(ge=1, le=1_000_000), TAGGED] = defaults.TAGS
     """Tagged frames of each direction, evenly spread over the rest of the trial. With fewer than 1000 a single lost one
-    makes the worst case latency unknown. `latency` only."""
+    makes the worst case latency unknown."""
 
     @property
     def has_latency(self) -> bool:
@@ -59,12 +67,8 @@ class DelayTable(ProcedureTable):
         """Fill in the sending time."""
         return self.model_copy(update={"duration_ns": self.sending_ns})
 
-    def left_out_of_documents(self) -> tuple[str, ...]:
-        """Leave out what has no effect, and is refused, if nothing is tagged."""
-        return () if self.has_latency else ("first_tag", "tags")
-
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
-        """Check that loads can be known, tags fit and nothing is without effect."""
+        """Check that loads can be known and tags fit."""
         yield from listed_twice(campaign, "delay.metrics", self.metrics, "value")
         yield from listed_twice(campaign, "delay.load", self.load, "value")
         shares = [load for load in self.load if isinstance(load, Fraction)]
@@ -84,15 +88,6 @@ class DelayTable(ProcedureTable):
             )
         if self.has_latency:
             yield from self._tag_problems(campaign)
-            return
-        for name, key in (("first_tag_ns", "first_tag"), ("tags", "tags")):
-            if name in self.model_fields_set:
-                yield problem(
-                    campaign,
-                    f"delay.{key}",
-                    "has no effect: delay.metrics does not hold latency, and only latency has tagged frames",
-                    'leave it out, or add "latency" to delay.metrics',
-                )
 
     def _tag_problems(self, campaign: CampaignFile) -> Iterator[Problem]:
         """Check that the first tag is within the trial, and that a known load has frames for all tags."""

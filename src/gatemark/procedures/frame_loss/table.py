@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Annotated
 
 from pydantic import Field
 
 from gatemark.config.model import CampaignFile, ProcedureTable
-from gatemark.config.problems import listed_twice, problem
+from gatemark.config.only import With
+from gatemark.config.problems import listed_twice
 from gatemark.config.types import FrameRate, Step
 from gatemark.errors import Problem
+
+STEPPED = With(key="rates", holds=lambda rates: rates is None, lack="these are all loads")
 
 
 class FrameLossTable(ProcedureTable):
@@ -21,10 +25,10 @@ class FrameLossTable(ProcedureTable):
     lets_flows_start_apart = True
 
     rates: tuple[FrameRate, ...] | None = Field(None, min_length=1)
-    """Loads to be measured, all of them; in place of `maximum` and `step`."""
-    maximum: FrameRate | None = None
+    """Loads to be measured, all of them."""
+    maximum: Annotated[FrameRate | None, STEPPED] = None
     """First load. Default: `"100%"`; without a line rate twice the throughput of the campaign."""
-    step: Step = Field(default_factory=lambda: Fraction(1, 10))
+    step: Annotated[Step, STEPPED] = Field(default_factory=lambda: Fraction(1, 10))
     """Step from each load to the next lower one, as a share of `maximum`, until two successive trials without loss (RFC
     2544 section 26.3)."""
 
@@ -32,20 +36,6 @@ class FrameLossTable(ProcedureTable):
         """Return the sending time of its trials."""
         return campaign.trial.duration_ns
 
-    def left_out_of_documents(self) -> tuple[str, ...]:
-        """Leave out what has no effect, and is refused, with a list of rates."""
-        return () if self.rates is None else ("maximum", "step")
-
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
-        """Check that no key overrides another and no load is listed twice."""
-        if self.rates is None:
-            return
-        for key in ("maximum", "step"):
-            if key in self.model_fields_set:
-                yield problem(
-                    campaign,
-                    f"frame_loss.{key}",
-                    "has no effect together with frame_loss.rates",
-                    "leave one of them out",
-                )
-        yield from listed_twice(campaign, "frame_loss.rates", self.rates, "rate")
+        """Check that no load is listed twice."""
+        yield from listed_twice(campaign, "frame_loss.rates", self.rates or (), "rate")

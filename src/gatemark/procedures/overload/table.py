@@ -12,7 +12,7 @@ from gatemark.config import defaults
 from gatemark.config.hosts import HostSet
 from gatemark.config.load_types import FrameCount
 from gatemark.config.model import Campaign, CampaignFile, EchoAsked, ProcedureTable
-from gatemark.config.only import FREE_ANSWERS
+from gatemark.config.only import FREE_ANSWERS, With
 from gatemark.config.problems import listed_twice, problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import b4_hosts, distinct
@@ -91,6 +91,20 @@ class GracefulModel(Table):
     """Most requests without a correct reply in time, of each number of clients; below 100 %."""
 
 
+AT_RATES = With(
+    key="mode",
+    holds=lambda mode: mode == "constant_rate",
+    write='mode = "constant_rate"',
+    lack="in a closed loop the gateway sets the pace",
+)
+IN_LOOP = With(
+    key="mode",
+    holds=lambda mode: mode == "closed_loop",
+    write='mode = "closed_loop"',
+    lack="a constant rate waits for no reply",
+)
+
+
 class OverloadTable(ProcedureTable):
     """Echo requests of more and more clients: does the gateway degrade gracefully?"""
 
@@ -119,10 +133,10 @@ class OverloadTable(ProcedureTable):
     mode: Mode = "closed_loop"
     """`closed_loop`: a slot sends its next request on the reply to the last one. `constant_rate`: requests are due at
     the rates."""
-    rates: Annotated[tuple[FrameCount, ...], AsList] = ()
-    """`constant_rate`: requests/s of all clients together, each with every number of clients."""
-    pace_without_reply_ns: PositiveDuration = Field(PACE_NS, alias="pace_without_reply")
-    """`closed_loop`: time after which a slot continues without a reply."""
+    rates: Annotated[tuple[FrameCount, ...], AsList, AT_RATES] = ()
+    """Requests/s of all clients together, each with every number of clients."""
+    pace_without_reply_ns: Annotated[PositiveDuration, IN_LOOP] = Field(PACE_NS, alias="pace_without_reply")
+    """Time after which a slot continues without a reply."""
     timeout_ns: PositiveDuration = Field(defaults.SECOND_NS, alias="timeout")
     """A reply that comes later is late."""
     duration_ns: PositiveDuration | None = Field(None, alias="duration")
@@ -160,10 +174,6 @@ class OverloadTable(ProcedureTable):
         assert self.duration_ns is not None, "only of a table that is complete"
         return self.duration_ns
 
-    def left_out_of_documents(self) -> tuple[str, ...]:
-        """Leave out what has no effect, and is refused, in this mode."""
-        return ("rates",) if self.is_closed_loop else ("pace_without_reply",)
-
     def estimate_assumptions(self) -> Iterator[str]:
         """Say what is assumed of a closed loop."""
         if self.is_closed_loop:
@@ -192,18 +202,12 @@ class OverloadTable(ProcedureTable):
         return size * self.count * NANOSECONDS_PER_SECOND // self.state_timeout_ns
 
     def problems(self, campaign: CampaignFile) -> Iterator[Problem]:
-        """Check that no key is without effect and nothing is listed twice."""
+        """Check that rates and destinations can be used and nothing is listed twice."""
         yield from listed_twice(campaign, f"{self.key}.clients", self.clients, "number")
         yield from listed_twice(campaign, f"{self.key}.rates", self.rates, "number")
-        if self.is_closed_loop and self.rates:
-            what = "has no effect in a closed loop, in which the gateway sets the pace"
-            yield problem(campaign, f"{self.key}.rates", what, 'leave it out, or write mode = "constant_rate"')
         if not self.is_closed_loop and not self.rates:
             what = "is missing: nothing says at which rates requests are sent"
             yield problem(campaign, f"{self.key}.rates", what, 'write for example rates = ["1k", "10k"]')
-        if not self.is_closed_loop and "pace_without_reply_ns" in self.model_fields_set:
-            what = "has no effect at a constant rate, which waits for no reply"
-            yield problem(campaign, f"{self.key}.pace_without_reply", what, "leave it out")
         if self.destinations is not None and self.destinations % self.window:
             nearest = -(-self.destinations // self.window) * self.window
             what = f"is {self.destinations}, which the {self.window} slots of a client cannot share evenly"
