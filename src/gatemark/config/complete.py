@@ -23,7 +23,7 @@ from gatemark.config.hosts import (
 from gatemark.config.map_check import complete_map
 from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.config.problems import in_file, problem, raise_if_any
+from gatemark.config.problems import in_file, no_macs_of_hosts, problem, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
@@ -171,9 +171,9 @@ def _behind_relay(campaign: Campaign, name: SideName) -> Iterator[Problem]:
         what = f"is missing: the {words} hosts that the gateway reaches {reached}, behind {name}.ipv6.address"
         yield problem(campaign, f"{name}.{family}", what, f"write {family} = {{address = ...}} under [{name}]")
         return
-    if campaign.side(name).host_macs == "random":
-        what = f"is random, but all of these hosts have one link-layer address, that of {name}.ipv6.address"
-        yield problem(campaign, f"{name}.host_macs", what, "leave the key out")
+    yield from no_macs_of_hosts(
+        campaign, name, f"all of these hosts have one link-layer address, that of {name}.ipv6.address"
+    )
     for key in ("gateway", "router"):
         if getattr(model, key) is not None:
             what = f"does not apply: the gateway reaches these hosts {reached}, behind {name}.ipv6.address"

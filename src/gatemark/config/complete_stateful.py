@@ -9,7 +9,7 @@ from gatemark.config import defaults
 from gatemark.config.check import procedure_keys
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
-from gatemark.config.problems import problem
+from gatemark.config.problems import no_macs_of_hosts, problem
 from gatemark.config.stateful import (
     b4_hosts,
     distinct,
@@ -156,9 +156,7 @@ def _b4s(campaign: Campaign) -> Iterator[Problem]:
             f" the last one may have number {most:,}",
             "write lower numbers or fewer B4s, or fewer hosts behind each",
         )
-    if campaign.side(inside).host_macs == "random":
-        what = "is random, but a B4 has the MAC address of the port"
-        yield problem(campaign, f"{inside}.host_macs", what, "leave the key out")
+    yield from no_macs_of_hosts(campaign, inside, "a B4 has the MAC address of the port")
 
 
 def _traffic(campaign: Campaign) -> Iterator[Problem]:

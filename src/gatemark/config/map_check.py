@@ -9,7 +9,7 @@ from gatemark.config.hosts import HostSet, first_non_global, non_global_words
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import MAP_EDGES
-from gatemark.config.problems import in_file, problem
+from gatemark.config.problems import in_file, no_macs_of_hosts, problem
 from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
 from gatemark.errors import Problem
@@ -50,9 +50,7 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
     if technology.is_edge:
         yield from _gateway_edge(campaign, table)
         return
-    if campaign.side("left").host_macs == "random":
-        what = "is random, but customer edges have the MAC address of the port"
-        yield problem(campaign, "left.host_macs", what, "leave the key out")
+    yield from no_macs_of_hosts(campaign, "left", "customer edges have the MAC address of the port")
     tunnel = campaign.gateway.tunnel
     if tunnel is not None and tunnel.address is not None:
         yield from _held_addresses(campaign, table, "gateway.tunnel.address", HostSet.single(tunnel.address))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from gatemark.config.model import CampaignFile
+from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError, Problem
+from gatemark.technology import SideName
 
 
 def raise_if_any(problems: Iterable[Problem]) -> None:
@@ -25,6 +26,12 @@ def listed_twice(campaign: CampaignFile, key: str, values: Collection[object], w
     """Check that no value of a list is there twice; `what` is the word for one of them."""
     if len(set(values)) < len(values):
         yield problem(campaign, key, f"lists a {what} twice", f"list each {what} once")
+
+
+def no_macs_of_hosts(campaign: Campaign, name: SideName, why: str) -> Iterator[Problem]:
+    """Check that hosts of a side have no MAC addresses of their own where one is that of all."""
+    if campaign.side(name).host_macs == "random":
+        yield problem(campaign, f"{name}.host_macs", f"is random, but {why}", "leave the key out")
 
 
 def in_file(campaign: CampaignFile, of_key: Problem) -> Problem:
