@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
 from gatemark.bed_kinds import bed_kinds_where
-from gatemark.config import defaults
 from gatemark.config.map_check import check_map
 from gatemark.config.model import CampaignFile
 from gatemark.config.only import STATEFUL, refusals
@@ -64,10 +63,7 @@ def check_gateway(campaign: CampaignFile) -> Iterator[Problem]:
 
 
 def check_state(campaign: CampaignFile) -> Iterator[Problem]:
-    """Timeouts are whole seconds; a loop-back translates nothing."""
-    gateway = campaign.gateway
-    if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
-        yield problem(campaign, "gateway.table.udp_timeout", "is not a whole number of seconds", "round it up")
+    """A loop-back translates nothing."""
     technology = campaign.technology
     if technology is not None and _has_no_loopback(technology) and not campaign.bed.has_gateway:
         yield problem(

@@ -8,7 +8,7 @@ from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import GatewayAction, GatewayControlModel, HostModel
+from gatemark.config.tables import Commands, GatewayAction, GatewayControlModel, HostModel
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
@@ -86,25 +86,21 @@ def _other_host(campaign: Campaign) -> Iterator[Problem]:
             yield problem(campaign, key, what, f"name all of {', '.join(captured)}, or none")
 
 
+def lost_values(commands: Commands, where: str) -> Iterator[Problem]:
+    """Yield commands that set a value without saying where it goes."""
+    actions = ((action, variable, getattr(commands, action)) for action, variable in TABLE_VARIABLES.items())
+    settings = ((f"set.{name}.apply", "value", setting.apply) for name, setting in commands.settings.items())
+    for key, variable, lines in (*actions, *settings):
+        if lines and not any(f"{{{variable}}}" in line for line in lines):
+            what = f"does not say where the value goes: {{{variable}}} is missing"
+            fix = f'write for example "echo {{{variable}}} > /proc/sys/..."'
+            yield Problem(what=what, where=f"{where}.{key}", fix=fix)
+
+
 def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
-    """A command that sets a value says where it goes."""
-    for action, variable in TABLE_VARIABLES.items():
-        commands = getattr(control, action)
-        if commands and not any(f"{{{variable}}}" in command for command in commands):
-            yield problem(
-                campaign,
-                f"gateway.control.{action}",
-                f"does not say where the value goes: {{{variable}}} is missing",
-                f'write for example "echo {{{variable}}} > /proc/sys/..."',
-            )
-    for name, setting in control.settings.items():
-        if not any("{value}" in command for command in setting.apply):
-            yield problem(
-                campaign,
-                f"gateway.control.set.{name}.apply",
-                "does not say where the value goes: {value} is missing",
-                'write for example "echo {value} > /proc/sys/..."',
-            )
+    """A command that sets a value says where it goes, and settings have values."""
+    yield from lost_values(control, f"{campaign.source}: gateway.control")
+    for name in control.settings:
         if name not in campaign.gateway.settings:
             yield problem(
                 campaign, f"gateway.settings.{name}", "is missing: the file gives no value for it", "write its value"

@@ -34,6 +34,9 @@ B4_VARIABLES = ("b4_nftables", "b4_routes")
 RELAY_VARIABLE, SUBSCRIBER_VARIABLE = "relay", "subscriber"
 """The same where the gateway is a subscriber: the Tester's end of its tunnel, and the gateway's own."""
 
+OF_ONE_GATEWAY = ("setup", "start", "stop", "reset", "version", "configuration", "health")
+"""Commands of a recipe that are run for its gateway alone. Which of two in a row a reset would be of is open."""
+
 MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
 """What stands for these values in settings of the whole machine."""
 
@@ -197,7 +200,7 @@ class Recipe(BaseModel):
     def texts(self) -> Iterator[tuple[str, str]]:
         """Files and commands in which variables stand, each with its key."""
         yield from ((f"files.{name}", text) for name, text in self.files.items())
-        for action in ("setup", "start", "stop", "reset", "version", "configuration", "health"):
+        for action in OF_ONE_GATEWAY:
             yield from ((f"commands.{action}", line) for line in getattr(self.commands, action))
 
     @property

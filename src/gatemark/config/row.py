@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.config.map_tables import MapModel
-from gatemark.config.recipe import Recipe, RecipeSide, Standing, keeper_of
+from gatemark.config.recipe import OF_ONE_GATEWAY, Recipe, RecipeSide, Standing, keeper_of
 from gatemark.config.sizes import middle_overhead
 from gatemark.config.tables import B4Model, KnownGateway, SideModel
 from gatemark.config.views import Forwarding
@@ -30,10 +30,6 @@ MIDDLE_ADDRESSES: Mapping[SideName, str] = {"left": "2001:2:0:f000::1", "right":
 SUBSCRIBER = IPv6Address("2001:2:0:f001::1")
 """Of a B4, whose recipe has the address that its AFTR has."""
 EVERYWHERE = "::/0"
-_NOT_OF_BOTH: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("setup", "start", "stop", "reset", "health", "version", "configuration"), ()
-)
-"""Commands of a recipe that are run for its gateway alone. Which of both a reset would be of is open."""
 
 
 class RowFile(BaseModel):
@@ -120,7 +116,7 @@ def row_recipe(file: RowFile, first: Recipe, second: Recipe, where: str) -> RowR
         modules=first.modules | second.modules,
         sysctl=first.sysctl | second.sysctl,
         host_sysctl=first.host_sysctl | second.host_sysctl,
-        commands=keeper.commands.model_copy(update=_NOT_OF_BOTH),
+        commands=keeper.commands.model_copy(update=dict.fromkeys(OF_ONE_GATEWAY, ())),
         first=first,
         second=second,
     )

@@ -80,6 +80,7 @@ from gatemark.config.types import (
     SshHost,
     TrafficClasses,
     TranslationPrefix,
+    WholeSeconds,
 )
 from gatemark.facts import Direction, OneWay, Order, Variation
 from gatemark.technology import FAMILY_WORDS, DontFragmentRule, EcnMode, Family, MappingKind, SideName, TechnologyName
@@ -159,7 +160,7 @@ class GatewayTableModel(Table):
     recipe's."""
     hash_size: Annotated[Count | None, SetByRecipe("set_hash_size"), STATEFUL, WITH_GATEWAY] = None
     """Buckets of its hash table. Default: the recipe's."""
-    udp_timeout_ns: Annotated[PositiveDuration | None, SetByRecipe("set_udp_timeout"), STATEFUL, WITH_GATEWAY] = Field(
+    udp_timeout_ns: Annotated[WholeSeconds | None, SetByRecipe("set_udp_timeout"), STATEFUL, WITH_GATEWAY] = Field(
         None, alias="udp_timeout"
     )
     """Whole seconds without frames after which a UDP connection is deleted. They must be longer than both phases with

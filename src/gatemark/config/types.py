@@ -13,11 +13,18 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from gatemark.config.reserved import EVERYWHERE
 from gatemark.embedded_ipv4 import prefix_faults
-from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_share, parse_ratio
+from gatemark.units import (
+    NANOSECONDS_PER_SECOND,
+    LineShare,
+    parse_duration,
+    parse_rate,
+    parse_rate_or_share,
+    parse_ratio,
+)
 
 MIX_PERIOD_MAX = 65536
 FRAMES_PER_SECOND_MAX = 1_000_000_000
@@ -387,6 +394,16 @@ PositiveDuration = Annotated[
     Written("time above 0", "times above 0"),
 ]
 """Nanoseconds, above 0."""
+
+
+def _whole_seconds(nanoseconds: int) -> int:
+    if nanoseconds % NANOSECONDS_PER_SECOND:
+        raise BadValueError("is not a whole number of seconds", "round it up")
+    return nanoseconds
+
+
+WholeSeconds = Annotated[PositiveDuration, AfterValidator(_whole_seconds)]
+"""The same in whole seconds."""
 BitRate = Annotated[
     int,
     PlainValidator(positive(with_remedy(parse_rate), "write the bit/s of the medium, for example 10G")),

@@ -20,7 +20,7 @@ from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
 from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
-from gatemark.config.control import TABLE_VARIABLES
+from gatemark.config.control import lost_values
 from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
@@ -200,12 +200,7 @@ def _known_keys(path: list[str]) -> list[str]:
 
 def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find what each key allows but all together do not."""
-    problems = []
-    for name, setting in recipe.commands.settings.items():
-        if not any("{value}" in command for command in setting.apply):
-            what = "does not say where the value goes: {value} is missing"
-            fix = "for example `echo {value} > /proc/sys/...`"
-            problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.apply", fix=fix))
+    problems = list(lost_values(recipe.commands, f"{where}: commands"))
     technology = recipe.technology
     for name, outer, inner in zip(SIDES, technology.families, technology.packet_families, strict=True):
         side, is_behind = recipe.side(name), recipe.roles.is_behind_relay(name, inner)
@@ -218,7 +213,7 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
     problems += _tunnel_contradictions(recipe, where)
     problems += _unknown_facts(recipe, where)
-    for contradictions in (_state_contradictions, _map_contradictions, _b4_contradictions):
+    for contradictions in (_refused, _map_contradictions, _b4_contradictions):
         problems += contradictions(recipe, where)
     return problems
 
@@ -303,21 +298,10 @@ def _private_problems(recipe: Recipe, private: IPv4Network, usual: IPv4Network, 
             yield Problem(what=what, where=at, fix=f"choose an unused network, such as {usual}")
 
 
-def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
-    """Find keys that the technology has no use for, and settings of the table without value or without command."""
-    problems, technology = [], recipe.technology
-    refused = list(refusals(recipe, technology, BED_KINDS["netns"]))
-    if recipe.set_by_machine and (refusal := STATEFUL.refusal(technology, None)) is not None:
+def _refused(recipe: Recipe, where: str) -> Iterator[Problem]:
+    """Find keys that the technology has no use for."""
+    refused = list(refusals(recipe, recipe.technology, BED_KINDS["netns"]))
+    if recipe.set_by_machine and (refusal := STATEFUL.refusal(recipe.technology, None)) is not None:
         refused.append(("host_sysctl", *refusal))
     for key, what, fix in refused:
-        problems.append(Problem(what=what, where=f"{where}: {key.removeprefix('gateway.')}", fix=fix))
-    if (recipe.gateway.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
-        what = "is not a whole number of seconds"
-        problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
-    for action, variable in TABLE_VARIABLES.items():
-        commands: tuple[str, ...] = getattr(recipe.commands, action)
-        if commands and not any("{" + variable + "}" in command for command in commands):
-            what = f"does not say where the value goes: {{{variable}}} is missing"
-            fix = f"for example `echo {{{variable}}} > /proc/sys/...`"
-            problems.append(Problem(what=what, where=f"{where}: commands.{action}", fix=fix))
-    return problems
+        yield Problem(what=what, where=f"{where}: {key.removeprefix('gateway.')}", fix=fix)
