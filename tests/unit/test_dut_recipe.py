@@ -149,8 +149,8 @@ def test_unknown_recipe_names_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[commands]", "[comands]", "did you mean `commands`"),
-        ("setup =", "set_up =", "did you mean `setup`"),
+        ("[commands]", "[comands]", "did you mean commands?"),
+        ("setup =", "set_up =", "did you mean setup?"),
         ('technology = "router44"', 'technology = "router45"', "technology"),
         ('technology = "router44"', 'technology = "router66"', "needs ipv6 on the left"),
         ('technology = "router44"', "", "technology: this key is required"),
@@ -166,7 +166,7 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('setup = ["true"]', "setup = 1", "commands.setup"),
         ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: does not apply to router44"),
         ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: does not apply to router44"),
-        ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
+        ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean size?"),
         ('name = "mine"', 'name = "mine"\ntable = {size = "many"}', "'many' is not a rate"),
         ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: does not apply to router44"),
         ('setup = ["true"]', 'read_table_size = "true"', "commands.read_table_size: does not apply to router44"),

@@ -89,7 +89,7 @@ def test_a_single_gateway_stands_between_the_testers_sides() -> None:
         ('"linux-aftr"', '"linux-aft"', "no built-in recipe `linux-aft`"),
         ('["linux-b4", "linux-aftr"]', '["linux-b4"]', "row"),
         ('description = "both"', "", "description: this key is required"),
-        ("row =", "mtu = 1500\nrow =", "unknown key `mtu`"),
+        ("row =", "mtu = 1500\nrow =", "mtu: unknown key"),
         ("row =", "left = {networks = []}\nrow =", "left.networks"),
     ],
 )

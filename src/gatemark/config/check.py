@@ -24,7 +24,6 @@ from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Family, SideN
 Check = Callable[[CampaignFile], Iterator[Problem]]
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
 PORTS_WITHOUT_NAME = ("ring", "null")
-TABLE_KEYS = ("size", "hash_size", "udp_timeout")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

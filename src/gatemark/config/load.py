@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -221,7 +221,7 @@ def _problem(detail: ErrorDetails, document: Mapping[str, Any], root: type[BaseM
     at = f"{where}: {_key_path(location)}" if location else where
     value = detail["input"]
     error_type = detail["type"]
-    model, name = _field_at(root, location)
+    model, name = field_at(root, location)
     if error_type == "value_error":
         error = detail["ctx"]["error"]
         if isinstance(error, BadValueError):
@@ -229,7 +229,7 @@ def _problem(detail: ErrorDetails, document: Mapping[str, Any], root: type[BaseM
     if error_type == "missing":
         return Problem(what="is missing", where=at, fix=_describe(model, name, "add the key"))
     if error_type == "extra_forbidden":
-        return Problem(what="unknown key", where=at, fix=_known_keys(model, str(location[-1])))
+        return Problem(what="unknown key", where=at, fix=known_keys(keys_of(model), str(location[-1])))
     if error_type == "literal_error":
         return Problem(
             what=f"{value!r} is not one of {detail['ctx']['expected']}", where=at, fix=_guess(model, name, value)
@@ -272,15 +272,20 @@ def _guess(model: type[BaseModel] | None, name: str | None, value: object) -> st
     return f"did you mean {guess!r}?" if guess else _describe(model, name, "write one of these")
 
 
-def _known_keys(model: type[BaseModel] | None, key: str) -> str:
-    if model is None:
-        return "leave it out"
-    known = [field.alias or name for name, field in model.model_fields.items()]
+def keys_of(model: type[BaseModel] | None) -> list[str]:
+    """Return the keys of a table; none where it is not known."""
+    return [] if model is None else [field.alias or name for name, field in model.model_fields.items()]
+
+
+def known_keys(known: Sequence[str], key: str) -> str:
+    """Say what to do about an unknown key where others are known."""
     guess = nearest(key, known)
-    return f"did you mean {guess}?" if guess else f"leave it out; known here: {', '.join(known)}"
+    if guess is not None:
+        return f"did you mean {guess}?"
+    return f"leave it out; known here: {', '.join(known)}" if known else "leave it out"
 
 
-def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel] | None, str | None]:
+def field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel] | None, str | None]:
     """Return the model that holds the last key of a location, and the name of that key's field if there is one."""
     model: type[BaseModel] | None = root
     name: str | None = None

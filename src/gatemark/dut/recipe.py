@@ -18,11 +18,10 @@ from pydantic import BaseModel, ValidationError
 from gatemark.bed_kinds import BED_KINDS
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
-from gatemark.config.check import TABLE_KEYS
 from gatemark.config.complete import complete
 from gatemark.config.control import lost_values
+from gatemark.config.load import field_at, keys_of, known_keys
 from gatemark.config.map_gateway import unmade_gateway
-from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import IN_A_ROW, STATEFUL, refusals
 from gatemark.config.recipe import (
@@ -32,10 +31,9 @@ from gatemark.config.recipe import (
     RELAY_VARIABLE,
     SUBSCRIBER_VARIABLE,
     Recipe,
-    RecipeCommands,
 )
 from gatemark.config.row import RowFile, RowRecipe, row_recipe
-from gatemark.config.tables import B4Model, KeyByKey, KnownGateway, OfRecipe, SideModel, TunnelModel
+from gatemark.config.tables import B4Model, KeyByKey, KnownGateway, OfRecipe
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 from gatemark.files import read_named
@@ -168,10 +166,10 @@ def _problem(detail: Any, where: str, model: type[BaseModel] = Recipe) -> Proble
         del path[0]
     key = ".".join(path)
     if detail["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1]) if path[1:] or model is Recipe else sorted(model.model_fields)
-        near = difflib.get_close_matches(path[-1], known, n=1)
-        fix = f"did you mean `{near[0]}`?" if near else f"the keys allowed here are {', '.join(known)}"
-        return Problem(what=f"unknown key `{path[-1]}`", where=f"{where}: {key}", fix=fix)
+        holder, _ = field_at(model, detail["loc"])
+        known = keys_of(holder) if holder is not Recipe else [*keys_of(Recipe), *_GATEWAY_KEYS]
+        fix = known_keys([name for name in known if name != "gateway"], path[-1])
+        return Problem(what="unknown key", where=f"{where}: {key}", fix=fix)
     if detail["type"] == "missing":
         return Problem(what="this key is required", where=f"{where}: {key}", fix="copy it from a built-in recipe")
     error = detail.get("ctx", {}).get("error")
@@ -179,23 +177,6 @@ def _problem(detail: Any, where: str, model: type[BaseModel] = Recipe) -> Proble
         return Problem(what=error.what, where=f"{where}: {key}", fix=error.fix)
     what = str(detail["msg"]).removeprefix("Value error, ")
     return Problem(what=f"{detail['input']!r}: {what}"[:300], where=f"{where}: {key}", fix="see the built-in recipes")
-
-
-def _known_keys(path: list[str]) -> list[str]:
-    if path == ["commands"]:
-        return sorted(field.alias or name for name, field in RecipeCommands.model_fields.items())
-    if path == ["table"]:
-        return list(TABLE_KEYS)
-    if path == ["tunnel"]:
-        return sorted(TunnelModel.model_fields)
-    if path in (["left"], ["right"]):
-        return ["networks", *sorted(SideModel.model_fields)]
-    if path == ["b4_gateway"]:
-        return sorted(B4GatewayModel.model_fields)
-    if path[:1] in (["map"], ["map_gateway"]):
-        model = MapGatewayModel if path == ["map_gateway"] else MapModel if path == ["map"] else MapDomainModel
-        return sorted(model.model_fields)
-    return sorted({*Recipe.model_fields, *_GATEWAY_KEYS} - {"gateway"}) if not path else []
 
 
 def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
