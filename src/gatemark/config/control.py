@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import Commands, GatewayAction, GatewayControlModel, HostModel
+from gatemark.config.tables import TABLE_SETTINGS, Commands, GatewayControlModel, HostModel
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
-
-TABLE_VARIABLES: Mapping[GatewayAction, str] = {
-    "set_table_size": "size",
-    "set_hash_size": "size",
-    "set_udp_timeout": "seconds",
-}
-"""What stands for the value in the commands that set up the connection tracking table."""
 
 
 def control_problems(campaign: Campaign) -> Iterator[Problem]:
@@ -88,7 +81,7 @@ def _other_host(campaign: Campaign) -> Iterator[Problem]:
 
 def lost_values(commands: Commands, where: str) -> Iterator[Problem]:
     """Yield commands that set a value without saying where it goes."""
-    actions = ((action, variable, getattr(commands, action)) for action, variable in TABLE_VARIABLES.items())
+    actions = ((row.action, row.variable, getattr(commands, row.action)) for row in TABLE_SETTINGS.values())
     settings = ((f"set.{name}.apply", "value", setting.apply) for name, setting in commands.settings.items())
     for key, variable, lines in (*actions, *settings):
         if lines and not any(f"{{{variable}}}" in line for line in lines):

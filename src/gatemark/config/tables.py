@@ -128,11 +128,17 @@ class OfRecipe:
         return self.may_be_open and theirs in (None, ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetByRecipe:
     """Rule of a field: the file's value, where the recipe has a command that sets it."""
 
     action: GatewayAction
+    variable: str
+    """What stands for the value in the command."""
+    unit: int = 1
+    """Of the value in the command."""
+    goes_first: bool = False
+    """Whether it is set before the others, which some gateways derive from it."""
 
 
 class KeyByKey:
@@ -155,16 +161,30 @@ class EamEntry(Table):
 class GatewayTableModel(Table):
     """The connection tracking table of a stateful gateway (RFC 9693 section 4.4)."""
 
-    size: Annotated[Count | None, SetByRecipe("set_table_size"), STATEFUL, WITH_GATEWAY] = None
+    size: Annotated[Count | None, SetByRecipe(action="set_table_size", variable="size"), STATEFUL, WITH_GATEWAY] = None
     """Connections that the table is configured to hold; fewer than `connections.count` is an error. Default: the
     recipe's."""
-    hash_size: Annotated[Count | None, SetByRecipe("set_hash_size"), STATEFUL, WITH_GATEWAY] = None
+    hash_size: Annotated[
+        Count | None, SetByRecipe(action="set_hash_size", variable="size", goes_first=True), STATEFUL, WITH_GATEWAY
+    ] = None
     """Buckets of its hash table. Default: the recipe's."""
-    udp_timeout_ns: Annotated[WholeSeconds | None, SetByRecipe("set_udp_timeout"), STATEFUL, WITH_GATEWAY] = Field(
-        None, alias="udp_timeout"
-    )
+    udp_timeout_ns: Annotated[
+        WholeSeconds | None,
+        SetByRecipe(action="set_udp_timeout", variable="seconds", unit=defaults.SECOND_NS),
+        STATEFUL,
+        WITH_GATEWAY,
+    ] = Field(None, alias="udp_timeout")
     """Whole seconds without frames after which a UDP connection is deleted. They must be longer than both phases with
     their waits and 2 s (RFC 9693 section 4.4). Default: the recipe's."""
+
+
+TABLE_SETTINGS: Mapping[str, SetByRecipe] = {
+    name: rule
+    for name, field in GatewayTableModel.model_fields.items()
+    for rule in field.metadata
+    if isinstance(rule, SetByRecipe)
+}
+"""What commands can set of the table, by the attribute that has the value."""
 
 
 class SettingModel(Table):

@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gatemark.config import defaults
-from gatemark.config.control import TABLE_VARIABLES
 from gatemark.config.recipe import RecipeCommands
 from gatemark.config.tables import (
-    GatewayAction,
+    TABLE_SETTINGS,
     GatewayControlModel,
     GatewayTableModel,
     LimitName,
     LimitsModel,
+    SetByRecipe,
     SettingModel,
 )
 from gatemark.dut.base import await_success
@@ -29,11 +28,6 @@ from gatemark.facts import SettingFact
 from gatemark.harmless import whole_number
 
 POLL_SECONDS = 0.05
-TABLE_KEYS: Mapping[GatewayAction, str] = {
-    "set_table_size": "table.size",
-    "set_hash_size": "table.hash_size",
-    "set_udp_timeout": "table.udp_timeout",
-}
 VALUE = "gatemark_value"
 """Variable of the shell that holds the value of a setting. A value that were written into the command would be read as
 a part of it."""
@@ -119,9 +113,10 @@ class GatewayControl:
         Raises TestBedError that names every setting which is another one than was asked for.
         """
         done = self.apply(at_boot=False)
-        for action, number in table_settings(self._settings.table):
+        for _, row, number in table_settings(self._settings.table):
+            action = row.action
             for command in getattr(self._commands, action):
-                done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(number)))
+                done.append(command.replace("{" + row.variable + "}", str(number)))
                 self._do(done[-1], "set", action)
         named = [
             SettingFact(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
@@ -256,8 +251,8 @@ class GatewayControl:
     def _read_table(self) -> list[SettingFact]:
         """Return the settings of the table that can be read; who made them does not matter."""
         settings = []
-        for action, number in table_settings(self._settings.table):
-            key = action.replace("set_", "read_")
+        for name, row, number in table_settings(self._settings.table):
+            key = row.action.replace("set_", "read_")
             readings: str | Mapping[str, str] | None = getattr(self._commands, key)
             named = (
                 {"": readings}
@@ -266,7 +261,7 @@ class GatewayControl:
             )
             for at, command in named.items():
                 read = self._last_number(command, "set", f"{key}{at}", "the value of the setting")
-                settings.append(SettingFact(name=f"{TABLE_KEYS[action]}{at}", value=str(number), read=str(read)))
+                settings.append(SettingFact(name=f"table.{name}{at}", value=str(number), read=str(read)))
         return settings
 
     def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
@@ -306,7 +301,7 @@ def _difference(where: str, setting: SettingFact) -> Problem:
 def _is_table_as_asked(setting: SettingFact) -> bool:
     """A kernel rounds the buckets up to whole pages of memory: a hundredth more changes no figure."""
     asked, read = int(setting.value), int(setting.read or 0)
-    return read == asked or (setting.name == TABLE_KEYS["set_hash_size"] and asked < read <= asked + asked // 100)
+    return read == asked or (setting.name == "table.hash_size" and asked < read <= asked + asked // 100)
 
 
 def _table_difference(where: str, setting: SettingFact) -> Problem:
@@ -319,12 +314,9 @@ def _table_difference(where: str, setting: SettingFact) -> Problem:
     )
 
 
-def table_settings(table: GatewayTableModel) -> list[tuple[GatewayAction, int]]:
-    """Return the settings of a table that are known: the action that makes each, and its value."""
-    timeout_ns = table.udp_timeout_ns
-    settings: tuple[tuple[GatewayAction, int | None], ...] = (
-        ("set_hash_size", table.hash_size),  # before the size, which some gateways derive from it
-        ("set_table_size", table.size),
-        ("set_udp_timeout", None if timeout_ns is None else timeout_ns // defaults.SECOND_NS),
-    )
-    return [(action, value) for action, value in settings if value is not None]
+def table_settings(table: GatewayTableModel) -> Iterator[tuple[str, SetByRecipe, int]]:
+    """Yield the settings of a table that are known, in their order: the key, how it is set, and its value."""
+    for name, row in sorted(TABLE_SETTINGS.items(), key=lambda item: not item[1].goes_first):
+        value: int | None = getattr(table, name)
+        if value is not None:
+            yield GatewayTableModel.model_fields[name].alias or name, row, value // row.unit

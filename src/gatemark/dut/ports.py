@@ -64,7 +64,7 @@ class PortsTestBed(NamedPorts):
         if self._other is not None:
             described = self._other.control.describe()
             said += [f"# the other gateway: {command}\n{output.rstrip()}" for command, output in described]
-        table = [f"{action.removeprefix('set_')} = {value}" for action, value in table_settings(gateway.table)]
+        table = [f"{row.action.removeprefix('set_')} = {value}" for _, row, value in table_settings(gateway.table)]
         if table:
             said.append("\n".join(["# connection tracking table", *table]))
         return GatewayDescription(
