@@ -109,6 +109,8 @@ _ROWS = (
 )
 
 BED_KINDS: Mapping[BedKindName, BedKind] = MappingProxyType({row.name: row for row in _ROWS})
+RECIPE_BED = next(row for row in _ROWS if row.has_recipe)
+"""The kind in which recipes make gateways."""
 
 
 def bed_kinds_where(holds: Callable[[BedKind], bool]) -> str:

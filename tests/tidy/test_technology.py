@@ -88,6 +88,8 @@ def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.MatchValue) and texts_in(node.value) & BED_KINDS:
             yield node.value.lineno
+        elif isinstance(node, ast.Subscript) and last_name(node.value) == "BED_KINDS" and texts_in(node.slice):
+            yield node.lineno
 
 
 def is_bed_kind(node: ast.Attribute) -> bool:
@@ -136,6 +138,7 @@ def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
         "bed.name in ('netns', 'uml')",
         "kind != 'loopback'",
         "{'netns': 1, 'ports': 2}[kind]",
+        "BED_KINDS['netns'].words",
     ],
 )
 def test_a_question_for_the_kind_is_seen(line: str) -> None:

@@ -71,7 +71,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
-        "campaign", "config", "dut", "errors", "facts", "files", "procedures.loads", "results.ceiling",
+        "bed_kinds", "campaign", "config", "dut", "errors", "facts", "files", "procedures.loads", "results.ceiling",
         "results.this_machine", "search", "technology", "tester", "trial",
     },
     "calibrate": {

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from gatemark.bed_kinds import RECIPE_BED
 from gatemark.config.check import file_problems, misplaced, nearest
 from gatemark.config.complete import complete_problems
 from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
@@ -174,7 +175,7 @@ def _without_bad_keys(document: Mapping[str, Any], model: type[C], error: Valida
         for detail in error.errors():
             location = _document_location(rest, detail["loc"])
             _remove(rest, location[:-1] if detail["type"] == "missing" else location)
-        rest.setdefault("testbed", {"kind": "netns", "recipe": "none"})
+        rest.setdefault("testbed", {"kind": RECIPE_BED.name, "recipe": "none"})
         try:
             return model.model_validate(rest)
         except ValidationError as again:

@@ -16,7 +16,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gatemark.bed_kinds import BED_KINDS
+from gatemark.bed_kinds import RECIPE_BED
 from gatemark.config.map_tables import MapModel
 from gatemark.config.recipe import OF_ONE_GATEWAY, Recipe, RecipeSide, Standing, keeper_of
 from gatemark.config.sizes import middle_overhead
@@ -136,7 +136,7 @@ def _gateway(
     """Return what both together do to a frame."""
     gateways = (first.gateway, second.gateway)
     forwardings = [
-        Forwarding(model=recipe.gateway, technology=recipe.technology, bed=BED_KINDS["netns"], edge=None)
+        Forwarding(model=recipe.gateway, technology=recipe.technology, bed=RECIPE_BED, edge=None)
         for recipe in (first, second)
     ]
     return KnownGateway(

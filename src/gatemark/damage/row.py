@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from gatemark.bed_kinds import BED_KINDS
+from gatemark.bed_kinds import RECIPE_BED
 from gatemark.config.hosts import represented
 from gatemark.config.recipe import Standing, keeper_of
 from gatemark.config.tables import EamEntry
@@ -117,7 +117,7 @@ def _as_stated(of_both: int, lowered: LoweredBy) -> LoweredBy:
 def _gateway(standing: Standing, *, keeps_connections: bool) -> RowGateway:
     recipe = standing.recipe
     model = recipe.gateway
-    forwarding = Forwarding(model=model, technology=recipe.technology, bed=BED_KINDS["netns"], edge=None)
+    forwarding = Forwarding(model=model, technology=recipe.technology, bed=RECIPE_BED, edge=None)
     edge = None if standing.edges is None else standing.edges.gateway_edge
     if edge is None or not recipe.technology.has_rules:
         mapping = Mapping(prefix=model.prefix, entries=model.eam)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Self
 
+from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config.recipe import Recipe
 from gatemark.dut import machine, naming
 from gatemark.dut.base import Abilities, GatewayDescription
@@ -290,10 +291,11 @@ class NetnsTestBed:
 
     def _require(self) -> None:
         if os.geteuid() != 0:
+            without = bed_kinds_where(lambda kind: not kind.needs_rights)
             raise TestBedError(
                 what="network namespaces need root",
                 where="test bed netns",
-                fix='run as root, for example with sudo; as an ordinary user use testbed.kind = "loopback"',
+                fix=f'run as root, for example with sudo; as an ordinary user use testbed.kind = "{without}"',
             )
         for program in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "env", "sh"):
             require_program(program)

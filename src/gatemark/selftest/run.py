@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypedDict
 
+from gatemark.bed_kinds import bed_kinds_where
 from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.events import Event
 from gatemark.campaign.maker import TrialMaker
@@ -158,10 +159,11 @@ def subject_of(campaign: Campaign | None) -> Subject:
         )
     kind = port_kind_of(campaign)
     if kind in UNJOINABLE:
+        alone = bed_kinds_where(lambda other: other.makes_ports)
         raise ConfigError(
             what=f"two ports of kind {kind} of one process cannot be joined to each other",
             where=campaign.source,
-            fix="test the Tester alone with a campaign of kind netns, with ring ports, or with network cards",
+            fix=f"test the Tester alone with a campaign of kind {alone}, with ring ports, or with network cards",
         )
     named = {
         name: (side and side.port) or campaign.bed.default_port or ""
