@@ -487,7 +487,7 @@ def begun_provenance(
         seed=tester.campaign.seed,
         campaign_sha256=sha256_of(campaign_file),
         recipe_sha256=_recipe_digest(tester.campaign),
-        tester_cpus=tuple(tester.testbed.tester_cores),
+        tester_cpus=tester.testbed.placement.tester_cores,
         line_bits_per_second=tester.campaign.line.rate,
         line_rate_source=tester.line_rate_source,
         sessions=(*earlier, session),

@@ -86,7 +86,8 @@ def open_testers(
 
     An engine that is asked nothing waits for its next request, so they may be asked in turn.
     """
-    cpus = {cpu for _, bed in prepared if bed.gateway_cores for cpu in (*bed.gateway_cores, *bed.tester_cores)}
+    placements = [bed.placement for _, bed in prepared if bed.placement.gateway_cores]
+    cpus = {cpu for placement in placements for cpu in (*placement.gateway_cores, *placement.tester_cores)}
     with claimed_cpus(cpus), contextlib.ExitStack() as stack:
         testers = tuple(
             stack.enter_context(_opened(campaign, bed, equipment, log))
@@ -128,10 +129,10 @@ def _open_ports(
     until = time.monotonic() + ported.control.boot_wait_s
     while True:
         with contextlib.ExitStack() as attempt:
-            engine = attempt.enter_context(equipment.start_engine(testbed.namespace, log))
+            engine = attempt.enter_context(equipment.start_engine(testbed.placement.namespace, log))
             hello = engine.hello()
             try:
-                opened = engine.open(open_request(ported, testbed.tester_cores))
+                opened = engine.open(open_request(ported, testbed.placement.tester_cores))
             except EngineError as error:
                 lacks_link = all(NO_LINK in problem.what for problem in error.problems)
                 if not lacks_link or time.monotonic() >= until:

@@ -25,6 +25,7 @@ from gatemark.dut.base import (
     GatewayDescription,
     HoldUps,
     HostReading,
+    Placement,
     Sampler,
     TelemetryReading,
     ThreadTimes,
@@ -91,6 +92,7 @@ class SimulatedTestBed:
         self.gateway = gateway
         self._name = "simulated gateway" if recipe is None else load_recipe(recipe).name
         self._version = version
+        self.placement = Placement(tester_cores=(1,))
         self.closed = False
 
     @property
@@ -103,21 +105,6 @@ class SimulatedTestBed:
     def ports(self) -> dict[str, str]:
         """Names that open nothing."""
         return {"left": "af_packet:gm0-left", "right": "af_packet:gm0-right"}
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace of the caller."""
-        return None
-
-    @property
-    def tester_cores(self) -> list[int]:
-        """One CPU."""
-        return [1]
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """None of this machine."""
-        return []
 
     def describe(self) -> GatewayDescription:
         """A gateway with two routes."""

@@ -525,7 +525,9 @@ def test_a_guest_that_dies_is_noticed_and_started_again() -> None:
     with new_bed("linux-router4") as bed:
         bed.check()
         (guest, *_) = [
-            pid for pid in naming.processes_in(bed.namespace) if Path(f"/proc/{pid}/exe").resolve().name == "linux"
+            pid
+            for pid in naming.processes_in(bed.tester_namespace)
+            if Path(f"/proc/{pid}/exe").resolve().name == "linux"
         ]
         os.kill(guest, signal.SIGKILL)
         assert "kernel ended" in first_failure(bed)
@@ -595,7 +597,7 @@ OWNER = textwrap.dedent(
     sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     print("begun", flush=True)
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), kernel=choose_kernel("uml", recipe)) as bed:
-        print(bed.namespace, flush=True)
+        print(bed.tester_namespace, flush=True)
         time.sleep(60)
     """
 )

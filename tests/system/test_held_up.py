@@ -75,7 +75,7 @@ def bed() -> Iterator[OpenBed]:
 
 @pytest.fixture
 def disturber(bed: OpenBed) -> Iterator[Disturber]:
-    with Disturber(bed.bed.gateway_cores[0]) as opened:
+    with Disturber(bed.bed.placement.gateway_cores[0]) as opened:
         yield opened
 
 
@@ -186,7 +186,7 @@ def test_a_gateway_that_stands_still_by_itself_is_not_excused_by_slices_of_its_c
     campaign = campaign_of(duration_ns=STOPS_DURATION_NS)
     with (
         open_bed(campaign) as bed,
-        Disturber(bed.bed.gateway_cores[0], busy_s=SLICE_S, idle_s=SLICE_EVERY_S) as slices,
+        Disturber(bed.bed.placement.gateway_cores[0], busy_s=SLICE_S, idle_s=SLICE_EVERY_S) as slices,
         stands_still(bed),
     ):
         slices.start()

@@ -81,7 +81,7 @@ def exchange(
         "seconds": seconds,
         "wanted": len(frames) if wanted is None else wanted,
     }
-    command = ["ip", "netns", "exec", bed.namespace, sys.executable, str(PROBE)]
+    command = ["ip", "netns", "exec", bed.tester_namespace, sys.executable, str(PROBE)]
     done = subprocess.run(command, input=json.dumps(plan), text=True, capture_output=True, check=True, timeout=120)
     answer = json.loads(done.stdout)
     return [(side, Ether(bytes.fromhex(text))) for side, text in answer["received"]], answer["asked"]
@@ -210,7 +210,7 @@ def test_description_names_versions_and_configuration(beds: dict[str, NetnsTestB
 
 def test_two_test_beds_of_one_gateway_describe_it_alike() -> None:
     with new_bed("linux-router4") as first, new_bed("linux-router4") as second:
-        assert first.namespace != second.namespace
+        assert first.tester_namespace != second.tester_namespace
         assert first.describe() == second.describe()
         for bed in (first, second):
             received, _ = exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
@@ -240,7 +240,7 @@ def test_gateway_works_on_its_own_cpu() -> None:
             return {on["match"]["right"]: counted["counter"]["packets"] for on, counted in rules}
 
         interface, octets = bed.ports["left"].partition(":")[2], bytes(frame("left", "198.18.0.2", "198.19.0.2")[1])
-        sender = ["ip", "netns", "exec", bed.namespace, "taskset", "-c", str(plan.tester[0]), sys.executable]
+        sender = ["ip", "netns", "exec", bed.tester_namespace, "taskset", "-c", str(plan.tester[0]), sys.executable]
         for sent in range(frames, rounds * frames + 1, frames):
             subprocess.run([*sender, "-c", blast, interface, octets.hex()], check=True, timeout=PATIENCE_S)
             await_that(lambda: sum(forwarded().values()) >= sent)  # noqa: B023 - it is asked at once
@@ -251,7 +251,7 @@ def test_gateway_works_on_its_own_cpu() -> None:
 
 def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) -> None:
     bed = beds["tayga-siit64"]
-    assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [bed.gateway_cores]
+    assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [[*bed.placement.gateway_cores]]
 
 
 @pytest.mark.alone
@@ -262,7 +262,7 @@ def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
     before = nice_values()
     with new_bed("tayga-siit64") as bed:
         kernels = {thread.pid: thread.cpu for thread in soft_interrupt_threads()}
-        assert {kernels[pid] for pid, nice in nice_values().items() if nice == -20} == set(bed.gateway_cores)
+        assert {kernels[pid] for pid, nice in nice_values().items() if nice == -20} == set(bed.placement.gateway_cores)
         for _ in range(2):
             assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in translators(bed)] == [-20]
             bed.gateway.restart()
@@ -307,7 +307,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
     bed = beds["linux-router4"]
     tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway_interfaces["left"]
     inside = ["ip", "netns", "exec", bed.gateway_namespace]
-    set_mtu = ["ip", "-n", bed.namespace, "link", "set", tester, "mtu"]
+    set_mtu = ["ip", "-n", bed.tester_namespace, "link", "set", tester, "mtu"]
     before = bed.kernel.own_drops()
     subprocess.run([*set_mtu, "600"], check=True)
     try:
@@ -328,7 +328,7 @@ def translators(bed: NetnsTestBed) -> list[int]:
 
 def left_behind(bed: NetnsTestBed) -> list[str]:
     """Everything that could have stayed of a test bed."""
-    stem = bed.namespace.removesuffix("-tester")
+    stem = bed.tester_namespace.removesuffix("-tester")
     spaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
     commands = [read_quietly(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
@@ -422,7 +422,7 @@ OWNER = textwrap.dedent(
     recipe = load_recipe("tayga-siit64")
     sides = {"left": recipe.side("left"), "right": recipe.side("right")}
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus())) as bed:
-        print(bed.namespace, flush=True)
+        print(bed.tester_namespace, flush=True)
         time.sleep(60)
     """
 )
@@ -546,7 +546,7 @@ def test_commands_see_no_process_and_no_mount_but_their_own(tmp_path: Path) -> N
     ]
     try:
         with new_bed(variant(tmp_path, setup=commands)) as bed:
-            name = naming.parse_name(bed.namespace)
+            name = naming.parse_name(bed.tester_namespace)
             assert name is not None
             assert not (name.folder / "disk" / "file").exists()
             assert outside.poll() is None

@@ -186,7 +186,7 @@ def test_what_a_policer_loses_behind_late_bursts_is_the_testers() -> None:
         validity={"retries": 0, "lateness_max": "5ms"},
     )
     with open_bed(campaign) as bed, bed.rules(POLICED, hook="forward"):
-        core = bed.bed.tester_cores[0]
+        core = bed.bed.placement.tester_cores[0]
         with Disturber(core, busy_s=STALL_S, idle_s=STALL_EVERY_S, priority=STALL_PRIORITY) as stalls:
             stalls.start()
             records = [bed.trial(frames_per_second=POLICED_LOAD, duration_ns=10**9) for _ in range(TRIALS)]

@@ -149,7 +149,7 @@ def bed() -> Iterator[OpenBed]:
 @pytest.fixture
 def burner(bed: OpenBed) -> Iterator[int]:
     """A process in the gateway's enclosure that burns up to half of the time of the gateway's core; its number."""
-    core = str(bed.bed.gateway_cores[0])
+    core = str(bed.bed.placement.gateway_cores[0])
     inside = bed.bed._place.command(sys.executable, "-c", BURN, core)
     with subprocess.Popen(inside) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -181,7 +181,7 @@ def test_a_process_and_the_core_that_it_burns_are_seen_as_they_are(
     bed: OpenBed, burner: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The truth is what the scheduler counts for the process and the kernel for the CPU, read by the test itself."""
-    core, readings = bed.bed.gateway_cores[0], read_by_the_sampler(bed, monkeypatch)
+    core, readings = bed.bed.placement.gateway_cores[0], read_by_the_sampler(bed, monkeypatch)
     with Watched(lambda: burner_ran_ns(burner)) as ran, Watched(lambda: idle_ns(core)) as idle:
         before_ns = time.monotonic_ns()
         record = bed.trial(duration_ns=2 * SECOND)

@@ -10,7 +10,7 @@ import pytest
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut import isolation, port_name
-from gatemark.dut.base import Abilities
+from gatemark.dut.base import Abilities, Placement
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.open import open_testbed
 from gatemark.dut.port_name import interfaces_of_pci, parse_port
@@ -35,7 +35,7 @@ def campaign(kind: str, left: str | None = None, right: str | None = None, **tes
 def test_loopback_is_a_pair_of_rings() -> None:
     with open_testbed(campaign("loopback")) as bed:
         assert bed.ports == {"left": "ring", "right": "ring"}
-        assert bed.namespace is None
+        assert bed.placement == Placement()
         assert bed.can == Abilities()
         assert "loop-back" in bed.describe().name
 

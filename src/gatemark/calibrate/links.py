@@ -110,22 +110,12 @@ class ReferenceTestBed(PortsTestBed):
         self._gateway = gateway
         self._limits = (poll_gap_max_ns, late_departure_max_ns)
         self._note = note
-        self._cores = cores
+        self.placement = replace(self.placement, namespace=links.tester_namespace, gateway_cores=cores)
         self._host = None
         if host_queue_frames is not None:
             running = lambda: [] if gateway.pid is None else [gateway.pid]  # noqa: E731
             self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
         self.can = replace(self.can, host=self._host, own_drops=self._own_drops, own_faults=self._own_faults)
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace of the Tester's ends."""
-        return self._links.tester_namespace
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """The reference gateway's, if no other party works there."""
-        return list(self._cores)
 
     def close(self) -> None:
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""

@@ -184,7 +184,7 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
     """Ask the engine how it would lay out its work; `unknown` says why it could not be asked, or would refuse."""
     try:
         bed = open_testbed(campaign)
-        body = layout_request(campaign, bed.tester_cores, bed.ports)
+        body = layout_request(campaign, bed.placement.tester_cores, bed.ports)
         with start_engine(log=None) as engine:
             answer = engine.layout(body)
     except GatemarkError as error:

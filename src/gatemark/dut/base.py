@@ -325,6 +325,18 @@ class Watched(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where Tester and gateway work."""
+
+    namespace: str | None = None
+    """Network namespace in which the engine must run; None for the one of the caller."""
+    tester_cores: tuple[int, ...] = ()
+    """Cores for the workers of the Tester; empty lets the engine choose."""
+    gateway_cores: tuple[int, ...] = ()
+    """Cores of this machine that do the gateway's work; empty where it works elsewhere."""
+
+
 class TestBed(Watched, Protocol):
     """An opened test bed. It is a context manager; leaving it removes all that it made."""
 
@@ -334,18 +346,8 @@ class TestBed(Watched, Protocol):
         ...
 
     @property
-    def namespace(self) -> str | None:
-        """Network namespace in which the engine must run; None for the one of the caller."""
-        ...
-
-    @property
-    def tester_cores(self) -> list[int]:
-        """Cores for the workers of the Tester; empty lets the engine choose."""
-        ...
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """Cores of this machine that do the gateway's work; empty where it works elsewhere."""
+    def placement(self) -> Placement:
+        """Where Tester and gateway work."""
         ...
 
     def describe(self) -> GatewayDescription:

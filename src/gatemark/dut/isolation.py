@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gatemark.dut.base import Placement
 from gatemark.dut.ingress import IngressDrop, reason
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, OTHER_PORT, parse_port
 from gatemark.dut.uplinks import Uplinks, read_uplinks
@@ -76,26 +77,12 @@ class NamedPorts:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._ingress = IngressDrop(())
+        self.placement = Placement(tester_cores=tuple(campaign.testbed.cores))
 
     @property
     def ports(self) -> dict[str, str]:
         """Ports as the campaign names them."""
         return {side: self._campaign.side(side).port or self.unnamed for side in SIDES}
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace of the caller."""
-        return None
-
-    @property
-    def tester_cores(self) -> list[int]:
-        """Cores as the campaign names them."""
-        return list(self._campaign.testbed.cores)
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """The gateway, if there is one, works elsewhere."""
-        return []
 
     def close(self) -> None:
         """Let frames into this machine's kernel again."""

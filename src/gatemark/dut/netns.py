@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config.recipe import Recipe
 from gatemark.dut import machine, naming
-from gatemark.dut.base import Abilities, GatewayDescription
+from gatemark.dut.base import Abilities, GatewayDescription, Placement
 from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
 from gatemark.dut.commands import read_each, require_program, run_command, try_command
 from gatemark.dut.control import GatewaySettings
@@ -72,6 +72,9 @@ class NetnsTestBed:
         self._cores = cores
         self._port_kind = port_kind
         self._name = naming.new_name()
+        self.placement = Placement(
+            namespace=self.tester_namespace, tester_cores=cores.tester, gateway_cores=cores.gateway
+        )
         self._tester_ends = {side: self._name.interface("gm", side) for side in SIDES}
         links = Links(
             name=self._name,
@@ -119,8 +122,8 @@ class NetnsTestBed:
         return {side: f"{self._port_kind}:{interface}" for side, interface in self._tester_ends.items()}
 
     @property
-    def namespace(self) -> str:
-        """The Tester's namespace, where the engine must run."""
+    def tester_namespace(self) -> str:
+        """That of the Tester's ends."""
         return self._name.tester_namespace
 
     @property
@@ -137,14 +140,6 @@ class NetnsTestBed:
     def gateway_interfaces(self) -> dict[str, str]:
         """The interface of each side that has the gateway's addresses."""
         return self.gateway.interfaces
-
-    @property
-    def tester_cores(self) -> list[int]:
-        return list(self._cores.tester)
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        return list(self._cores.gateway)
 
     @property
     def can(self) -> Abilities:
@@ -174,7 +169,7 @@ class NetnsTestBed:
             if not self.gateway.nice:
                 self._behind.enter_context(stepping_back())
             self._host = GatewayHost(
-                () if self._cores.shared else self.gateway_cores,  # a shared one waits for the Tester itself
+                () if self._cores.shared else self._cores.gateway,  # a shared one waits for the Tester itself
                 self.gateway.pids,
                 queue_frames=self.kernel.smallest_queue(),
                 counts=self.kernel.counts,
@@ -228,7 +223,7 @@ class NetnsTestBed:
         versions = [line for gateway in gateways for line in gateway.versions()]
         parts = [
             *self._kernel_words(),
-            ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
+            ("cpus", f"gateway {list(self._cores.gateway)}, Tester {list(self._cores.tester)}"),
             *self._precedence_words(),
         ]
         for gateway in gateways:
@@ -284,7 +279,7 @@ class NetnsTestBed:
         a tick each time, while the gateway's queue overflows. Threads of the kernel and daemons get the same nice
         value: how they share a CPU among themselves stays as it is.
         """
-        settings = machine.nice_values(self.gateway_cores, GATEWAY_NICE)
+        settings = machine.nice_values(self._cores.gateway, GATEWAY_NICE)
         with contextlib.suppress(TestBedError):
             machine.hold(self._name, settings)
             self.gateway.nice = GATEWAY_NICE if settings else 0
@@ -306,7 +301,9 @@ class NetnsTestBed:
         names = {**self._neutral_names, **{self._tester_ends[side]: f"tester-{side}" for side in SIDES}}
         for name, neutral in names.items():
             text = text.replace(name, neutral)
-        spaces = zip((self.namespace, *self.gateway_namespaces), ("tester", "gateway", "second gateway"), strict=False)
+        spaces = zip(
+            (self.tester_namespace, *self.gateway_namespaces), ("tester", "gateway", "second gateway"), strict=False
+        )
         for namespace, neutral in spaces:
             text = text.replace(namespace, neutral)
         return text.replace(str(self._name.folder), "{dir}")

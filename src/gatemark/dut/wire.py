@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Self
 
 from gatemark.dut import naming
-from gatemark.dut.base import Abilities, GatewayDescription
+from gatemark.dut.base import Abilities, GatewayDescription, Placement
 from gatemark.dut.commands import require_program, run_command, try_command
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.guard import CleanupGuard
@@ -185,7 +185,11 @@ class WireTestBed:
     def __init__(self, cores: CorePlan, *, port_kind: str = "af_packet", mtu: int = 9236) -> None:
         self._ends = {side: End(owner="gm", side=side) for side in SIDES}
         self._pairs = VethPairs([(self._ends["left"], self._ends["right"])], mtu=mtu, cores=cores)
-        self._cores = cores
+        self.placement = Placement(
+            namespace=self._pairs.name.tester_namespace,
+            tester_cores=cores.tester,
+            gateway_cores=cores.gateway,  # they deliver frames, as a gateway's would
+        )
         self._port_kind = port_kind
         self.can = Abilities(own_drops=lambda: self._pairs.dropped(self._ends.values()))
 
@@ -193,20 +197,6 @@ class WireTestBed:
     def ports(self) -> dict[str, str]:
         """Ports of the engine: both ends."""
         return {side: f"{self._port_kind}:{self._pairs.interface(end)}" for side, end in self._ends.items()}
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of both ends, where the engine must run."""
-        return self._pairs.name.tester_namespace
-
-    @property
-    def tester_cores(self) -> list[int]:
-        return list(self._cores.tester)
-
-    @property
-    def gateway_cores(self) -> list[int]:
-        """Cores that deliver frames, as a gateway's would."""
-        return list(self._cores.gateway)
 
     def describe(self) -> GatewayDescription:
         """Say that there is no gateway."""

@@ -21,7 +21,7 @@ class IdleCost:
     def __init__(self, testbed: TestBed) -> None:
         """Find its processes: the engine, what the recipe has started, and the gateway's kernel if it has its own."""
         bed = testbed if isinstance(testbed, NetnsTestBed) else None
-        names = [testbed.namespace, *(() if bed is None else bed.gateway_namespaces)]
+        names = [testbed.placement.namespace, *(() if bed is None else bed.gateway_namespaces)]
         namespaces = [NETNS_FOLDER / name for name in names if name is not None]
         inodes = {namespace.stat().st_ino for namespace in namespaces if namespace.exists()}
         within = [process / "task" for process in PROC.glob("[0-9]*") if _namespace(process) in inodes]
