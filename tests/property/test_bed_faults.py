@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,7 +28,7 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.dut.base import Abilities, HostReading, HostSample, TelemetryReading, Watch
+from gatemark.dut.base import Abilities, FrameDrops, HostReading, HostSample, TelemetryReading, Watch
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import GatemarkError, HostConnectionError, ImpossibleTimeError, TestBedError, TesterPortError
 from gatemark.results.run import RunResult
@@ -77,8 +77,7 @@ class FaultyBed:
             booter=None,
             host=_Host(self, SimulatedHost(self.gateway)),
             telemetry=_Sampler(self),
-            own_drops=self._drops,
-            gateway_drops=self._drops,
+            drops=self._drops,
             own_faults=self._own_faults,
         )
 
@@ -129,9 +128,9 @@ class FaultyBed:
     def commands_since(self, _at_ns: int) -> tuple[str, ...]:
         return ()
 
-    def _drops(self) -> Mapping[str, int]:
+    def _drops(self) -> FrameDrops:
         self.step()
-        return {}
+        return FrameDrops()
 
     def _own_faults(self) -> tuple[str, ...]:
         self.step()

@@ -287,8 +287,8 @@ def test_where_the_kernels_threads_are_not_to_be_seen_this_process_steps_back(mo
 
 
 def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]) -> None:
-    assert set(beds["linux-router6"].kernel.own_drops().values()) == {0}
-    drops = beds["tayga-siit64"].kernel.gateway_queue_drops()
+    assert set(beds["linux-router6"].kernel.drops().tester.values()) == {0}
+    drops = beds["tayga-siit64"].kernel.drops().gateway
     assert "nat64 tx_dropped" in drops
 
 
@@ -308,7 +308,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
     tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway_interfaces["left"]
     inside = ["ip", "netns", "exec", bed.gateway_namespace]
     set_mtu = ["ip", "-n", bed.tester_namespace, "link", "set", tester, "mtu"]
-    before = bed.kernel.own_drops()
+    before = bed.kernel.drops().tester
     subprocess.run([*set_mtu, "600"], check=True)
     try:
         subprocess.run([*inside, sys.executable, "-c", SEND_FIVE, gateway], check=True)
@@ -316,7 +316,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
         subprocess.run([*set_mtu, str(load_recipe("linux-router4").mtu)], check=True)
     shown = subprocess.run([*inside, "ip", "-s", "-j", "link"], capture_output=True, text=True, check=True)
     dropped = {link["ifname"]: link["stats64"]["tx"]["dropped"] for link in json.loads(shown.stdout)}
-    after = bed.kernel.own_drops()
+    after = bed.kernel.drops().tester
     assert after["tester-left queue full"] == dropped[gateway] == before["tester-left queue full"] + 5
 
 

@@ -33,7 +33,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
-from gatemark.dut.base import RECEIVED_BY_TESTER, UNWATCHED, Abilities, HostReading, KernelCounts, Unwatched
+from gatemark.dut.base import RECEIVED_BY_TESTER, UNWATCHED, Abilities, FrameDrops, HostReading, KernelCounts, Unwatched
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
@@ -411,11 +411,11 @@ class TestFailures:
         class Bed(Unwatched):
             def __init__(self) -> None:
                 self.dropped = 100
-                self.can = Abilities(own_drops=self.own_drops)
+                self.can = Abilities(drops=self.drops)
 
-            def own_drops(self) -> dict[str, int]:
+            def drops(self) -> FrameDrops:
                 self.dropped += 1
-                return {"gm-left rx_dropped": self.dropped, "gm-right rx_dropped": 7}
+                return FrameDrops(tester={"gm-left rx_dropped": self.dropped, "gm-right rx_dropped": 7})
 
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
         assert result.limited_by == "tester"

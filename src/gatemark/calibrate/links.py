@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
 from gatemark.dut import naming
+from gatemark.dut.base import FrameDrops
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
@@ -115,7 +116,9 @@ class ReferenceTestBed(PortsTestBed):
         if host_queue_frames is not None:
             running = lambda: [] if gateway.pid is None else [gateway.pid]  # noqa: E731
             self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
-        self.can = replace(self.can, host=self._host, own_drops=self._own_drops, own_faults=self._own_faults)
+        pairs, ends = links.pairs, [End(owner="gm", side=side) for side in SIDES]
+        drops = None if pairs is None else lambda: FrameDrops(tester=pairs.dropped(ends))
+        self.can = replace(self.can, host=self._host, drops=drops, own_faults=self._own_faults)
 
     def close(self) -> None:
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""
@@ -128,11 +131,6 @@ class ReferenceTestBed(PortsTestBed):
         self._gateway.check()
         if self._links.pairs is not None:
             self._links.pairs.check()
-
-    def _own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of a Tester's end had no room, by counter; of links that it can read."""
-        pairs = self._links.pairs
-        return {} if pairs is None else pairs.dropped(End(owner="gm", side=side) for side in SIDES)
 
     def _own_faults(self) -> tuple[str, ...]:
         """Say which errors the reference gateway reports beyond what the check allows.

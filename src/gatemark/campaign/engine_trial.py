@@ -17,7 +17,9 @@ from gatemark.config.model import Campaign
 from gatemark.dut.base import (
     MIDDLE,
     RECEIVED_BY_TESTER,
+    Abilities,
     CpuTimes,
+    FrameDrops,
     HoldUps,
     HostReader,
     HostReading,
@@ -163,7 +165,7 @@ class EngineTrials:
         can, trial_number = self.testbed.can, order.trial_number
         if can.telemetry is not None:
             can.telemetry.start(planned_ns(body) / NANOSECONDS_PER_SECOND)
-        own_before, gateway_before = can.own_drops(), can.gateway_drops()
+        drops_before = _dropped(can)
         host_before = self._read_host()
         self.host_boots.check(host_before, f"before frames of trial {trial_number} were sent")
         self.idle_middle.begin(host_before)
@@ -188,17 +190,17 @@ class EngineTrials:
             self.host_boots.forget()
         if demands.needs_link and link_is_down(report):
             raise link_down([side for side, port in report.ports.items() if not port.link_up])
-        drops = _increase(own_before, can.own_drops())
+        drops = _dropped(can)
         full = _full_tables(host_after, host, report)
         strayed = _strayed(host_before, host_after, report)
         moved = self._moved(needs_answer=demands.needs_link) if _lost_touch(report, form) else ()
-        faults = (*moved, *overlaps, *can.own_faults(), *self._not_sampled(telemetry), *full, *strayed)
+        faults = (*moved, *overlaps, *_own_faults(can), *self._not_sampled(telemetry), *full, *strayed)
         return Evidence(
             order=order,
             report=report,
-            testbed_drops=drops,
+            testbed_drops=_increase(drops_before.tester, drops.tester),
             testbed_faults=faults,
-            gateway_drops=_increase(gateway_before, can.gateway_drops()),
+            gateway_drops=_increase(drops_before.gateway, drops.gateway),
             host=host,
             telemetry=telemetry,
             reset=reset,
@@ -213,22 +215,22 @@ class EngineTrials:
         """Send packets as they are; raise as `make` does."""
         self.idle_middle.forget()
         can, trial_number = self.testbed.can, order.trial_number
-        own_before, gateway_before = can.own_drops(), can.gateway_drops()
+        drops_before = _dropped(can)
         self.host_boots.check(self._read_host(), f"before packets of trial {trial_number} were sent")
         began_ns = time.monotonic_ns()
         facts = self._exchanged(order)
         overlaps = self._overlaps(began_ns)
         self.testbed.check()
         self.host_boots.check(self._read_host(), f"in trial {trial_number}")
-        drops = _increase(own_before, can.own_drops())
+        drops = _dropped(can)
         moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
-        faults = (*moved, *overlaps, *can.own_faults())
+        faults = (*moved, *overlaps, *_own_faults(can))
         return Evidence(
             order=order,
             report=TrialReport.none(trial_number),
-            testbed_drops=drops,
+            testbed_drops=_increase(drops_before.tester, drops.tester),
             testbed_faults=faults,
-            gateway_drops=_increase(gateway_before, can.gateway_drops()),
+            gateway_drops=_increase(drops_before.gateway, drops.gateway),
             exchange=facts,
         )
 
@@ -368,6 +370,14 @@ def _lost_touch(report: TrialReport, form: TrialForm) -> bool:
         return False
     is_reset = form.reset_after_ns is not None
     return any(direction.is_lost if is_reset else direction.ends_lost for direction in report.directions)
+
+
+def _dropped(can: Abilities) -> FrameDrops:
+    return FrameDrops() if can.drops is None else can.drops()
+
+
+def _own_faults(can: Abilities) -> tuple[str, ...]:
+    return () if can.own_faults is None else can.own_faults()
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

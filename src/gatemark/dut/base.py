@@ -293,8 +293,18 @@ class MiddleLink(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrameDrops:
+    """Frames for which queues of a test bed had no room, by counter."""
+
+    tester: Mapping[str, int] = field(default_factory=dict)
+    """In receive queues of the Tester."""
+    gateway: Mapping[str, int] = field(default_factory=dict)
+    """In queues that the gateway drains: its loss, for information."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What can be asked of a test bed besides its ports; None, or a count of nothing, where it is not able to."""
+    """What can be asked of a test bed besides its ports; None where it is not able to."""
 
     control: Control | None = None
     booter: Booter | None = None
@@ -302,11 +312,9 @@ class Abilities:
     telemetry: Sampler | None = None
     middle: MiddleLink | None = None
     """Of two gateways in a row."""
-    own_drops: Callable[[], Mapping[str, int]] = dict
-    """Counts frames that were dropped because a receive queue of the Tester was full, by counter, since it was made."""
-    gateway_drops: Callable[[], Mapping[str, int]] = dict
-    """Counts frames that were dropped in queues that the gateway drains: its loss, for information."""
-    own_faults: Callable[[], tuple[str, ...]] = tuple
+    drops: Callable[[], FrameDrops] | None = None
+    """Counts frames that were dropped since the test bed was made."""
+    own_faults: Callable[[], tuple[str, ...]] | None = None
     """Says what else of the test bed spoiled the trial that just ended, in sentences."""
     describe_host: Callable[[], GatewayHostFacts] | None = None
     """Asks the gateway's host to describe itself as it is now."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from gatemark.dut.base import MIDDLE, KernelCounts
+from gatemark.dut.base import MIDDLE, FrameDrops, KernelCounts
 from gatemark.dut.commands import run_command
 from gatemark.dut.naming import BedName
 from gatemark.dut.steering import CorePlan
@@ -172,12 +172,8 @@ class GatewayKernel(Protocol):
         """Change settings that a kernel has once; those of this machine are written back when it is closed."""
         ...
 
-    def own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of a Tester's end had no room."""
-        ...
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """Frames for which a queue of the gateway had no room."""
+    def drops(self) -> FrameDrops:
+        """Frames for which the receive queue of a Tester's end, or a queue of the gateway, had no room."""
         ...
 
     def counts(self) -> KernelCounts:

@@ -32,7 +32,7 @@ from importlib import resources
 from pathlib import Path
 
 from gatemark.dut.asked_counters import AskedCounters
-from gatemark.dut.base import KernelCounts
+from gatemark.dut.base import FrameDrops, KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure, first_child
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, CommandPlace, Links, Stage
@@ -219,14 +219,10 @@ class GuestKernel:
         if settings:
             run_command(self.places[0].shell(sysctl_script(settings)), where="gateway's kernel")
 
-    def own_drops(self) -> dict[str, int]:
-        """None that the engine does not see."""
-        return {}
-
-    def gateway_queue_drops(self) -> dict[str, int]:
+    def drops(self) -> FrameDrops:
         """Frames that the guest did not take from the taps in time."""
         into = self._towards_gateway()
-        return {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
+        return FrameDrops(gateway={f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES})
 
     def counts(self) -> KernelCounts:
         """What the guest's kernel has counted, which takes a command in it for each gateway."""

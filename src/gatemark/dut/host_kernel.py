@@ -13,11 +13,11 @@ With two gateways in a row each is in a namespace of its own, and a third pair j
 Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
 
 - The gateway's ends receive through the backlog of the gateway's cores (softnet, `net.core.netdev_max_backlog`
-  frames). Without room there the gateway has more to do than it can: its loss (`gateway_queue_drops`).
+  frames). Without room there the gateway has more to do than it can: its loss (`FrameDrops.gateway`).
 - The Tester's ends have GRO on, which gives them a receive queue of their own (NAPI; 256 frames) and, with UDP, merges
-  nothing. Without room there the Tester is at fault (`own_drops`). With GRO off, frames that the gateway forwards would
-  go through the same backlog as those that arrive at it: an overloaded gateway would then lose frames that it had
-  already forwarded, and the kernel would count them as `rx_dropped` of the Tester.
+  nothing. Without room there the Tester is at fault (`FrameDrops.tester`). With GRO off, frames that the gateway
+  forwards would go through the same backlog as those that arrive at it: an overloaded gateway would then lose frames
+  that it had already forwarded, and the kernel would count them as `rx_dropped` of the Tester.
 
 The Tester's queue is emptied in soft interrupts of the gateway's core that forwarded the frame, as far as the copy
 into the Tester's socket; that is part of what this test bed measures, as a network card's interrupts would be.
@@ -33,7 +33,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gatemark.dut import machine
-from gatemark.dut.base import KernelCounts
+from gatemark.dut.base import FrameDrops, KernelCounts
 from gatemark.dut.commands import require_program, run_command, telling_tester_port
 from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, Links
@@ -137,18 +137,19 @@ class HostKernel:
         """Change settings of the whole machine; they are written back when the test bed is closed."""
         machine.hold(self._links.name, dict(settings))
 
-    def own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of a Tester's end had no room."""
-        towards = self._towards_tester()
-        return {f"tester-{side} queue full": towards[self._links.gateway_end(side)] for side in SIDES}
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
-        into, inside, names = self._towards_gateway(), self._towards_tester(), self._links.neutral_names()
-        drops = {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
-        ends = {"lo", *(self._links.gateway_end(side) for side in SIDES)}
-        within = {names.get(name, name): count for name, count in inside.items() if name not in ends}
-        return drops | {f"{name} tx_dropped": count for name, count in within.items()}
+    def drops(self) -> FrameDrops:
+        """Frames for which a queue had no room: the Tester's, one at an input of the gateway or inside of it."""
+        links, into, towards = self._links, self._towards_gateway(), self._towards_tester()
+        names, ends = links.neutral_names(), {side: links.gateway_end(side) for side in SIDES}
+        inside = {
+            f"{names.get(name, name)} tx_dropped": count
+            for name, count in towards.items()
+            if name not in ("lo", *ends.values())
+        }
+        return FrameDrops(
+            tester={f"tester-{side} queue full": towards[end] for side, end in ends.items()},
+            gateway={f"gateway-{side} queue full": into[links.tester_end(side)] for side in SIDES} | inside,
+        )
 
     def counts(self) -> KernelCounts:
         """What this machine's kernel has counted of the gateway's namespace, and of all where it counts them as one."""

@@ -149,8 +149,7 @@ class NetnsTestBed:
             host=self._host,
             telemetry=self._sampler,
             middle=self.gateway.middle,
-            own_drops=self.kernel.own_drops,
-            gateway_drops=self.kernel.gateway_queue_drops,
+            drops=self.kernel.drops,
         )
 
     def __enter__(self) -> Self:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Self
 
 from gatemark.dut import naming
-from gatemark.dut.base import Abilities, GatewayDescription, Placement
+from gatemark.dut.base import Abilities, FrameDrops, GatewayDescription, Placement
 from gatemark.dut.commands import require_program, run_command, try_command
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.guard import CleanupGuard
@@ -191,7 +191,7 @@ class WireTestBed:
             gateway_cores=cores.gateway,  # they deliver frames, as a gateway's would
         )
         self._port_kind = port_kind
-        self.can = Abilities(own_drops=lambda: self._pairs.dropped(self._ends.values()))
+        self.can = Abilities(drops=lambda: FrameDrops(tester=self._pairs.dropped(self._ends.values())))
 
     @property
     def ports(self) -> dict[str, str]:
