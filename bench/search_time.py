@@ -78,7 +78,7 @@ def search_time(gateway: str, search: str) -> SearchTime:
     engine = SimulatedEngine(GATEWAYS[gateway])
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl") as journal:
         results = run_campaign(
-            campaign, plan_of(campaign), engine, journal, testbed=engine.gateway, on_event=watch
+            campaign, plan_of(campaign), engine, journal, can=engine.gateway.can, on_event=watch
         )  # fmt: skip
     (result,) = results
     assert isinstance(result, ThroughputResult), "the campaign measures nothing else"

@@ -107,7 +107,7 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
         Journal(Path(folder) / "journal.jsonl") as journal,
     ):
         maker = TrialMaker(
-            campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=lambda _: None
+            campaign=tester.campaign, engine=tester.engine, can=tester.testbed.can, on_event=lambda _: None
         )  # fmt: skip
         run = plan_of(tester.campaign).runs[0]
         step = Measure(frames_per_second=RATE, duration_ns=TRIAL_NS, purpose="load")

@@ -194,7 +194,7 @@ def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRec
         frames_per_second=FRAMES_PER_SECOND,
         duration_ns=DURATION_NS,
         connections_per_second=FRAMES_PER_SECOND,
-        testbed=tester.testbed,
+        can=tester.testbed.can,
         echo=echo,
     )
 

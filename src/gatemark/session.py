@@ -247,7 +247,7 @@ def single_trial(
                 frames_per_second=frames_per_second,
                 duration_ns=duration_ns if duration_ns is not None else complete.trial.duration_ns,
                 connections_per_second=connections_per_second,
-                testbed=tester.testbed,
+                can=tester.testbed.can,
                 on_event=on_event,
             )
 
@@ -306,7 +306,7 @@ def _measure_in(
             session = _Session(campaign=tester.campaign, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
-                    tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
+                    tester.campaign, plan, tester.engine, journal, can=tester.testbed.can, on_event=watch
                 )
             moved = _interrupts_moved(tester, gateway)
     except BaseException:
@@ -357,7 +357,7 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
         raise  # it says nothing about the gateway
     except TestBedError as error:
         try:
-            tester.testbed.check()
+            tester.testbed.can.check()
         except OutsideGatewayError:
             raise error from None
         except TestBedError:

@@ -105,7 +105,7 @@ def _opened(campaign: Campaign, bed: TestBed, equipment: Equipment, log: Path | 
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
             GatewayAddresses(engine, ported).reach(wait_s=ported.control.boot_wait_s)
-            testbed.check()
+            testbed.can.check()
             rate, source = this_machine.medium_rate(
                 bed=ported.bed,
                 stated=ported.line.rate,

@@ -73,6 +73,7 @@ class FaultyBed:
     @property
     def can(self) -> Abilities:
         return Abilities(
+            health=self.check,
             control=self,
             booter=None,
             host=_Host(self, SimulatedHost(self.gateway)),
@@ -178,7 +179,7 @@ def session(path: Path, bed: FaultyBed) -> tuple[RunResult, ...] | BaseException
     engine = SimulatedEngine(DEVICE, gateway=bed.gateway)
     with Journal(path) as journal:
         try:
-            return run_campaign(campaign(), plan_of(campaign()), engine, journal, testbed=bed)
+            return run_campaign(campaign(), plan_of(campaign()), engine, journal, can=bed.can)
         except (GatemarkError, KeyboardInterrupt) as error:
             return error
 

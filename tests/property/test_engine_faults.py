@@ -262,7 +262,7 @@ def session(kind: str, path: Path, transport: FaultyTransport) -> tuple[RunResul
     with Journal(path) as journal:
         try:
             with EngineClient(transport) as engine:
-                return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=transport.engine.gateway)
+                return run_campaign(wanted, plan_of(wanted), engine, journal, can=transport.engine.gateway.can)
         except GatemarkError as error:
             return error
         except KeyboardInterrupt:  # pressed while the engine was closed

@@ -61,7 +61,7 @@ def measure(wanted: Campaign, device: SimulatedDevice, path: Path) -> tuple[RunR
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
         try:
-            return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+            return run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can)
         except TestBedError as error:
             return str(error)
 

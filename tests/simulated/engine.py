@@ -6,7 +6,7 @@ function of (device, seed, trial number, load), so an interrupted campaign resum
 ::
 
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=812_345, noise=0.01))
-    results = run_campaign(campaign, plan_of(campaign), engine, journal, testbed=engine.gateway)
+    results = run_campaign(campaign, plan_of(campaign), engine, journal, can=engine.gateway.can)
 """
 
 from __future__ import annotations

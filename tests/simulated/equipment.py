@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -99,7 +99,7 @@ class SimulatedTestBed:
     def can(self) -> Abilities:
         """What is done to a stateful gateway, and either reading or sampling of its host."""
         host = SimulatedHost(self.gateway) if self.telemetry is None else None
-        return Abilities(control=self.gateway, booter=self.gateway, host=host, telemetry=self.telemetry)
+        return replace(self.gateway.can, host=host, telemetry=self.telemetry)
 
     @property
     def ports(self) -> dict[str, str]:
@@ -114,10 +114,6 @@ class SimulatedTestBed:
             configuration="# routes\n198.18.0.0/16 dev left\n198.19.0.0/16 dev right\n",
             commands=("ip netns add gateway", "sysctl net.ipv4.ip_forward=1"),
         )
-
-    def check(self) -> None:
-        """Raise TestBedError if the gateway collapsed."""
-        self.gateway.check()
 
     def close(self) -> None:
         """Remember that it was closed."""

@@ -109,7 +109,7 @@ class OpenBed:
             self.tester.engine,
             frames_per_second=frames_per_second,
             duration_ns=duration_ns,
-            testbed=self.bed,
+            can=self.bed.can,
         )
 
 

@@ -73,7 +73,7 @@ def trial(tester: Tester, frames_per_second: int = 1_000) -> Document:
             tester.engine,
             frames_per_second=frames_per_second,
             duration_ns=TRIAL_NS,
-            testbed=tester.testbed,
+            can=tester.testbed.can,
         )
     except GatemarkError as error:
         return {"error": str(error)}

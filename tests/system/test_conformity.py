@@ -84,7 +84,7 @@ def cases_of(bed: OpenBed, folder: Path, *names: str) -> dict[str, CaseResult]:
     if names:
         campaign = campaign.model_copy(update={table.key: table.model_copy(update={"cases": names})})
     with Journal(folder / "journal.jsonl") as journal:
-        (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
+        (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, can=bed.bed.can)
     assert isinstance(result, ConformityResult)
     return {case.case: case for case in result.cases}
 

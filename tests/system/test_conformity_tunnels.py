@@ -304,7 +304,7 @@ def cases_of_the_reference(technology: TechnologyName, folder: Path, *, subscrib
     with opened(technology, procedure={"conformity": CONFORMITY}, subscribers=subscribers) as bed:
         campaign = bed.tester.campaign
         with Journal(folder / "journal.jsonl") as journal:
-            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.testbed)
+            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, can=bed.testbed.can)
     assert isinstance(result, ConformityResult)
     return {case.case: case for case in result.cases}
 

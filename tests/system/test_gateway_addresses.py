@@ -35,7 +35,7 @@ def test_a_gateway_that_moves_is_found_again_and_one_without_address_is_an_error
             tester.engine,
             frames_per_second=1000,
             duration_ns=1_000_000_000,
-            testbed=bed.bed,
+            can=bed.bed.can,
             on_event=move,
         )
         assert sending[0]

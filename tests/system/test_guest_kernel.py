@@ -523,7 +523,7 @@ def test_tester_and_gateway_count_the_same_connections(recipe: str, tmp_path: Pa
 
 def test_a_guest_that_dies_is_noticed_and_started_again() -> None:
     with new_bed("linux-router4") as bed:
-        bed.check()
+        bed.can.check()
         (guest, *_) = [
             pid
             for pid in naming.processes_in(bed.tester_namespace)
@@ -541,7 +541,7 @@ def first_failure(bed: NetnsTestBed) -> str:
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:
-            bed.check()
+            bed.can.check()
         except TestBedError as error:
             return error.what
     return ""
@@ -570,7 +570,7 @@ def test_a_hundred_trials_in_one_guest_leave_nothing() -> None:
             A worker of the kernel bears the name of its last work, which may have spaces in it. Of each thread of the
             guest that was there in the last trial two files of /proc stay open until the next reading.
             """
-            bed.bed.check()
+            bed.bed.can.check()
             names = bed.in_gateway("sh", "-c", 'names=$(cat /proc/[0-9]*/comm; ls guest /run); echo "$names"')
             inside = sorted(re.sub(r"\d", "", name) for name in names.splitlines() if not name.startswith("kworker"))
             return [inside, sorted(name for name in open_files() if not name.startswith("/proc/"))]

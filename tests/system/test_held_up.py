@@ -132,7 +132,7 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
     campaign = bed.tester.campaign
     with Journal(tmp_path / "trials.jsonl") as journal:
         (result,) = run_campaign(
-            campaign, plan_of(campaign), bed.tester.engine, journal, on_event=watch, testbed=bed.bed
+            campaign, plan_of(campaign), bed.tester.engine, journal, on_event=watch, can=bed.bed.can
         )
     records = read_journal(tmp_path / "trials.jsonl")
     assert isinstance(result, FrameLossResult)
@@ -192,7 +192,7 @@ def test_a_gateway_that_stands_still_by_itself_is_not_excused_by_slices_of_its_c
         slices.start()
         campaign = bed.tester.campaign
         with Journal(tmp_path / "trials.jsonl") as journal:
-            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, testbed=bed.bed)
+            (result,) = run_campaign(campaign, plan_of(campaign), bed.tester.engine, journal, can=bed.bed.can)
     records = read_journal(tmp_path / "trials.jsonl")
     assert isinstance(result, FrameLossResult)
     for record in records:

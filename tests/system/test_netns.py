@@ -382,12 +382,12 @@ def test_a_daemon_that_ends_is_told_with_its_output(tmp_path: Path) -> None:
 
 def test_gateway_that_dies_is_noticed(beds: dict[str, NetnsTestBed]) -> None:
     with new_bed("tayga-siit64") as bed:
-        bed.check()
+        bed.can.check()
         (translator,) = translators(bed)
         os.kill(translator, signal.SIGKILL)
         await_that(lambda: not Path(f"/proc/{translator}").exists())  # what waited for it knows
         with pytest.raises(TestBedError, match="ended with status -9"):
-            bed.check()
+            bed.can.check()
 
 
 def test_interface_that_goes_away_is_noticed() -> None:
@@ -395,7 +395,7 @@ def test_interface_that_goes_away_is_noticed() -> None:
         command = ["ip", "-n", bed.gateway_namespace, "link", "delete", bed.gateway_interfaces["right"]]
         subprocess.run(command, check=True)
         with pytest.raises(TestBedError, match="the interface is gone"):
-            bed.check()
+            bed.can.check()
     assert left_behind(bed) == []
 
 
@@ -586,7 +586,7 @@ def test_the_folder_for_temporary_files_may_have_spaces(
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert tempfile.gettempdir() == str(folder)
     with new_bed(recipe) as bed:
-        bed.check()
+        bed.can.check()
     assert left_behind(bed) == []
     assert list(folder.iterdir()) == []
 

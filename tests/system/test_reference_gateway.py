@@ -112,7 +112,7 @@ class Opened:
                 frames_per_second=LOAD,
                 duration_ns=DURATION_NS,
                 connections_per_second=None if cell.connections is None else 2 * LOAD,
-                testbed=self.testbed,
+                can=self.testbed.can,
                 on_event=watch,
             )
             counts = self.gateway.counts()

@@ -140,7 +140,7 @@ def least_delays(pair: OpenBed, journal: Path) -> dict[str, float]:
     """Return the least delay of each direction, ns; nothing if no trial counts."""
     campaign = pair.tester.campaign
     with Journal(journal) as kept:
-        (run,) = run_campaign(campaign, plan_of(campaign), pair.tester.engine, kept, testbed=pair.bed)
+        (run,) = run_campaign(campaign, plan_of(campaign), pair.tester.engine, kept, can=pair.bed.can)
     assert isinstance(run, DelayResult)
     (point,) = run.points
     delays = {series.direction: series.delay_ns["minimum"].values[0] for series in point.series}

@@ -103,14 +103,14 @@ def test_every_control_command_works_at_the_host(host: str, server: Sshd, tmp_pa
         begin_ns = time.monotonic_ns()
         assert 200_000_000 <= bed.control.tear_down() <= time.monotonic_ns() - begin_ns, "it sleeps for 0.2 s"
         assert bed.control.count_connections() == 0
-        bed.check()
+        bed.can.check()
         server.inside("sh", "-c", f"echo 5 > {TIMEOUT}")
         (tmp_path / "healthy").unlink()
         with pytest.raises(TestBedError, match=r"gateway\.control: health") as caught:
-            bed.check()
+            bed.can.check()
         assert not isinstance(caught.value, HostConnectionError)
         bed.control.restart()
-        bed.check()
+        bed.can.check()
         assert server.inside("cat", TIMEOUT).strip() == "100"
         assert len(server.processes("ssh")) == 1
     assert no_master(server)
@@ -354,7 +354,7 @@ class TestSudo:
             bed.control.tear_down()
             assert bed.control.count_connections() == 0
             bed.control.restart()
-            bed.check()
+            bed.can.check()
         assert no_master(server)
 
     def test_sudo_that_asks_for_a_password_is_an_error_with_its_remedy(self, server: Sshd, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def run(
 ) -> tuple[RunResult, ...]:
     told: list[Event] = [] if events is None else events
     with Journal(path) as journal:
-        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway, on_event=told.append)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can, on_event=told.append)
 
 
 def loads(records: tuple[TrialRecord, ...]) -> list[tuple[int, int, bool]]:

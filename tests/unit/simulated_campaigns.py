@@ -43,5 +43,5 @@ def measure(
             engine,
             journal,
             on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
+            can=engine.gateway.can,
         )

@@ -190,7 +190,7 @@ class TestCampaign:
 
         engine, wanted = Engine(SimulatedDevice(capacity_forward=6000, buffer_frames=800)), campaign()
         with Journal(path) as journal:
-            run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can)
         burst = next(body for body in asked if body["duration_ns"] == 2000 * MS)
         assert burst["directions"][0]["frames_per_second"] == LINE
         assert burst["waits"]["drain_ns"] == 3000 * MS
@@ -317,7 +317,7 @@ class TestRefused:
         wanted = campaign(back_to_back={"ceiling": "2s", "resolution": resolution, "bursts": 1})
         engine = Late(SimulatedDevice(capacity_forward=6000, buffer_frames=buffer))
         with Journal(path) as journal:
-            *_, result = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+            *_, result = run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can)
         assert isinstance(result, BackToBackResult)
         assert result.bursts[0].trials > 5
         if refused is None:
@@ -330,7 +330,7 @@ def test_progress_tells_bursts_in_frames(path: Path) -> None:
     state, wanted = ProgressState(), campaign()
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=6000, buffer_frames=800))
     with Journal(path) as journal:
-        run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+        run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, can=engine.gateway.can)
     lines = [line for line in state.lines if "burst of" in line]
     assert lines[0].endswith(
         "burst of 20,000 frames at 10.00k frames/s (search):"

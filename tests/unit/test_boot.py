@@ -211,7 +211,7 @@ def document(occasion: str, *, stateful: bool = False, **more: Any) -> dict[str,
 def measured(path: Path, wanted: Campaign, engine: SimulatedEngine) -> list[Event]:
     events: list[Event] = []
     with Journal(path) as journal:
-        run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway, on_event=events.append)
+        run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can, on_event=events.append)
     return events
 
 

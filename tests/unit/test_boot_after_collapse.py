@@ -199,7 +199,7 @@ def test_a_gateway_that_does_not_come_back_from_a_reset_is_not_booted(
         raise COLLAPSE
 
     monkeypatch.setattr(EngineTrials, "make", die)
-    maker = TrialMaker(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
+    maker = TrialMaker(campaign=wanted, engine=engine, can=engine.gateway.can, on_event=lambda _: None)
     order = TrialOrder(
         run=plan_of(wanted).runs[0],
         trial_number=1,

@@ -33,7 +33,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
-from gatemark.dut.base import RECEIVED_BY_TESTER, UNWATCHED, Abilities, FrameDrops, HostReading, KernelCounts, Unwatched
+from gatemark.dut.base import NO_ABILITIES, RECEIVED_BY_TESTER, Abilities, FrameDrops, HostReading, KernelCounts
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import shell_at
@@ -73,7 +73,7 @@ def run(
     *,
     events: list[Event] | None = None,
     engine: SimulatedEngine | None = None,
-    testbed: Any = UNWATCHED,
+    can: Abilities = NO_ABILITIES,
 ) -> tuple[Any, ...]:
     loaded = wanted or campaign()
     with Journal(path) as journal:
@@ -83,7 +83,7 @@ def run(
             engine or SimulatedEngine(device),
             journal,
             on_event=runner.ignore if events is None else events.append,
-            testbed=testbed,
+            can=can,
         )
 
 
@@ -248,7 +248,7 @@ class TestFrameLoss:
         wanted = campaign(repetitions=4, frame_loss={"maximum": "1M"}, traffic={**FORWARD})
         with Journal(path) as journal:
             (result,) = run_campaign(
-                wanted, plan_of(wanted), engine, journal, on_event=next_device, testbed=engine.gateway
+                wanted, plan_of(wanted), engine, journal, on_event=next_device, can=engine.gateway.can
             )
         assert isinstance(result, FrameLossResult)
         known = [
@@ -387,45 +387,36 @@ class TestFailures:
         assert result.limited_by == "gateway"
 
     def test_a_dead_gateway_is_no_trial_that_failed(self, path: Path) -> None:
-        class Bed(Unwatched):
-            trials = 0
+        trials = itertools.count(1)
 
-            def check(self) -> None:
-                self.trials += 1
-                if self.trials == 5:
-                    raise TestBedError(what="tayga has ended", where="gateway", fix="look at its log")
+        def check() -> None:
+            if next(trials) == 5:
+                raise TestBedError(what="tayga has ended", where="gateway", fix="look at its log")
 
         with pytest.raises(TestBedError, match="tayga"):
-            run(path, SimulatedDevice(capacity_forward=1), testbed=Bed())
+            run(path, SimulatedDevice(capacity_forward=1), can=Abilities(health=check))
         assert len(read_journal(path)) == 4
 
     def test_an_engine_that_died_of_a_dead_test_bed_is_told_as_that(self, path: Path) -> None:
-        class Bed(Unwatched):
-            def check(self) -> None:
-                raise TestBedError(what="the interface gm0-left is gone", where="test bed", fix="start again")
+        def check() -> None:
+            raise TestBedError(what="the interface gm0-left is gone", where="test bed", fix="start again")
 
         with pytest.raises(TestBedError, match="gm0-left"):
-            run(path, SimulatedDevice(capacity_forward=1, dies_at_trial=1), testbed=Bed())
+            run(path, SimulatedDevice(capacity_forward=1, dies_at_trial=1), can=Abilities(health=check))
 
     def test_drops_of_the_test_bed_make_a_trial_invalid(self, path: Path) -> None:
-        class Bed(Unwatched):
-            def __init__(self) -> None:
-                self.dropped = 100
-                self.can = Abilities(drops=self.drops)
+        dropped = itertools.count(100)
 
-            def drops(self) -> FrameDrops:
-                self.dropped += 1
-                return FrameDrops(tester={"gm-left rx_dropped": self.dropped, "gm-right rx_dropped": 7})
+        def drops() -> FrameDrops:
+            return FrameDrops(tester={"gm-left rx_dropped": next(dropped), "gm-right rx_dropped": 7})
 
-        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), can=Abilities(drops=drops))
         assert result.limited_by == "tester"
         assert read_journal(path)[0].testbed_drops == {"gm-left rx_dropped": 1}
 
     def test_another_fault_of_the_test_bed_makes_a_trial_invalid(self, path: Path) -> None:
-        class Bed(Unwatched):
-            can = Abilities(own_faults=lambda: ("the gateway says that it slept",))
-
-        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        can = Abilities(own_faults=lambda: ("the gateway says that it slept",))
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), can=can)
         assert result.limited_by == "tester"
         assert read_journal(path)[0].validity.reasons == ("test bed: the gateway says that it slept",)
 
@@ -444,10 +435,7 @@ class TestFailures:
             def watched(self) -> contextlib.AbstractContextManager[None]:
                 return contextlib.nullcontext()
 
-        class Bed(Unwatched):
-            can = Abilities(host=Host())
-
-        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), can=Abilities(host=Host()))
         assert (result.limited_by == "tester") is (each == 10**6)
         reasons = read_journal(path)[0].validity.reasons
         said = "test bed: the kernel worked on 1,000,000 frames at the Tester's CPUs"
@@ -457,14 +445,10 @@ class TestFailures:
         """A watcher that asks the gateway for something in the middle of a trial spoils that one, and no other."""
         shell = shell_at(None, ["sh", "-s"])
 
-        class Bed(Unwatched):
-            commands = GatewayControlModel(health=("true",))
-            settings = GatewaySettings(table=GatewayTableModel(), named={})
-            control = GatewayControl(shell, commands, where="gateway.control", settings=settings)
-            can = Abilities(control=control)
-
-            def check(self) -> None:
-                self.control.check_health()
+        commands = GatewayControlModel(health=("true",))
+        settings = GatewaySettings(table=GatewayTableModel(), named={})
+        control = GatewayControl(shell, commands, where="gateway.control", settings=settings)
+        can = Abilities(health=control.check_health, control=control)
 
         class Watcher(list[Event]):
             def append(self, event: Event) -> None:
@@ -473,7 +457,7 @@ class TestFailures:
                     shell("true", where="gateway.control: count_connections")
 
         watcher = Watcher()
-        run(path, SimulatedDevice(capacity_forward=432_100), testbed=Bed(), events=watcher)
+        run(path, SimulatedDevice(capacity_forward=432_100), can=can, events=watcher)
         first, *others = read_journal(path)
         assert watcher
         assert first.validity.reasons == ("test bed: gateway.control: count_connections ran while frames were sent",)

@@ -295,7 +295,7 @@ class TestProgress:
         state = ProgressState()
         engine = SimulatedEngine(device)
         with Journal(path) as journal:
-            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, can=engine.gateway.can)
         return state.lines
 
     def test_a_trial_is_told_with_its_delays(self, path: Path) -> None:

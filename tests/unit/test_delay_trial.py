@@ -14,7 +14,7 @@ from tests.unit.conftest import NatCampaign
 from gatemark.campaign.engine_trial import Demands, EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.dut.base import UNWATCHED
+from gatemark.dut.base import NO_ABILITIES
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import EngineError, TestBedError
 from gatemark.stats.hdr import hdr_string
@@ -212,8 +212,8 @@ class TestSimulatedEvents:
                 }
             )
         )
-        bed = engine.gateway if testbed else UNWATCHED
-        return EngineTrials(campaign=campaign, engine=engine, testbed=bed, on_event=lambda _: None)
+        can = engine.gateway.can if testbed else NO_ABILITIES
+        return EngineTrials(campaign=campaign, engine=engine, can=can, on_event=lambda _: None)
 
     def test_the_gateway_is_reset_while_frames_are_sent(self) -> None:
         trials = self.trials(SimulatedDevice(capacity_forward=10**6, reset_ns=300_000_000))

@@ -250,12 +250,12 @@ def test_a_gateway_between_ports_is_controlled_through_its_shell(tmp_path: Path)
         assert bed.control.count_connections() == 123
         assert bed.control.tear_down() > 0
         assert bed.control.count_connections() == 0
-        bed.check()
+        bed.can.check()
         (tmp_path / "healthy").unlink()
         with pytest.raises(TestBedError, match=r"gateway\.control: health"):
-            bed.check()
+            bed.can.check()
         bed.control.restart()
-        bed.check()
+        bed.can.check()
         assert bed.control.count_connections() == 5
         bed.control.clear_state()
         assert bed.control.count_connections() == 0

@@ -45,7 +45,7 @@ def measured(
 ) -> tuple[Any, ...]:
     loaded = wanted or campaign()
     with Journal(path) as journal:
-        return run_campaign(loaded, plan_of(loaded), engine, journal, on_event=on_event, testbed=engine.gateway)
+        return run_campaign(loaded, plan_of(loaded), engine, journal, on_event=on_event, can=engine.gateway.can)
 
 
 def engine_of(**device: Any) -> SimulatedEngine:

@@ -108,9 +108,6 @@ class Bed:
     def can(self) -> Abilities:
         return replace(self.gateway.can, middle=self.middle)
 
-    def check(self) -> None:
-        self.gateway.check()
-
 
 class Bench:
     """Trials of one campaign."""
@@ -120,7 +117,7 @@ class Bench:
         self.engine = engine
         self.cell = cells_of(campaign)[0]
         self.maker = TrialMaker(
-            campaign=campaign, engine=engine, testbed=Bed(engine.gateway, middle), on_event=self.events.append
+            campaign=campaign, engine=engine, can=Bed(engine.gateway, middle).can, on_event=self.events.append
         )
 
     def order(self, number: int = 1, **changes: Any) -> TrialOrder:
@@ -321,7 +318,7 @@ def test_a_campaign_that_ends_in_test_phase_one_says_which_gateway_it_was(campai
     engine = Damaging({("establish", "payload"): 7})
     bed = Bed(engine.gateway, Middle("not here"))
     with Journal(tmp_path / "trials.jsonl") as journal, pytest.raises(TestBedError) as caught:
-        run_campaign(campaign, plan_of(campaign), engine, journal, testbed=bed)
+        run_campaign(campaign, plan_of(campaign), engine, journal, can=bed.can)
     said = (
         "forward foreground, fault payload: it is not known which of the two gateways damaged them: the short trial to"
         " find out failed:"
@@ -329,6 +326,6 @@ def test_a_campaign_that_ends_in_test_phase_one_says_which_gateway_it_was(campai
     assert f"{said} not here" in str(caught.value)
     again = Bed(engine.gateway, middle := Middle())
     with Journal(tmp_path / "trials.jsonl") as journal, pytest.raises(TestBedError) as caught:
-        run_campaign(campaign, plan_of(campaign), engine, journal, testbed=again)
+        run_campaign(campaign, plan_of(campaign), engine, journal, can=again.can)
     assert f"{said} not here" in str(caught.value)
     assert middle.captures == 0  # the journal has the answer

@@ -378,7 +378,7 @@ class TestAfterACollapse:
         wanted = campaign({"clients": [8, 1]})
         engine = SimulatedEngine(gateway.device, gateway=gateway)
         with Journal(folder / "journal.jsonl") as journal:
-            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=gateway)
+            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, can=gateway.can)
         assert isinstance(result, OverloadResult)
         return result
 

@@ -77,7 +77,7 @@ class Bench:
         self.events: list[Event] = []
         self.run = Run(number=1, procedure=procedure, cell=cells_of(campaign)[0])
         self.trials = EngineTrials(
-            campaign=campaign, engine=self.engine, testbed=self.gateway, on_event=self.events.append
+            campaign=campaign, engine=self.engine, can=self.gateway.can, on_event=self.events.append
         )
         self.stateful = StatefulTrials(self.trials, empty_wait_s=0.0, **more)
 
@@ -233,7 +233,7 @@ class TestFrames:
     ) -> None:
         campaign = nat_campaign()
         engine = Asked(SimulatedDevice(capacity_forward=900))
-        maker = TrialMaker(campaign=campaign, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
+        maker = TrialMaker(campaign=campaign, engine=engine, can=engine.gateway.can, on_event=lambda _: None)
         order = TrialOrder(
             run=Run(number=1, procedure="throughput", cell=cells_of(campaign)[0]),
             trial_number=1,

@@ -53,7 +53,7 @@ def campaign(**tables: Any) -> Campaign:
 def run(path: Path, wanted: Campaign, device: SimulatedDevice) -> tuple[Any, ...]:
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
-        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can)
 
 
 def result(count: int, frames: int) -> RepeatedFourTuplesResult:

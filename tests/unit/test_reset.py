@@ -277,7 +277,7 @@ class TestCampaign:
         state, wanted = ProgressState(), campaign()
         engine = SimulatedEngine(SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS))
         with Journal(path) as journal:
-            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, can=engine.gateway.can)
         assert state.lines[1].endswith("(event): done (reset after 2s, 1,000 frames not delivered)")
 
     def test_a_gateway_may_take_its_time_until_it_is_well(self) -> None:
@@ -294,7 +294,7 @@ class TestCampaign:
 
         engine.gateway.check = check  # type: ignore[method-assign]
         wanted = campaign()
-        trials = EngineTrials(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
+        trials = EngineTrials(campaign=wanted, engine=engine, can=engine.gateway.can, on_event=lambda _: None)
         form = ResetPlan(load=1000, before_ns=0, observe_ns=SECOND, period=1).form
         body: Any = {
             "request": "trial",

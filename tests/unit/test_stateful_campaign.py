@@ -53,7 +53,7 @@ def run(
             engine,
             journal,
             on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
+            can=engine.gateway.can,
         )
     return results, engine
 
@@ -243,7 +243,7 @@ class TestPhaseTwo:
                 frames_per_second=1000,
                 duration_ns=10**9,
                 connections_per_second=rate,
-                testbed=engine.gateway,
+                can=engine.gateway.can,
             )
             assert record.connections is not None
             assert record.connections.phase_one[0].connections_per_second == expected
@@ -327,7 +327,7 @@ class TestCapacity:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(maximum="1M", resolution=100))
         engine = SimulatedEngine(device, gateway=Forgetful(device))
         with Journal(path) as journal:
-            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, testbed=engine.gateway)
+            (result,) = run_campaign(wanted, plan_of(wanted), engine, journal, can=engine.gateway.can)
         assert isinstance(result, CapacityResult)
         assert {search.overflow for search in result.repetitions} == {"vanished"}
         (quantity,) = (quantity for quantity in result.quantities() if quantity.is_headline)

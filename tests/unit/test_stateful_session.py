@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tests.journals import read_journal
-from tests.simulated.engine import SimulatedDevice
+from tests.simulated.engine import SimulatedDevice, SimulatedGateway
 from tests.simulated.equipment import SimulatedTestBed, simulated_equipment
 from tests.trial_facts import blank, record_of
 
@@ -89,10 +89,10 @@ def test_a_gateway_that_still_works_has_not_collapsed(nat_campaign: NatCampaign,
 def test_what_failed_beside_the_gateway_says_nothing_of_it(
     nat_campaign: NatCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: TestBedError
 ) -> None:
-    def lost(self: SimulatedTestBed) -> None:
+    def lost(self: SimulatedGateway) -> None:
         raise error
 
-    monkeypatch.setattr(SimulatedTestBed, "check", lost)
+    monkeypatch.setattr(SimulatedGateway, "check", lost)
     with pytest.raises(TestBedError) as caught:
         measure(nat_campaign(), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
     assert not isinstance(caught.value, GatewayCollapsed)

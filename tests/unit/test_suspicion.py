@@ -349,7 +349,7 @@ def measure(path: Path, device: SimulatedDevice, wanted: Campaign) -> tuple[RunR
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
         bed = SimulatedTestBed(wanted, engine.gateway)
-        return run_campaign(wanted, plan_of(wanted), engine, journal, testbed=bed)
+        return run_campaign(wanted, plan_of(wanted), engine, journal, can=bed.can)
 
 
 @pytest.fixture

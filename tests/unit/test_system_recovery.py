@@ -235,7 +235,7 @@ class TestCampaign:
         state, engine = ProgressState(), SimulatedEngine(SimulatedDevice(capacity_forward=20_000))
         wanted = campaign(system_recovery={"load": 20_000, "duration": "2s", "observe": "1s"}, throughput=None)
         with Journal(path) as journal:
-            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+            run_campaign(wanted, plan_of(wanted), engine, journal, on_event=state.update, can=engine.gateway.can)
         assert state.lines[1].endswith("(event): done (4,000 frames not delivered)")
 
 

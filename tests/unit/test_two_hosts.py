@@ -151,7 +151,7 @@ def test_both_gateways_are_described_and_must_be_healthy() -> None:
     with bed_of(changed) as bed:
         configuration = bed.describe().configuration
         with pytest.raises(TestBedError, match=r"gateway\.other_host: health"):
-            bed.check()
+            bed.can.check()
     assert configuration == "# echo of the first\nof the first\n\n# the other gateway: echo of the other\nof the other"
 
 

@@ -118,7 +118,7 @@ class ReferenceTestBed(PortsTestBed):
             self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
         pairs, ends = links.pairs, [End(owner="gm", side=side) for side in SIDES]
         drops = None if pairs is None else lambda: FrameDrops(tester=pairs.dropped(ends))
-        self.can = replace(self.can, host=self._host, drops=drops, own_faults=self._own_faults)
+        self.can = replace(self.can, health=self._check, host=self._host, drops=drops, own_faults=self._own_faults)
 
     def close(self) -> None:
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""
@@ -126,7 +126,7 @@ class ReferenceTestBed(PortsTestBed):
             self._host.close()
         super().close()
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise TestBedError if the reference gateway or a link is gone."""
         self._gateway.check()
         if self._links.pairs is not None:

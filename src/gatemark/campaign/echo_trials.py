@@ -25,15 +25,15 @@ class EchoTrials:
         Raises TestBedError if the table cannot be cleared, if the gateway does not work before the first request or
         cannot be started again, or if the test bed broke otherwise.
         """
-        campaign, testbed = self._trials.campaign, self._trials.testbed
+        campaign, can = self._trials.campaign, self._trials.can
         if campaign.technology.is_stateful:
             self._stateful.empty_table(order.trial_number)
-        testbed.check()
+        can.check()
         (body,) = kind_of(order).requests(campaign, order)
         try:
             return self._trials.make(body, order, demands, form=order.form)
         except TestBedError as error:
-            if is_alive(testbed):
+            if is_alive(can):
                 raise
             return Evidence(
                 order=order,
@@ -47,17 +47,17 @@ class EchoTrials:
 
         The state that it still finds may end it again, even while it starts, so it is started once more without that.
         """
-        testbed, boot = self._trials.testbed, None
+        can, boot = self._trials.can, None
         try:
             boot = revive(self._trials, trial_number, error)
         except (HostBootError, OutsideGatewayError):
             raise
         except TestBedError:
-            if testbed.can.control is None:
+            if can.control is None:
                 raise
         if self._trials.campaign.technology.is_stateful:
             self._stateful.empty_table(trial_number)
-        if not is_alive(testbed):
+        if not is_alive(can):
             self._trials.restart()
-        testbed.check()
+        can.check()
         return boot

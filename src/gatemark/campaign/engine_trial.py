@@ -25,7 +25,6 @@ from gatemark.dut.base import (
     HostReading,
     KernelCounts,
     Watch,
-    Watched,
     await_success,
 )
 from gatemark.engine.client import Engine, JsonObject
@@ -133,7 +132,8 @@ class EngineTrials:
 
     campaign: Campaign
     engine: Engine
-    testbed: Watched
+    can: Abilities
+    """What can be asked of the test bed."""
     on_event: EventCallback
     addresses: GatewayAddresses = field(init=False)
     """Asked for again where a trial or an exchange lost touch with the gateway."""
@@ -162,7 +162,7 @@ class EngineTrials:
         pass for a result of the gateway. The same holds for a trial that was cancelled, and, if the link is needed,
         for one without link or with a gateway that no longer answers for its address.
         """
-        can, trial_number = self.testbed.can, order.trial_number
+        can, trial_number = self.can, order.trial_number
         if can.telemetry is not None:
             can.telemetry.start(planned_ns(body) / NANOSECONDS_PER_SECOND)
         drops_before = _dropped(can)
@@ -183,7 +183,7 @@ class EngineTrials:
             None if can.telemetry is None else can.telemetry.read(), times, around=(host_before, host_after)
         )
         wait_s = self.health_wait_s if reset is not None else 0.0
-        await_success(self.testbed.check, wait_s, poll_s=HEALTH_POLL_S)
+        await_success(self.can.check, wait_s, poll_s=HEALTH_POLL_S)
         if reset is None:
             self.host_boots.check(host_after, f"in trial {trial_number}")
         else:
@@ -214,13 +214,13 @@ class EngineTrials:
     def exchange(self, order: TrialOrder, demands: Demands) -> Evidence:
         """Send packets as they are; raise as `make` does."""
         self.idle_middle.forget()
-        can, trial_number = self.testbed.can, order.trial_number
+        can, trial_number = self.can, order.trial_number
         drops_before = _dropped(can)
         self.host_boots.check(self._read_host(), f"before packets of trial {trial_number} were sent")
         began_ns = time.monotonic_ns()
         facts = self._exchanged(order)
         overlaps = self._overlaps(began_ns)
-        self.testbed.check()
+        self.can.check()
         self.host_boots.check(self._read_host(), f"in trial {trial_number}")
         drops = _dropped(can)
         moved = () if facts.arrived else self._moved(needs_answer=demands.needs_link)
@@ -238,7 +238,7 @@ class EngineTrials:
         try:
             answer = self.engine.exchange(order.form.of_exchange.body)
         except EngineError:
-            self.testbed.check()  # as in a trial
+            self.can.check()  # as in a trial
             raise
         if answer.get("cancelled"):
             raise _cancelled(order.trial_number)
@@ -247,7 +247,7 @@ class EngineTrials:
     def _report(
         self, body: TrialRequest, trial_number: int, reset_after_ns: int | None
     ) -> tuple[TrialReport, ResetFacts | None]:
-        control = self.testbed.can.control
+        control = self.can.control
         way = None if control is None else control.reset
         reset = None if reset_after_ns is None else GatewayReset(way, reset_after_ns)
 
@@ -259,7 +259,7 @@ class EngineTrials:
         try:
             report = read_report(self.engine.trial(body, tell))
         except EngineError:
-            self.testbed.check()  # an interface or a gateway that is gone is the clearer message
+            self.can.check()  # an interface or a gateway that is gone is the clearer message
             raise
         if report.cancelled:
             raise _cancelled(trial_number)
@@ -276,7 +276,7 @@ class EngineTrials:
 
         Raises HostBootError if the host does not come back.
         """
-        booter = self.testbed.can.booter
+        booter = self.can.booter
         if booter is None:
             raise HostBootError(
                 what="the gateway's host cannot be booted",
@@ -293,7 +293,7 @@ class EngineTrials:
 
     def restart(self) -> bool:
         """Start the gateway again and find it; return False where nothing controls it."""
-        control = self.testbed.can.control
+        control = self.can.control
         if control is None:
             return False
         self.host_boots.forget()
@@ -318,7 +318,7 @@ class EngineTrials:
         if isinstance(error, HostBootedError):
             return error.what
         try:
-            self.testbed.check()
+            self.can.check()
         except HostConnectionError as lost:
             return f"no command reached the gateway's host: {lost.what}" if control.power_cycle else None
         except OutsideGatewayError:
@@ -328,12 +328,12 @@ class EngineTrials:
         return None
 
     def _read_host(self) -> HostReading | None:
-        host = self.testbed.can.host
+        host = self.can.host
         return None if host is None else host.read()
 
     def _overlaps(self, began_ns: int) -> tuple[str, ...]:
         """Say which commands ran at the gateway while frames were sent: they take its time, and frames may be lost."""
-        control = self.testbed.can.control
+        control = self.can.control
         ran = () if control is None else control.commands_since(began_ns)
         return tuple(f"{name} ran while frames were sent" for name in ran)
 

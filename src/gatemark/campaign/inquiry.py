@@ -71,7 +71,7 @@ class Inquiries:
 
         Empty with one gateway, and where nothing is new. Raises Interrupted as a trial does: then it was not made.
         """
-        middle = self.trials.testbed.can.middle
+        middle = self.trials.can.middle
         counts = faults_of(record.reports())
         settled = {kind for kind, damage in self._answers.items() if not _is_open(damage)}
         new = {kind: count for kind, count in counts.most_common() if kind not in settled}

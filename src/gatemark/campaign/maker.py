@@ -16,7 +16,7 @@ from gatemark.campaign.phases import StatefulTrials
 from gatemark.campaign.stated_mtu import StatedMtus
 from gatemark.causes.judgement import why_it_failed
 from gatemark.config.model import Campaign
-from gatemark.dut.base import Watched
+from gatemark.dut.base import Abilities
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
@@ -30,10 +30,10 @@ from gatemark.trial.report import TrialReport
 class TrialMaker:
     """Makes trials with one engine on one test bed; those of a stateful gateway in two phases."""
 
-    def __init__(self, *, campaign: Campaign, engine: Engine, testbed: Watched, on_event: EventCallback) -> None:
+    def __init__(self, *, campaign: Campaign, engine: Engine, can: Abilities, on_event: EventCallback) -> None:
         self.campaign = campaign
         self.on_event = on_event
-        self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
+        self._trials = EngineTrials(campaign=campaign, engine=engine, can=can, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
         self._echoes = EchoTrials(self._trials, self._stateful)
         self.inquiries = Inquiries(self._trials, self._stateful)

@@ -15,7 +15,7 @@ from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.causes.judgement import why_phase_one_failed
 from gatemark.config.stateful import time_needed_ns
-from gatemark.dut.base import Watched
+from gatemark.dut.base import Abilities
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, ImpossibleTimeError, OutsideGatewayError, TestBedError
 from gatemark.trial.connection_request import establishing_ns
@@ -71,7 +71,7 @@ class StatefulTrials:
         try:
             return trial.make()
         except TestBedError as error:
-            if not trial.has_sent or is_alive(self.trials.testbed):
+            if not trial.has_sent or is_alive(self.trials.can):
                 raise
             return replace(trial.collapsed(error), boot=revive(self.trials, order.trial_number, error))
 
@@ -87,7 +87,7 @@ class StatefulTrials:
 
         A gateway that is booted before each trial is emptied by that, for a command may leave entries behind.
         """
-        control = self.trials.testbed.can.control
+        control = self.trials.can.control
         if control is None:
             return None
         if self.trials.campaign.control.model.boot == "trial":
@@ -110,7 +110,7 @@ class StatefulTrials:
 
     def count(self) -> int | None:
         """Return how many connections the gateway counts."""
-        control = self.trials.testbed.can.control
+        control = self.trials.can.control
         return None if control is None else control.count_connections()
 
     def behaviour(self, order: TrialOrder) -> JsonObject | None:
@@ -189,7 +189,7 @@ class _Trial:
             self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         elif not self._fill(0):
             return self._evidence()
-        control = self.makes.trials.testbed.can.control
+        control = self.makes.trials.can.control
         if control is None:
             raise TestBedError(
                 what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
@@ -320,13 +320,13 @@ def revive(trials: EngineTrials, trial_number: int, error: TestBedError) -> Boot
     return None
 
 
-def is_alive(testbed: Watched) -> bool:
+def is_alive(can: Abilities) -> bool:
     """Whether the gateway works.
 
     Raises OutsideGatewayError if nobody can be asked or the Tester is what broke: no collapse.
     """
     try:
-        testbed.check()
+        can.check()
     except OutsideGatewayError:
         raise
     except TestBedError:

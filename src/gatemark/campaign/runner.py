@@ -13,7 +13,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan, flow_start_of
 from gatemark.campaign.trials import Trials, TrialsOfRun
 from gatemark.config.model import Campaign, PassRule
-from gatemark.dut.base import UNWATCHED, Watched
+from gatemark.dut.base import NO_ABILITIES, Abilities
 from gatemark.engine.client import Engine
 from gatemark.errors import Interrupted
 from gatemark.procedures.earlier import Earlier
@@ -39,7 +39,7 @@ def run_campaign(
     journal: KeptTrials,
     *,
     on_event: EventCallback = ignore,
-    testbed: Watched = UNWATCHED,
+    can: Abilities = NO_ABILITIES,
 ) -> tuple[RunResult, ...]:
     """Measure every run of the plan; the engine's ports must be open and resolved.
 
@@ -48,7 +48,7 @@ def run_campaign(
     journal opened on the same file continues.
     """
     try:
-        maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
+        maker = TrialMaker(campaign=campaign, engine=engine, can=can, on_event=on_event)
         trials = Trials(maker, journal)
         earlier = Earlier()
         if journal.torn_octets:
@@ -79,7 +79,7 @@ def run_single_trial(
     frames_per_second: int,
     duration_ns: int,
     connections_per_second: int | None = None,
-    testbed: Watched = UNWATCHED,
+    can: Abilities = NO_ABILITIES,
     on_event: EventCallback | None = None,
     echo: EchoForm | None = None,
 ) -> TrialRecord:
@@ -90,7 +90,7 @@ def run_single_trial(
     """
     if connections_per_second is None:
         connections_per_second = rate_before(campaign, cell, Earlier(), phase_two_ns=duration_ns)
-    maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event or ignore)
+    maker = TrialMaker(campaign=campaign, engine=engine, can=can, on_event=on_event or ignore)
     rule = next((table.pass_rule for table in campaign.tables if table.pass_rule is not None), PassRule())
     order = TrialOrder(
         run=Run(number=1, procedure="single trial", cell=cell),

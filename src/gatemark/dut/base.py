@@ -306,6 +306,8 @@ class FrameDrops:
 class Abilities:
     """What can be asked of a test bed besides its ports; None where it is not able to."""
 
+    health: Callable[[], None] | None = None
+    """Raises TestBedError if the gateway or an interface of the test bed is gone."""
     control: Control | None = None
     booter: Booter | None = None
     host: HostReader | None = None
@@ -319,18 +321,14 @@ class Abilities:
     describe_host: Callable[[], GatewayHostFacts] | None = None
     """Asks the gateway's host to describe itself as it is now."""
 
-
-class Watched(Protocol):
-    """The part of a test bed that trials need."""
-
-    @property
-    def can(self) -> Abilities:
-        """What it is able to do."""
-        ...
-
     def check(self) -> None:
-        """Raise TestBedError if the gateway or an interface of the test bed is gone."""
-        ...
+        """Raise TestBedError if it is known that the gateway or an interface of the test bed is gone."""
+        if self.health is not None:
+            self.health()
+
+
+NO_ABILITIES = Abilities()
+"""Where there is no test bed, or none that can be asked: it is never broken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,8 +343,13 @@ class Placement:
     """Cores of this machine that do the gateway's work; empty where it works elsewhere."""
 
 
-class TestBed(Watched, Protocol):
+class TestBed(Protocol):
     """An opened test bed. It is a context manager; leaving it removes all that it made."""
+
+    @property
+    def can(self) -> Abilities:
+        """What it is able to do."""
+        ...
 
     @property
     def ports(self) -> dict[str, str]:
@@ -389,15 +392,3 @@ def await_success(
             if time.monotonic() >= until:
                 raise
         time.sleep(poll_s)
-
-
-class Unwatched:
-    """Stands for the test bed where there is none, or none that can be asked: it is never broken."""
-
-    can = Abilities()
-
-    def check(self) -> None:
-        """Find nothing."""
-
-
-UNWATCHED = Unwatched()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Self
 
-from gatemark.dut.base import GatewayDescription, Unwatched
+from gatemark.dut.base import NO_ABILITIES, GatewayDescription
 from gatemark.dut.isolation import NamedPorts
 
 
-class LoopbackTestBed(NamedPorts, Unwatched):
+class LoopbackTestBed(NamedPorts):
     """Ports that need no gateway: `ring`, `null` or `memif`, or two cards and a cable."""
 
     unnamed = "ring"
+    can = NO_ABILITIES
 
     def describe(self) -> GatewayDescription:
         """Say that there is no gateway."""

@@ -145,6 +145,7 @@ class NetnsTestBed:
     def can(self) -> Abilities:
         """The CPUs of its host are read only where the Tester shares none with it."""
         return Abilities(
+            health=self.gateway.check,
             control=self.gateway,
             host=self._host,
             telemetry=self._sampler,
@@ -204,13 +205,6 @@ class NetnsTestBed:
                 stack.callback(self.gateway.stop)
         finally:
             self._guard.remove()
-
-    def check(self) -> None:
-        """Raise TestBedError if a process of the gateway ended, an interface is gone or a health command fails.
-
-        It is TesterPortError if the Tester's end of a link is gone.
-        """
-        self.gateway.check()
 
     def ask(self, script: str) -> str:
         """Run a script where the gateway is, between trials; return what it prints."""

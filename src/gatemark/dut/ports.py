@@ -49,6 +49,7 @@ class PortsTestBed(NamedPorts):
         self._controls = (self.control, *(() if self._other is None else (self._other.control,)))
         self._captures = self._captured_links()
         self.can = Abilities(
+            health=self._check,
             control=self.control,
             booter=self,
             host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()),
@@ -88,7 +89,7 @@ class PortsTestBed(NamedPorts):
         if self._described is not None:
             self._check_cores(read_host_description(self._run))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise TesterPortError if an interface of the kernel is gone, TestBedError if a health command fails."""
         for side, text in self.ports.items():
             port = parse_port(text)

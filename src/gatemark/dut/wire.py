@@ -191,7 +191,9 @@ class WireTestBed:
             gateway_cores=cores.gateway,  # they deliver frames, as a gateway's would
         )
         self._port_kind = port_kind
-        self.can = Abilities(drops=lambda: FrameDrops(tester=self._pairs.dropped(self._ends.values())))
+        self.can = Abilities(
+            health=self._pairs.check, drops=lambda: FrameDrops(tester=self._pairs.dropped(self._ends.values()))
+        )
 
     @property
     def ports(self) -> dict[str, str]:
@@ -201,10 +203,6 @@ class WireTestBed:
     def describe(self) -> GatewayDescription:
         """Say that there is no gateway."""
         return GatewayDescription(name="none (one veth pair)", version="", configuration="both ends are the Tester's")
-
-    def check(self) -> None:
-        """Raise TestBedError if the pair is gone."""
-        self._pairs.check()
 
     def close(self) -> None:
         """Remove the pair and its namespace."""

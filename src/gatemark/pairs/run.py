@@ -286,7 +286,7 @@ class _SideBed:
         self.idle = IdleCost(tester.testbed)
         self._run = Run(number=SIDES.index(side) + 1, procedure="pair", cell=cell)
         self._maker = TrialMaker(
-            campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=ignore
+            campaign=tester.campaign, engine=tester.engine, can=tester.testbed.can, on_event=ignore
         )
 
     @property

@@ -382,7 +382,7 @@ class SelfTester:
         cell = cells_of(campaign)[0]
         run = Run(number=1, procedure="self-test", cell=cell)
         maker = TrialMaker(
-            campaign=campaign, engine=self._tester.engine, testbed=self._tester.testbed, on_event=_ignore
+            campaign=campaign, engine=self._tester.engine, can=self._tester.testbed.can, on_event=_ignore
         )
         patience = Patience(campaign, duration_ns)
         is_last = False
