@@ -151,12 +151,12 @@ def test_without_a_kernel_the_remedy_is_told(machine: Path, tmp_path: Path, monk
 
 
 def test_the_kernel_that_is_named_is_taken(machine: Path, built: Path, tmp_path: Path) -> None:
-    assert chosen.choose_kernel("uml", needing({})).make(LINKS).words is not None
+    assert chosen.choose_kernel("uml", needing({})).make(LINKS).process is not None
     users = tmp_path / "linux"
     users.write_text("")
     users.chmod(0o755)
-    words = chosen.choose_kernel(str(users), needing({})).make(LINKS).words
-    assert words is not None and "the user's own" in words
+    process = chosen.choose_kernel(str(users), needing({})).make(LINKS).process
+    assert process is not None and "the user's own" in process.words
 
 
 def test_the_guest_gets_its_taps_cores_and_memory(built: Path) -> None:

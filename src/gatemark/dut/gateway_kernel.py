@@ -124,6 +124,28 @@ class CommandPlace(Protocol):
         return self.command("sh", "-euc", script)
 
 
+class KernelProcess(Protocol):
+    """A kernel that runs as a process. A file that the gateway writes is not at once seen by this machine."""
+
+    @property
+    def words(self) -> str:
+        """What kernel it is, for reports."""
+        ...
+
+    @property
+    def release(self) -> str:
+        """The same in a few words, for titles."""
+        ...
+
+    def revive(self, settings: Mapping[str, str | int]) -> bool:
+        """Start the kernel again if it has ended; return whether it had, so that the gateway must be set up again."""
+        ...
+
+    def pids(self) -> list[int]:
+        """Return the processes that do its work."""
+        ...
+
+
 class GatewayKernel(Protocol):
     """A kernel for the gateway, with a link to the Tester on each side."""
 
@@ -133,23 +155,13 @@ class GatewayKernel(Protocol):
         ...
 
     @property
-    def words(self) -> str | None:
-        """What kernel it is, for reports; None for this machine's."""
-        ...
-
-    @property
-    def release(self) -> str | None:
-        """The same in a few words, for titles; None for this machine's."""
+    def process(self) -> KernelProcess | None:
+        """The kernel as a process of this machine; None for this machine's own."""
         ...
 
     @property
     def cores(self) -> tuple[int, ...]:
         """The gateway's cores by the numbers that its kernel gives them."""
-        ...
-
-    @property
-    def files_are_local(self) -> bool:
-        """Whether a file that the gateway writes is at once seen by this machine."""
         ...
 
     def require(self, programs: Mapping[str, str]) -> None:
@@ -158,10 +170,6 @@ class GatewayKernel(Protocol):
 
     def open(self, settings: Mapping[str, str | int]) -> None:
         """Make namespaces and links, both ends up, with kernel settings of the gateway; then commands can be run."""
-        ...
-
-    def revive(self, settings: Mapping[str, str | int]) -> bool:
-        """Start the kernel again if it has ended; return whether it had, so that the gateway must be set up again."""
         ...
 
     def check(self) -> None:
@@ -182,10 +190,6 @@ class GatewayKernel(Protocol):
 
     def smallest_queue(self) -> int:
         """Return the frames that the smallest queue of the gateway holds."""
-        ...
-
-    def processes(self) -> list[int]:
-        """Processes of this machine that do the work of the kernel, besides its own kernel threads."""
         ...
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class GatewayRow:
     def restart(self) -> None:
         """End all daemons and start them again; the set-up is repeated only if the kernel had ended."""
         self.stop()
-        if self._kernel.revive(self._kernel_settings):
+        if (process := self._kernel.process) is not None and process.revive(self._kernel_settings):
             self._set_up_kernel()
         for gateway in self.gateways:
             gateway.start()

@@ -30,6 +30,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from typing import Self
 
 from gatemark.dut.asked_counters import AskedCounters
 from gatemark.dut.base import FrameDrops, KernelCounts
@@ -98,8 +99,6 @@ class GuestNamespace(CommandPlace):
 class GuestKernel:
     """A User-Mode Linux kernel with a tap on each side."""
 
-    files_are_local = False
-
     def __init__(self, links: Links, kernel: Kernel, modules: Mapping[str, str]) -> None:
         """`modules`: kernel modules that the recipe needs."""
         self._links = links
@@ -117,11 +116,16 @@ class GuestKernel:
         self._counts = [AskedCounters(shell, names, of_machine=shell is self._shells[0]) for shell in self._shells]
 
     @property
-    def words(self) -> str | None:
+    def process(self) -> Self:
+        """It is one itself."""
+        return self
+
+    @property
+    def words(self) -> str:
         return self._kernel.words
 
     @property
-    def release(self) -> str | None:
+    def release(self) -> str:
         facts = self._kernel.facts
         return f"in User-Mode Linux {facts.release}" if facts is not None else "in User-Mode Linux"
 
@@ -233,7 +237,7 @@ class GuestKernel:
         """Return the frames that the queue of a tap holds."""
         return TAP_FRAMES
 
-    def processes(self) -> list[int]:
+    def pids(self) -> list[int]:
         """Return the process of the enclosure, whose children the relay and the kernel are."""
         pid = self._enclosure.pid
         child = None if pid is None else first_child(pid)

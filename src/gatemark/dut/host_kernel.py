@@ -59,9 +59,7 @@ class _End(NamedTuple):
 class HostKernel:
     """Both namespaces and the links between them."""
 
-    words = None
-    release = None
-    files_are_local = True
+    process = None
 
     def __init__(self, links: Links, modules: Mapping[str, str] = MappingProxyType({})) -> None:
         """`modules`: kernel modules that the recipe needs, with their origins."""
@@ -123,10 +121,6 @@ class HostKernel:
                 mask = "0" if links.cores.shared else cpu_mask(links.cores.gateway)
                 links.run_script(namespace, f"echo {mask} > /sys/class/net/{end}/queues/rx-0/rps_cpus")
 
-    def revive(self, settings: Mapping[str, str | int]) -> bool:
-        """This machine's kernel runs."""
-        return False
-
     def check(self) -> None:
         """Raise TestBedError if an end is gone, TesterPortError if it is the Tester's."""
         with telling_tester_port():
@@ -175,10 +169,6 @@ class HostKernel:
         ]
         lengths = [int(link.get("txqlen", 0)) for link in shown if "UP" in link["flags"]]
         return min(backlog, *(length for length in lengths if length))
-
-    def processes(self) -> list[int]:
-        """None: kernel threads do the work."""
-        return []
 
     def close(self) -> None:
         """End all processes inside and let go of the namespaces; a second call does nothing."""

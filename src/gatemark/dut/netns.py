@@ -99,7 +99,7 @@ class NetnsTestBed:
             start_seconds_max=start_seconds_max,
             echo=echo,
         )
-        folder, local = shlex.quote(str(self._name.folder)), self.kernel.files_are_local
+        folder, local = shlex.quote(str(self._name.folder)), self.kernel.process is None
         only_gateway = (
             () if cores.shared else self.kernel.cores
         )  # a CPU that the Tester uses too tells nothing of the gateway
@@ -212,7 +212,7 @@ class NetnsTestBed:
 
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
-        gateways = self.gateway.gateways
+        gateways, process = self.gateway.gateways, self.kernel.process
         versions = [line for gateway in gateways for line in gateway.versions()]
         parts = [
             *self._kernel_words(),
@@ -223,7 +223,7 @@ class NetnsTestBed:
             at = "" if len(gateways) == 1 else f"{gateway.recipe.name}: "
             parts += [(f"{at}{title}", text) for title, text in self._describe(gateway)]
         return GatewayDescription(
-            name=self._recipe.description + (f", {release}" if (release := self.kernel.release) else ""),
+            name=self._recipe.description + ("" if process is None else f", {process.release}"),
             version="; ".join(dict.fromkeys(versions)) or f"{platform.system()} {platform.release()}",
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
@@ -257,9 +257,10 @@ class NetnsTestBed:
 
     def _kernel_words(self) -> list[tuple[str, str]]:
         """Say which kernel the gateway has, if it is not this machine's."""
-        if self.kernel.words is None:
+        process = self.kernel.process
+        if process is None:
             return []
-        return [("kernel", "; ".join(words for words in (self.kernel.words, self._kernel_reason) if words))]
+        return [("kernel", "; ".join(words for words in (process.words, self._kernel_reason) if words))]
 
     def _precedence_words(self) -> list[tuple[str, str]]:
         nice = self.gateway.nice

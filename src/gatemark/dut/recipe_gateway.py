@@ -110,7 +110,8 @@ class RecipeGateway(GatewayControl):
 
     def pids(self) -> list[int]:
         """Return the processes that do the gateway's work."""
-        return [*self._kernel.processes(), *(daemon.process.pid for daemon in self._daemons)]
+        kernel = self._kernel.process
+        return [*(() if kernel is None else kernel.pids()), *(daemon.process.pid for daemon in self._daemons)]
 
     def _run(self, command: str, limit: LimitName, *, where: str, keep: bool = False) -> str:
         """Run a command of the recipe where the gateway is; `keep` notes it for the report."""
