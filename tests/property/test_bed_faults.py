@@ -75,6 +75,7 @@ class FaultyBed:
         return Abilities(
             health=self.check,
             control=self,
+            connections=self,
             booter=None,
             host=_Host(self, SimulatedHost(self.gateway)),
             telemetry=_Sampler(self),

@@ -150,7 +150,7 @@ class SimulatedGateway:
     @property
     def can(self) -> Abilities:
         """It is controlled and booted; `tests.simulated.equipment` gives it a host."""
-        return Abilities(health=self.check, control=self, booter=self)
+        return Abilities(health=self.check, control=self, connections=self, booter=self)
 
     def establish(
         self, count: int, arriving: int, connections_per_second: int, spread: float, *, drawn_from: int | None = None

@@ -65,7 +65,7 @@ def test_a_customer_edge_of_tayga_and_nftables(tmp_path: Path) -> None:
     with open_bed(netns_campaign("tayga-mapt-ce", conformity=CONFORMITY, frame_loss=None)) as bed:
         assert seen_of(cases_of(bed, tmp_path)) == OF_THE_EDGE
         bed.in_gateway("nft", "flush chain ip edge postrouting")  # no NAT44 any more: clients keep address and port
-        bed.bed.gateway.clear_state()
+        bed.bed.gateway.keeper.clear_state()
         (tmp_path / "flushed").mkdir()
         cases = cases_of(bed, tmp_path / "flushed")
         assert {case.judgement for case in cases.values()} == {"no_result"}

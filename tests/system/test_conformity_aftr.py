@@ -56,7 +56,7 @@ def bed() -> Iterator[OpenBed]:
 
 @pytest.fixture
 def aftr(bed: OpenBed) -> OpenBed:
-    bed.bed.gateway.clear_state()
+    bed.bed.gateway.keeper.clear_state()
     return bed
 
 

@@ -82,7 +82,7 @@ def test_two_gateways_of_recipes(recipe: str, rows: KeptBed, tmp_path: Path) -> 
 def test_what_is_planted_in_the_gateway_of_the_customer_is_seen_from_outside(rows: KeptBed, tmp_path: Path) -> None:
     """It drops echo requests, and packets of a foreign source, which is no less conforming than to translate them."""
     row = rows.get(MAP_T)
-    row.bed.gateway.clear_state()
+    row.bed.gateway.keeper.clear_state()
     with row.table(
         "table ip planted {\n  chain planted {\n    type filter hook prerouting priority -300;\n"
         "    icmp type echo-request drop\n    ip saddr 70.18.0.2 drop\n  }\n}\n"

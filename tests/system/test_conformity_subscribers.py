@@ -83,7 +83,7 @@ def edges() -> Iterator[KeptBed]:
 def opened(edges: KeptBed, recipe: str) -> OpenBed:
     bed = edges.get(recipe)
     if recipe != B4:
-        bed.bed.gateway.clear_state()
+        bed.bed.gateway.keeper.clear_state()
     return bed
 
 

@@ -138,10 +138,10 @@ def test_linux_with_rules_for_hairpins(
         f'oifname "{left}" ct status dnat {source}',
         prerouting=f'iifname "{left}" ip daddr 198.19.0.1 udp dport 40001 dnat to 198.18.0.9:40001',
     )
-    nat44.bed.gateway.clear_state()
+    nat44.bed.gateway.keeper.clear_state()
     with nat44.table(table):
         cases = judged(nat44, tmp_path)
-    nat44.bed.gateway.clear_state()
+    nat44.bed.gateway.keeper.clear_state()
     assert seen_of(cases) == OF_A_NAT | {"hairpin": (judgement, 3)}
     assert cases["hairpin"].differences == (() if difference is None else (difference,))
     assert cases["hairpin"].hop_limits == (9,)
@@ -156,7 +156,7 @@ def test_a_nat64_of_tayga_and_nftables(beds: KeptBed, tmp_path: Path) -> None:
         'oifname "nat64" ct status dnat snat to 198.19.0.1',
         prerouting='iifname "nat64" ip daddr 198.19.0.1 udp dport 40001 dnat to 198.18.0.9:40001',
     )
-    bed.bed.gateway.clear_state()
+    bed.bed.gateway.keeper.clear_state()
     with bed.table(table):
         cases = judged(bed, tmp_path)
     assert seen_of(cases) == OF_A_NAT | {"hairpin": ("conforms", 3)}

@@ -701,7 +701,7 @@ def test_control_commands_are_told_but_those_of_a_reset() -> None:
         began_ns = time.monotonic_ns()
         bed.gateway.reset()
         assert bed.gateway.commands_since(began_ns) == ()
-        bed.gateway.clear_state()
+        bed.gateway.keeper.clear_state()
         assert bed.gateway.commands_since(began_ns) == ("gateway tayga-nat64: clear_state",)
         assert bed.gateway.commands_since(time.monotonic_ns()) == ()
 

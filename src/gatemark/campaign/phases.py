@@ -87,16 +87,16 @@ class StatefulTrials:
 
         A gateway that is booted before each trial is emptied by that, for a command may leave entries behind.
         """
-        control = self.trials.can.control
-        if control is None:
-            return None
+        connections = self.trials.can.connections
         if self.trials.campaign.control.model.boot == "trial":
             self.trials.boot(trial_number)
-        else:
+        elif connections is not None:
             self.trials.on_event(TableClearing(trial_number=trial_number))
-            control.clear_state()
+            connections.clear_state()
+        if connections is None:
+            return None
         deadline = time.monotonic() + self._empty_wait_s
-        while left := control.count_connections():
+        while left := connections.count_connections():
             if time.monotonic() >= deadline:
                 raise TestBedError(
                     what=f"the gateway still holds {left} connections {self._empty_wait_s:g} s after its table was"
@@ -110,8 +110,8 @@ class StatefulTrials:
 
     def count(self) -> int | None:
         """Return how many connections the gateway counts."""
-        control = self.trials.can.control
-        return None if control is None else control.count_connections()
+        connections = self.trials.can.connections
+        return None if connections is None else connections.count_connections()
 
     def behaviour(self, order: TrialOrder) -> JsonObject | None:
         """Return what the state table says about the gateway, in a run the first time and with more connections."""
@@ -189,14 +189,14 @@ class _Trial:
             self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         elif not self._fill(0):
             return self._evidence()
-        control = self.makes.trials.can.control
-        if control is None:
+        connections = self.makes.trials.can.connections
+        if connections is None:
             raise TestBedError(
                 what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
             )
         self._tell("tear-down", None)
         try:
-            self._learn(tear_down_ns=control.tear_down())
+            self._learn(tear_down_ns=connections.tear_down())
         except ImpossibleTimeError as error:
             self._learn(tear_down_fault=error.what)
         self._learn(counted_after_tear_down=self.makes.count())

@@ -198,20 +198,24 @@ class TelemetryReading:
     """Those of the other gateway's host, of two in a row; None where it is not sampled."""
 
 
-class Control(Protocol):
-    """What can be done to a gateway between trials; and its reset, during one."""
+class Connections(Protocol):
+    """What can be done to the connections of a stateful gateway, between trials."""
 
     def clear_state(self) -> None:
-        """Delete all connections of a stateful gateway; do nothing where there are none."""
+        """Delete all of them."""
         ...
 
     def count_connections(self) -> int | None:
-        """Return the number of connections that the gateway holds; None if it cannot tell."""
+        """Return how many the gateway holds; None if it cannot tell."""
         ...
 
     def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took on the gateway's side (RFC 9693 section 4.8)."""
+        """Delete all of them; return the nanoseconds that it took on the gateway's side (RFC 9693 section 4.8)."""
         ...
+
+
+class Control(Protocol):
+    """What can be done to a gateway between trials; and its reset, during one."""
 
     def restart(self) -> None:
         """Stop the gateway and start it again, after it collapsed."""
@@ -309,6 +313,7 @@ class Abilities:
     health: Callable[[], None] | None = None
     """Raises TestBedError if the gateway or an interface of the test bed is gone."""
     control: Control | None = None
+    connections: Connections | None = None
     booter: Booter | None = None
     host: HostReader | None = None
     telemetry: Sampler | None = None

@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from gatemark.config.recipe import RecipeCommands
 from gatemark.config.tables import (
@@ -139,6 +140,12 @@ class GatewayControl:
                 done.append(with_value(command, str(value)))
                 self._do(done[-1], "set", f"set.{name}.apply")
         return done
+
+    @property
+    def connections(self) -> Self | None:
+        """What can be done to its connections; None where there is no command for them."""
+        commands = self._commands
+        return self if commands.clear_state or commands.count_connections or commands.tear_down else None
 
     def clear_state(self) -> None:
         """Delete all connections."""

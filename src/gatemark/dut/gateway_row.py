@@ -11,13 +11,11 @@ from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, GatewayKernel, Links
 from gatemark.dut.link_capture import RowLinks
 from gatemark.dut.recipe_gateway import RecipeGateway
-from gatemark.dut.shell import Shell
-from gatemark.facts import SettingFact
 from gatemark.technology import SIDES
 
 
 class GatewayRow:
-    """Gateways from the left. What is asked of connections is asked of the one that keeps them."""
+    """Gateways from the left."""
 
     def __init__(
         self,
@@ -45,21 +43,12 @@ class GatewayRow:
             )
             for number, standing in enumerate(standings)
         )
-        self._keeper = self.gateways[keeper]
+        self.keeper = self.gateways[keeper]
+        """The one that keeps the connections."""
         self._kernel = kernel
         self._links = links
         self._kernel_settings = kernel_settings
         self._standings = tuple(standings)
-
-    @property
-    def shell(self) -> Shell:
-        """The shell where connections are kept."""
-        return self._keeper.shell
-
-    @property
-    def made(self) -> tuple[SettingFact, ...]:
-        """Settings by name as they were made and read back the last time."""
-        return self._keeper.made
 
     @property
     def interfaces(self) -> dict[str, str]:
@@ -76,7 +65,7 @@ class GatewayRow:
     @property
     def nice(self) -> int:
         """Precedence of their threads on their CPUs."""
-        return self._keeper.nice
+        return self.keeper.nice
 
     @nice.setter
     def nice(self, nice: int) -> None:
@@ -104,7 +93,7 @@ class GatewayRow:
 
     def reset(self) -> None:
         """Reset the only gateway; recipes of two have no such command."""
-        self._keeper.reset()
+        self.keeper.reset()
 
     def check(self) -> None:
         """Raise TestBedError if a process of a gateway ended, an interface is gone or a health command fails.
@@ -117,18 +106,6 @@ class GatewayRow:
     def pids(self) -> list[int]:
         """Return the processes that do the gateways' work."""
         return sorted({pid for gateway in self.gateways for pid in gateway.pids()})
-
-    def clear_state(self) -> None:
-        """Delete all connections."""
-        self._keeper.clear_state()
-
-    def count_connections(self) -> int | None:
-        """Return the number of connections; None without a command."""
-        return self._keeper.count_connections()
-
-    def tear_down(self) -> int:
-        """Delete all connections; return the nanoseconds that it took there (RFC 9693 section 4.8)."""
-        return self._keeper.tear_down()
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
         """Return which control commands ran at any time since `at_ns`."""

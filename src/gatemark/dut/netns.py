@@ -106,7 +106,9 @@ class NetnsTestBed:
         self._sampler = (
             None
             if telemetry is None
-            else HostSampler(self.gateway.shell, telemetry, cpus=only_gateway, folder=folder, file_is_local=local)
+            else HostSampler(
+                self.gateway.keeper.shell, telemetry, cpus=only_gateway, folder=folder, file_is_local=local
+            )
         )
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
@@ -147,6 +149,7 @@ class NetnsTestBed:
         return Abilities(
             health=self.gateway.check,
             control=self.gateway,
+            connections=self.gateway.keeper.connections,
             host=self._host,
             telemetry=self._sampler,
             middle=self.gateway.middle,
@@ -227,7 +230,7 @@ class NetnsTestBed:
             version="; ".join(dict.fromkeys(versions)) or f"{platform.system()} {platform.release()}",
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
-            settings=self.gateway.made,
+            settings=self.gateway.keeper.made,
             sampling=None if self._sampler is None else self._sampler.cost(),
         )
 

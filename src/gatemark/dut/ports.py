@@ -51,6 +51,7 @@ class PortsTestBed(NamedPorts):
         self.can = Abilities(
             health=self._check,
             control=self.control,
+            connections=self.control.connections,
             booter=self,
             host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()),
             telemetry=self._samplers(),
