@@ -3,6 +3,7 @@
 import errno
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def test_loopback_is_a_pair_of_rings() -> None:
         assert bed.placement == Placement()
         assert bed.can == Abilities()
         assert "loop-back" in bed.describe().name
+
+
+def test_a_gateway_that_no_command_reaches_has_no_abilities_but_health() -> None:
+    bed = open_testbed(campaign("ports", "af_packet:eth5", "af_packet:eth6"))
+    assert bed.can.health is not None
+    assert replace(bed.can, health=None) == Abilities()
 
 
 def test_ports_need_a_name_each() -> None:

@@ -48,12 +48,14 @@ class PortsTestBed(NamedPorts):
         )
         self._controls = (self.control, *(() if self._other is None else (self._other.control,)))
         self._captures = self._captured_links()
+        runs_commands = campaign.gateway.control is not None or model is not None or asked is not None
+        is_asked = there or model is not None
         self.can = Abilities(
             health=self._check,
-            control=self.control,
+            control=self.control if runs_commands else None,
             connections=self.control.connections,
-            booter=self,
-            host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()),
+            booter=None if self._commands.boot == "never" else self,
+            host=GatewayHost((), tuple, queue_frames=0, counts=self._counters()) if is_asked else None,
             telemetry=self._samplers(),
             middle=self._captures,
             describe_host=partial(read_host_description, self._run) if there else None,
