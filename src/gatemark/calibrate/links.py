@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
 from gatemark.dut import naming
-from gatemark.dut.base import FrameDrops
+from gatemark.dut.base import FrameDrops, GatewayDescription
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
@@ -82,7 +82,7 @@ ADMITTED = {
 """What the reference gateway counts of its own errors, in words."""
 
 
-class ReferenceTestBed(PortsTestBed):
+class ReferenceTestBed:
     """Two ports that lead to a running reference gateway, which is asked whether it is still alive.
 
     If it did not look at its ports for too long in a trial, or sent a frame too late, the truth was not the one to be
@@ -106,25 +106,30 @@ class ReferenceTestBed(PortsTestBed):
         `cores` are the gateway's, if no other party works there. With `host_queue_frames`, what its queue holds, its
         host is read and failures may be suspect; else the gateway says itself whether it kept its truth.
         """
-        super().__init__(campaign)
+        self._bed = PortsTestBed(campaign)
+        self.ports = self._bed.ports
         self._links = links
         self._gateway = gateway
         self._limits = (poll_gap_max_ns, late_departure_max_ns)
         self._note = note
-        self.placement = replace(self.placement, namespace=links.tester_namespace, gateway_cores=cores)
+        self.placement = replace(self._bed.placement, namespace=links.tester_namespace, gateway_cores=cores)
         self._host = None
         if host_queue_frames is not None:
             running = lambda: [] if gateway.pid is None else [gateway.pid]  # noqa: E731
             self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
         pairs, ends = links.pairs, [End(owner="gm", side=side) for side in SIDES]
         drops = None if pairs is None else lambda: FrameDrops(tester=pairs.dropped(ends))
-        self.can = replace(self.can, health=self._check, host=self._host, drops=drops, own_faults=self._own_faults)
+        self.can = replace(self._bed.can, health=self._check, host=self._host, drops=drops, own_faults=self._own_faults)
+
+    def describe(self) -> GatewayDescription:
+        """Repeat what the campaign says about the reference gateway."""
+        return self._bed.describe()
 
     def close(self) -> None:
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""
         if self._host is not None:
             self._host.close()
-        super().close()
+        self._bed.close()
 
     def _check(self) -> None:
         """Raise TestBedError if the reference gateway or a link is gone."""
@@ -152,5 +157,8 @@ class ReferenceTestBed(PortsTestBed):
         return tuple(faults)
 
     def __enter__(self) -> Self:
-        """The ports were made here, so they need no checks."""
+        """The ports were made here, so they need no checks, and the gateway runs already."""
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
