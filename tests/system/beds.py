@@ -65,7 +65,7 @@ class OpenBed:
     def in_gateway(self, *command: str) -> str:
         """Run a command where the gateway is."""
         done = subprocess.run(
-            self.bed._place.command(*command), capture_output=True, text=True, timeout=30, check=False,
+            self.bed.kernel.places[0].command(*command), capture_output=True, text=True, timeout=30, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}: {done.stderr}"
@@ -73,7 +73,7 @@ class OpenBed:
 
     def interface(self, side: str) -> str:
         """Return the gateway's interface of a side."""
-        return self.bed.gateway_interfaces[side]
+        return self.bed.gateway.interfaces[side]
 
     @contextlib.contextmanager
     def rules(self, *rules: str, hook: str = "postrouting", gateway: int = 0) -> Iterator[None]:

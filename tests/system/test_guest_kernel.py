@@ -74,7 +74,7 @@ def new_bed(name: str, kernel: str = "uml") -> NetnsTestBed:
 def in_guest(bed: NetnsTestBed, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command where the gateway is."""
     return subprocess.run(
-        bed._place.command(*words), input=given, capture_output=True, text=True, timeout=30, check=False
+        bed.kernel.places[0].command(*words), input=given, capture_output=True, text=True, timeout=30, check=False
     )
 
 
@@ -130,7 +130,7 @@ def test_it_is_another_kernel_with_the_files_of_this_machine(router: NetnsTestBe
 
 
 def test_commands_run_beside_each_other_and_a_killed_one_ends_inside(router: NetnsTestBed) -> None:
-    sleeping = [subprocess.Popen(router._place.command("sleep", str(3000 + number))) for number in range(3)]
+    sleeping = [subprocess.Popen(router.kernel.places[0].command("sleep", str(3000 + number))) for number in range(3)]
     until = time.monotonic() + 10
     while (running := in_guest(router, "pgrep", "-fc", "sleep 300[0-9]").stdout.strip()) != "3":
         assert time.monotonic() < until, running
@@ -211,7 +211,7 @@ def test_netem_takes_every_setting_and_does_all_of_it_at_once() -> None:
         assert taken == {name: str(value) for name, value in IMPAIRED.items()}
         assert counts.lost > 0 < counts.duplicate and counts.reordered > 0 and not counts.faulty
         with pytest.raises(TestBedError, match=r"netem\.sh"):
-            bed.bed.ask("sh netem.sh delay_us nonsense")
+            bed.bed.gateway.ask("sh netem.sh delay_us nonsense")
 
 
 @a_guest_of_its_own

@@ -54,7 +54,7 @@ def test_ten_thousand_requests_a_second_for_all_hosts_cost_no_frame() -> None:
         for _ in range(ATTEMPTS):
             asked_for = ("198.19.0.1", "198.19.0.2", hosts, REQUESTS_PER_SECOND)
             arguments = (opened.interface("right"), *asked_for, BEGINS_AFTER, LASTS)
-            inside = ["ip", "netns", "exec", opened.bed.gateway_namespace, sys.executable, str(FLOOD)]
+            inside = ["ip", "netns", "exec", opened.bed.gateway.namespaces[0], sys.executable, str(FLOOD)]
             with subprocess.Popen([*inside, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as flood:
                 assert flood.stdout is not None
                 assert flood.stdout.readline() == "ready\n"

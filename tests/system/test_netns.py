@@ -190,8 +190,8 @@ def test_jumbo_frames_pass_whole(beds: dict[str, NetnsTestBed], name: str) -> No
 
 def test_testers_kernel_never_answers(beds: dict[str, NetnsTestBed]) -> None:
     bed = beds["linux-router4"]
-    end = bed.gateway_interfaces["left"]
-    ping = ["ip", "netns", "exec", bed.gateway_namespace, "sh", "-c"]
+    end = bed.gateway.interfaces["left"]
+    ping = ["ip", "netns", "exec", bed.gateway.namespaces[0], "sh", "-c"]
     script = f"ip neigh flush all; ip -4 neigh add 198.18.0.9 dev {end} lladdr {MAC_ADDRESSES['gm', 'left']}; "
     script += "ping -c 1 -W 1 198.18.0.9; ping -c 1 -W 1 198.18.0.8; ping -c 1 -W 1 2001:2::8; true"
     said = subprocess.run([*ping, script], capture_output=True, text=True, check=True).stdout
@@ -231,7 +231,7 @@ def test_gateway_works_on_its_own_cpu() -> None:
     blast += f"f=bytes.fromhex(sys.argv[2]); [s.send(f) for _ in range({frames})]"
     with new_bed("linux-router4", plan) as bed:
         exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
-        inside = ["ip", "netns", "exec", bed.gateway_namespace, "nft"]
+        inside = ["ip", "netns", "exec", bed.gateway.namespaces[0], "nft"]
         subprocess.run([*inside, "-f", "-"], input=table, text=True, check=True)
 
         def forwarded() -> dict[int, int]:
@@ -305,8 +305,8 @@ for _ in range(5):
 def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) -> None:
     """A veth end drops frames that are too long for its other end, and counts them as those without room there."""
     bed = beds["linux-router4"]
-    tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway_interfaces["left"]
-    inside = ["ip", "netns", "exec", bed.gateway_namespace]
+    tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway.interfaces["left"]
+    inside = ["ip", "netns", "exec", bed.gateway.namespaces[0]]
     set_mtu = ["ip", "-n", bed.tester_namespace, "link", "set", tester, "mtu"]
     before = bed.kernel.drops().tester
     subprocess.run([*set_mtu, "600"], check=True)
@@ -322,7 +322,7 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
 
 def translators(bed: NetnsTestBed) -> list[int]:
     """Return the daemons of the gateway; there are other processes that keep its namespaces open and wait for them."""
-    inside = naming.processes_in(bed.gateway_namespace)
+    inside = naming.processes_in(bed.gateway.namespaces[0])
     return [pid for pid in inside if Path(f"/proc/{pid}/comm").read_text().strip() == "tayga"]
 
 
@@ -392,7 +392,7 @@ def test_gateway_that_dies_is_noticed(beds: dict[str, NetnsTestBed]) -> None:
 
 def test_interface_that_goes_away_is_noticed() -> None:
     with new_bed("linux-router4") as bed:
-        command = ["ip", "-n", bed.gateway_namespace, "link", "delete", bed.gateway_interfaces["right"]]
+        command = ["ip", "-n", bed.gateway.namespaces[0], "link", "delete", bed.gateway.interfaces["right"]]
         subprocess.run(command, check=True)
         with pytest.raises(TestBedError, match="the interface is gone"):
             bed.can.check()

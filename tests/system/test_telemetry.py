@@ -150,7 +150,7 @@ def bed() -> Iterator[OpenBed]:
 def burner(bed: OpenBed) -> Iterator[int]:
     """A process in the gateway's enclosure that burns up to half of the time of the gateway's core; its number."""
     core = str(bed.bed.placement.gateway_cores[0])
-    inside = bed.bed._place.command(sys.executable, "-c", BURN, core)
+    inside = bed.bed.kernel.places[0].command(sys.executable, "-c", BURN, core)
     with subprocess.Popen(inside) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         wait_for(lambda: bool(children.read_text().split()))

@@ -38,7 +38,7 @@ ENOUGH_FRAMES = 1000
 @contextlib.contextmanager
 def chatter(bed: OpenBed, source: str) -> Iterator[None]:
     """Let the gateway send such frames to the right; `source`: "" for its own address."""
-    command = bed.bed._place.command(sys.executable, "-c", CHATTER, bed.interface("right"), source)
+    command = bed.bed.kernel.places[0].command(sys.executable, "-c", CHATTER, bed.interface("right"), source)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         try:

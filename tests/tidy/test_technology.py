@@ -73,7 +73,7 @@ def typed_names(tree: ast.Module) -> Iterator[int]:
 
 
 def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines that compare the kind of a test bed, or look something up by it.
+    """Yield the lines that compare the kind of a test bed or its class, or look something up by it.
 
     Documents may say `{"kind": "loopback"}`; a dictionary with several kinds as keys is a second table.
     """
@@ -88,8 +88,16 @@ def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.MatchValue) and texts_in(node.value) & BED_KINDS:
             yield node.value.lineno
-        elif isinstance(node, ast.Subscript) and last_name(node.value) == "BED_KINDS" and texts_in(node.slice):
+        elif isinstance(node, ast.Subscript | ast.Call) and names_a_bed(node):
             yield node.lineno
+
+
+def names_a_bed(node: ast.Subscript | ast.Call) -> bool:
+    """Whether an expression is a row that is taken by its name, or asks for the class of a test bed."""
+    if isinstance(node, ast.Subscript):
+        return last_name(node.value) == "BED_KINDS" and bool(texts_in(node.slice))
+    classes = ast.walk(node.args[-1]) if last_name(node.func) == "isinstance" else ()
+    return any(last_name(part).endswith("TestBed") for part in classes if isinstance(part, ast.expr))
 
 
 def is_bed_kind(node: ast.Attribute) -> bool:
@@ -139,6 +147,7 @@ def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
         "kind != 'loopback'",
         "{'netns': 1, 'ports': 2}[kind]",
         "BED_KINDS['netns'].words",
+        "isinstance(bed, str | netns.NetnsTestBed)",
     ],
 )
 def test_a_question_for_the_kind_is_seen(line: str) -> None:

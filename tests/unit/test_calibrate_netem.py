@@ -18,7 +18,7 @@ from gatemark.calibrate.store import StoredCalibration
 from gatemark.calibrate.table import passed, rows_of, to_markdown
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import plan_of
-from gatemark.dut.netns import NetnsTestBed
+from gatemark.dut.base import MadeGateway
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import CorePlan
 from gatemark.trial.record import TrialRecord
@@ -89,7 +89,7 @@ def test_every_check_is_a_campaign_whose_settings_the_recipe_has(check: Check) -
 class Kernel:
     """Answers what is asked of the gateway's kernel."""
 
-    gateway_interfaces = {"right": "gw-right"}  # noqa: RUF012
+    interfaces = {"right": "gw-right"}  # noqa: RUF012
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -103,10 +103,10 @@ class Kernel:
 def test_the_kernel_is_asked_what_it_dropped_and_how_late_its_timers_are() -> None:
     shown: list[dict[str, Any]] = [{"kind": "prio", "drops": 9}, {"kind": "netem", "drops": 7}]
     kernel = Kernel(json.dumps(shown))
-    assert netem.netem_drops(cast(NetnsTestBed, kernel)) == 7
+    assert netem.netem_drops(cast(MadeGateway, kernel)) == 7
     assert "gw-right" in kernel.asked[0]
     late = Kernel(" ".join(map(str, range(0, 100))))
-    assert netem.timer_error(cast(NetnsTestBed, late), MS) == TimerError(median_ns=50, p90_ns=90)
+    assert netem.timer_error(cast(MadeGateway, late), MS) == TimerError(median_ns=50, p90_ns=90)
     assert late.asked[0].endswith(f" {netem.SLEEPS} {MS}")
 
 

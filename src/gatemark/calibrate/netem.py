@@ -22,8 +22,8 @@ from gatemark.calibrate.model import Check, Evidence, NothingProven, ObservedTri
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.dut.base import MadeGateway, TestBed
 from gatemark.dut.choose_kernel import HOST, find_kernel
-from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import CorePlan
@@ -70,7 +70,7 @@ class _Observer:
     """Gathers what the campaign finds and what the gateway's kernel counts in each trial."""
 
     forward: EventCallback
-    bed: NetnsTestBed | None = None
+    gateway: MadeGateway | None = None
     wait_ns: int | None = None
     """How long a timer is to wait, where it matters how late the kernel's are."""
     results: list[RunResult] = field(default_factory=list)
@@ -78,23 +78,22 @@ class _Observer:
     timer: TimerError | None = None
     _dropped: int = 0
 
-    def open_testbed(self, campaign: Campaign) -> NetnsTestBed:
-        """Make the test bed and keep it, to ask its kernel."""
+    def open_testbed(self, campaign: Campaign) -> TestBed:
+        """Make the test bed and keep its gateway, to ask its kernel."""
         bed = open_testbed(campaign)
-        assert isinstance(bed, NetnsTestBed), "a recipe makes it"
-        self.bed = bed
+        self.gateway = bed.can.gateway
         return bed
 
     def on_event(self, event: Event) -> None:
         """Take one event of the campaign."""
-        assert self.bed is not None, "events come from a test bed"
+        assert self.gateway is not None, "events come from a test bed whose gateway a recipe makes"
         match event:
             case TrialStarted():
                 if self.timer is None and self.wait_ns is not None:
-                    self.timer = timer_error(self.bed, self.wait_ns)
-                self._dropped = netem_drops(self.bed)
+                    self.timer = timer_error(self.gateway, self.wait_ns)
+                self._dropped = netem_drops(self.gateway)
             case TrialFinished():
-                counts = {"netem_dropped": netem_drops(self.bed) - self._dropped}
+                counts = {"netem_dropped": netem_drops(self.gateway) - self._dropped}
                 self.trials.append(ObservedTrial(record=event.record, counts=counts))
             case RunFinished():
                 self.results.append(event.result)
@@ -160,14 +159,14 @@ def netem_campaign(check: Check, settings: Mapping[str, int], cores: CorePlan) -
     }
 
 
-def netem_drops(bed: NetnsTestBed) -> int:
+def netem_drops(gateway: MadeGateway) -> int:
     """Return how many frames netem has dropped on the way out to the right."""
-    said = bed.ask(f"tc -s -j qdisc show dev {bed.gateway_interfaces['right']}")
+    said = gateway.ask(f"tc -s -j qdisc show dev {gateway.interfaces['right']}")
     return int(next(row["drops"] for row in json.loads(said) if row["kind"] == "netem"))
 
 
-def timer_error(bed: NetnsTestBed, wait_ns: int) -> TimerError:
+def timer_error(gateway: MadeGateway, wait_ns: int) -> TimerError:
     """Wait for timers in the gateway's kernel; return how late they were."""
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(SLEEPS), str(wait_ns)]
-    late = [int(word) for word in bed.ask(shlex.join(command)).split()]
+    late = [int(word) for word in gateway.ask(shlex.join(command)).split()]
     return TimerError(median_ns=late[len(late) // 2], p90_ns=late[len(late) * 9 // 10])

@@ -296,6 +296,28 @@ class MiddleLink(Protocol):
         ...
 
 
+class MadeGateway(Protocol):
+    """A gateway that a recipe made on this machine, or two in a row."""
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Names of what each gateway is in, from the left; in a kernel of its own that is no namespace of here."""
+        ...
+
+    @property
+    def interfaces(self) -> Mapping[str, str]:
+        """The interface towards the Tester on each side that has a gateway's addresses."""
+        ...
+
+    def pids(self) -> list[int]:
+        """Return the processes of this machine that do its work."""
+        ...
+
+    def ask(self, script: str) -> str:
+        """Run a script where the left one is, between trials; return what it prints."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameDrops:
     """Frames for which queues of a test bed had no room, by counter."""
@@ -319,6 +341,7 @@ class Abilities:
     telemetry: Sampler | None = None
     middle: MiddleLink | None = None
     """Of two gateways in a row."""
+    gateway: MadeGateway | None = None
     drops: Callable[[], FrameDrops] | None = None
     """Counts frames that were dropped since the test bed was made."""
     own_faults: Callable[[], tuple[str, ...]] | None = None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gatemark.config.recipe import Standing, keeper_of
 from gatemark.config.tables import GatewayTableModel
+from gatemark.dut.commands import run_command
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES, GatewayKernel, Links
 from gatemark.dut.link_capture import RowLinks
@@ -49,6 +50,11 @@ class GatewayRow:
         self._links = links
         self._kernel_settings = kernel_settings
         self._standings = tuple(standings)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Names of what each gateway is in, from the left."""
+        return self._links.gateway_namespaces
 
     @property
     def interfaces(self) -> dict[str, str]:
@@ -102,6 +108,11 @@ class GatewayRow:
         """
         for gateway in self.gateways:
             gateway.check()
+
+    def ask(self, script: str) -> str:
+        """Run a script where the left gateway is, between trials; return what it prints."""
+        first = self.gateways[0]
+        return run_command(first.place.shell(script), where=f"gateway {first.recipe.name}")
 
     def pids(self) -> list[int]:
         """Return the processes that do the gateways' work."""

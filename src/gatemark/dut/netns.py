@@ -20,7 +20,7 @@ from gatemark.config.recipe import Recipe
 from gatemark.dut import machine, naming
 from gatemark.dut.base import Abilities, GatewayDescription, Placement
 from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
-from gatemark.dut.commands import read_each, require_program, run_command, try_command
+from gatemark.dut.commands import read_each, require_program, try_command
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.gateway_kernel import Links
@@ -87,7 +87,6 @@ class NetnsTestBed:
         self._neutral_names = links.neutral_names()
         self.kernel = kernel.make(links)
         self._kernel_reason = kernel.reason
-        self._place = self.kernel.places[0]
         self._settings = GatewaySettings(table=recipe.gateway.table, named={}) if settings is None else settings
         self._kernel_settings = GATEWAY_SYSCTL | recipe.sysctl
         self.gateway = GatewayRow(
@@ -129,21 +128,6 @@ class NetnsTestBed:
         return self._name.tester_namespace
 
     @property
-    def gateway_namespace(self) -> str:
-        """That of the only gateway, or of the left one."""
-        return self._links.gateway_namespaces[0]
-
-    @property
-    def gateway_namespaces(self) -> tuple[str, ...]:
-        """Namespaces of the gateways, from the left."""
-        return self._links.gateway_namespaces
-
-    @property
-    def gateway_interfaces(self) -> dict[str, str]:
-        """The interface of each side that has the gateway's addresses."""
-        return self.gateway.interfaces
-
-    @property
     def can(self) -> Abilities:
         """The CPUs of its host are read only where the Tester shares none with it."""
         return Abilities(
@@ -153,6 +137,7 @@ class NetnsTestBed:
             host=self._host,
             telemetry=self._sampler,
             middle=self.gateway.middle,
+            gateway=self.gateway,
             drops=self.kernel.drops,
         )
 
@@ -208,10 +193,6 @@ class NetnsTestBed:
                 stack.callback(self.gateway.stop)
         finally:
             self._guard.remove()
-
-    def ask(self, script: str) -> str:
-        """Run a script where the gateway is, between trials; return what it prints."""
-        return run_command(self._place.shell(script), where=f"gateway {self._recipe.name}")
 
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
@@ -299,7 +280,7 @@ class NetnsTestBed:
         for name, neutral in names.items():
             text = text.replace(name, neutral)
         spaces = zip(
-            (self.tester_namespace, *self.gateway_namespaces), ("tester", "gateway", "second gateway"), strict=False
+            (self.tester_namespace, *self.gateway.namespaces), ("tester", "gateway", "second gateway"), strict=False
         )
         for namespace, neutral in spaces:
             text = text.replace(namespace, neutral)

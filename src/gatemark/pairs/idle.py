@@ -10,7 +10,6 @@ from time import monotonic_ns
 from gatemark.dut.base import TestBed
 from gatemark.dut.gateway_host import threads_of
 from gatemark.dut.naming import NETNS_FOLDER
-from gatemark.dut.netns import NetnsTestBed
 
 PROC = Path("/proc")
 
@@ -20,13 +19,13 @@ class IdleCost:
 
     def __init__(self, testbed: TestBed) -> None:
         """Find its processes: the engine, what the recipe has started, and the gateway's kernel if it has its own."""
-        bed = testbed if isinstance(testbed, NetnsTestBed) else None
-        names = [testbed.placement.namespace, *(() if bed is None else bed.gateway_namespaces)]
+        gateway = testbed.can.gateway
+        names = [testbed.placement.namespace, *(() if gateway is None else gateway.namespaces)]
         namespaces = [NETNS_FOLDER / name for name in names if name is not None]
         inodes = {namespace.stat().st_ino for namespace in namespaces if namespace.exists()}
         within = [process / "task" for process in PROC.glob("[0-9]*") if _namespace(process) in inodes]
-        gateway = () if bed is None else threads_of(bed.gateway.pids())
-        self._tasks = {*within, *(thread.parent for thread in gateway)}
+        threads = () if gateway is None else threads_of(gateway.pids())
+        self._tasks = {*within, *(thread.parent for thread in threads)}
         self._cpu_ns = self._elapsed_ns = 0
 
     @contextlib.contextmanager
