@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from gatemark.port_kinds import KERNEL_PORTS
+
 BedKindName = Literal["netns", "ports", "loopback"]
 CoresSetBy = Literal["kernel_command_line", "hot_plug", "pinning"]
 """How a gateway got its cores: `maxcpus=` and a boot, CPUs taken offline, or its work bound to some of them."""
@@ -85,7 +87,7 @@ _ROWS = (
         shares_kernel=True,
         sees_host=True,
         has_kernels=True,
-        made_ports=("af_packet", "af_xdp"),
+        made_ports=KERNEL_PORTS,
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",
         programs=("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter"),

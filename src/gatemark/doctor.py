@@ -23,13 +23,14 @@ from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.cpu_visitors import watch_visitors
 from gatemark.dut.isolation import isolate, port_problems
 from gatemark.dut.kernel_counters import neighbours_held
-from gatemark.dut.port_name import NET_FOLDER, parse_port
+from gatemark.dut.port_name import NET_FOLDER
 from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.findings import Finding, failed
 from gatemark.kernels.store import BUILD_COMMAND, kernels
+from gatemark.port_kinds import parse_port
 from gatemark.preflight import check_gateway_path
 from gatemark.technology import FAMILY_WORDS, SIDES
 from gatemark.units import format_duration_ns
@@ -213,7 +214,7 @@ def check_memory(campaign: CampaignFile | None) -> Iterator[Finding]:
         remedy=f"free memory: make at least {needed // 1024} MiB available" if low else "",
     )
     total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
-    needs_huge_pages = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))
+    needs_huge_pages = any(side and side.port and parse_port(side.port).kind.is_card for side in _sides(campaign))
     missing = needs_huge_pages and free == 0
     yield Finding(
         check="huge pages",

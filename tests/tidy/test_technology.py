@@ -1,4 +1,4 @@
-"""What a technology, a test bed or a kind of trial is called is not what it does: nothing but the tables looks."""
+"""What a technology, a test bed, a port or a kind of trial is called is not what it does: nothing but the tables looks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from gatemark.bed_kinds import BedKindName
 from gatemark.config.model import CampaignFile
+from gatemark.port_kinds import PORT_KINDS
 from gatemark.technology import TechnologyName
 from gatemark.trial import kinds
 
@@ -30,7 +31,9 @@ TRIAL_KINDS = {
 FORMS = {("form", "echo"), ("form", "exchange")}
 MAKES_TRIALS = ("campaign/maker.py", "campaign/phases.py")
 """Where each kind of trial has a row that says how it is made."""
-BED_KINDS = set(get_args(BedKindName))
+KINDS = {*get_args(BedKindName), *PORT_KINDS}
+"""Of test beds and of ports."""
+KIND_TABLES = ("bed_kinds.py", "dut/open.py", "port_kinds.py")
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -73,20 +76,24 @@ def typed_names(tree: ast.Module) -> Iterator[int]:
 
 
 def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines that compare the kind of a test bed or its class, or look something up by it.
+    """Yield the lines that compare the kind of a test bed or of a port or a class, or look something up by it.
 
-    Documents may say `{"kind": "loopback"}`; a dictionary with several kinds as keys is a second table.
+    Documents may say `{"kind": "loopback"}`; a dictionary with several kinds as keys, or a list of several, is a second
+    table.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             asked = any(isinstance(side, ast.Attribute) and is_bed_kind(side) for side in sides)
-            if asked or any(texts_in(side) & BED_KINDS for side in sides):
+            if asked or any(texts_in(side) & KINDS for side in sides):
                 yield node.lineno
         elif isinstance(node, ast.Dict):
-            if len({text for key in node.keys if key is not None for text in texts_in(key)} & BED_KINDS) > 1:
+            if len({text for key in node.keys if key is not None for text in texts_in(key)} & KINDS) > 1:
                 yield node.lineno
-        elif isinstance(node, ast.MatchValue) and texts_in(node.value) & BED_KINDS:
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            if len(texts_in(node) & KINDS) > 1:
+                yield node.lineno
+        elif isinstance(node, ast.MatchValue) and texts_in(node.value) & KINDS:
             yield node.value.lineno
         elif isinstance(node, ast.Subscript | ast.Call) and names_a_bed(node):
             yield node.lineno
@@ -134,8 +141,8 @@ def test_a_typed_name_is_seen(line: str) -> None:
     assert list(typed_names(ast.parse(line))) == [1]
 
 
-@pytest.mark.parametrize("file", [name for name in FILES if name not in ("bed_kinds.py", "dut/open.py")])
-def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
+@pytest.mark.parametrize("file", [name for name in FILES if name not in KIND_TABLES])
+def test_nothing_asks_for_the_kind_of_a_test_bed_or_port(file: str) -> None:
     assert list(kinds_asked_for(tree_of(FILES[file]))) == []
 
 
@@ -148,6 +155,8 @@ def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
         "{'netns': 1, 'ports': 2}[kind]",
         "BED_KINDS['netns'].words",
         "isinstance(bed, str | netns.NetnsTestBed)",
+        "port.kind.name == 'pci'",
+        "JOINED = ('ring', 'null')",
     ],
 )
 def test_a_question_for_the_kind_is_seen(line: str) -> None:

@@ -22,7 +22,8 @@ ARROWS: dict[str, set[str]] = {
     "harmless": set(),
     "consoles": {"harmless"},
     "technology": set(),
-    "bed_kinds": set(),
+    "port_kinds": set(),
+    "bed_kinds": {"port_kinds"},
     "facts": {"technology"},
     "embedded_ipv4": set(),
     "linux_aftr": {"map_domains"},
@@ -31,13 +32,15 @@ ARROWS: dict[str, set[str]] = {
     "search": set(),
     "programs": {"errors"},
     "config": {
-        "bed_kinds", "embedded_ipv4", "errors", "facts", "files", "harmless", "linux_aftr", "map_domains", "technology",
-        "units",
+        "bed_kinds", "embedded_ipv4", "errors", "facts", "files", "harmless", "linux_aftr", "map_domains", "port_kinds",
+        "technology", "units",
     },
     "trial": {"config", "errors", "facts", "map_domains", "packets", "search", "technology", "units"},
     "causes": {"facts", "trial", "units"},
     "damage": {"bed_kinds", "config", "embedded_ipv4", "facts", "packets", "technology", "trial"},
-    "results": {"bed_kinds", "errors", "facts", "files", "harmless", "search", "stats", "technology", "units"},
+    "results": {
+        "bed_kinds", "errors", "facts", "files", "harmless", "port_kinds", "search", "stats", "technology", "units",
+    },
     "report": {"consoles", "facts", "harmless", "results", "stats", "technology", "trial", "units"},
     "packets": set(),
     "procedures": {
@@ -47,11 +50,15 @@ ARROWS: dict[str, set[str]] = {
     "engine": {"errors", "files", "programs", "units"},
     "kernels": {"errors", "files"},
     "findings": {"errors"},
-    "dut": {"bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "technology"},
+    "dut": {
+        "bed_kinds", "config", "errors", "facts", "files", "harmless", "kernels", "map_domains", "port_kinds",
+        "technology",
+    },
     "refdut": {"errors", "programs", "results.toml_text", "technology"},
     "campaign": {
         "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.client", "errors", "facts", "files",
-        "harmless", "map_domains", "packets", "procedures", "results", "search", "technology", "trial", "units",
+        "harmless", "map_domains", "packets", "port_kinds", "procedures", "results", "search", "technology", "trial",
+        "units",
     },
     "series": {
         "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
@@ -66,12 +73,13 @@ ARROWS: dict[str, set[str]] = {
     },
     "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless", "results",
-        "selftest.document", "series", "session", "stored", "tester",
+        "campaign", "config", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless", "port_kinds",
+        "results", "selftest.document", "series", "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
-        "bed_kinds", "campaign", "config", "dut", "errors", "facts", "files", "procedures.loads", "results.ceiling",
+        "bed_kinds", "campaign", "config", "dut", "errors", "facts", "files", "port_kinds", "procedures.loads",
+        "results.ceiling",
         "results.this_machine", "search", "technology", "tester", "trial",
     },
     "calibrate": {
@@ -96,8 +104,8 @@ ASSEMBLY = {
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "facts", "harmless", "consoles", "technology", "bed_kinds", "embedded_ipv4", "linux_aftr",
-    "map_domains", "packets", "stats", "search", "trial", "causes", "damage",
+    "units", "errors", "facts", "harmless", "consoles", "technology", "port_kinds", "bed_kinds", "embedded_ipv4",
+    "linux_aftr", "map_domains", "packets", "stats", "search", "trial", "causes", "damage",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.b4_gateway", "config.sixrd", "config.flows", "config.hosts", "config.merge", "config.only", "config.recipe",
     "config.reserved", "config.sizes", "config.defaults", "config.load_types", "config.problems", "config.stateful",

@@ -14,10 +14,11 @@ from gatemark.dut import isolation, port_name
 from gatemark.dut.base import Abilities, Placement
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.open import open_testbed
-from gatemark.dut.port_name import interfaces_of_pci, parse_port
+from gatemark.dut.port_name import interfaces_of, interfaces_of_pci, makes_interface
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.uplinks import Link, Namespace, Uplinks
 from gatemark.errors import ConfigError
+from gatemark.port_kinds import parse_port
 
 SIDES = {
     "left": {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
@@ -129,7 +130,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_guard_knows_the_interfaces_behind_every_kind_of_port(
     machine: Path, port: str, interfaces: tuple[str, ...]
 ) -> None:
-    assert parse_port(port).interfaces == interfaces
+    assert interfaces_of(parse_port(port)) == interfaces
     result = isolation.port_problems({"left.port": port})
     refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in result)
     assert refused == ("eth0" in interfaces), result
@@ -169,12 +170,12 @@ def test_a_port_is_refused_if_nobody_can_tell_what_it_opens(machine: Path, port:
     assert [problem.where for problem in result] == ["left.port"]
     assert said in result[0].what and result[0].fix
     with pytest.raises(ConfigError, match=re.escape(said)):
-        parse_port(port).interfaces  # noqa: B018
+        interfaces_of(parse_port(port))
 
 
 def test_an_interface_made_within_another_device_is_seen(machine: Path) -> None:
-    assert parse_port("vdev:net_failsafe0,dev(net_tap1,iface=new0)").makes_interface
-    assert not parse_port("vdev:net_failsafe0,dev(net_null1)").makes_interface
+    assert makes_interface(parse_port("vdev:net_failsafe0,dev(net_tap1,iface=new0)"))
+    assert not makes_interface(parse_port("vdev:net_failsafe0,dev(net_null1)"))
 
 
 def test_missing_interface_is_named() -> None:

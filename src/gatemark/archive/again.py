@@ -20,6 +20,7 @@ from gatemark.config.model import CampaignFile
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError
 from gatemark.harmless import toml_of
+from gatemark.port_kinds import parse_port
 from gatemark.results.store import default_folder, writing
 from gatemark.results.toml_text import to_toml
 from gatemark.series.run import SeriesResult, measure_series
@@ -27,8 +28,6 @@ from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
 from gatemark.session import CampaignResult, PlanCallback, measure
 from gatemark.tester import RESUMED_FROM, Equipment
 
-PRIVATE_PORTS = ("ring", "null")
-"""Ports that lead nowhere. All others name files, sockets, interfaces or devices of this machine."""
 FOLDER = "inputs"
 """In a result folder: files of the archive that the campaign names and this gatemark has not."""
 
@@ -128,7 +127,7 @@ def _acts(campaign: CampaignFile) -> str | None:
     if campaign.bed.commands_run is not None:
         return f"its campaign and recipe say which commands run: {campaign.bed.commands_run}"
     sides = (side.port for side in (campaign.left, campaign.right) if side is not None and side.port is not None)
-    ports = [port for port in sides if port not in PRIVATE_PORTS]
+    ports = [port for port in sides if parse_port(port).kind.takes_name]
     return f"its campaign says which ports are opened: {', '.join(ports)}" if ports else None
 
 

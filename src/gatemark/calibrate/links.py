@@ -22,8 +22,8 @@ from gatemark.units import format_duration_ns
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
-PortKind = Literal["memif", "veth"]
-PORT_KINDS: tuple[PortKind, ...] = ("memif", "veth")
+LinkKind = Literal["memif", "veth"]
+LINK_KINDS: tuple[LinkKind, ...] = ("memif", "veth")
 MTU = 1500
 
 
@@ -46,10 +46,10 @@ class Links:
 
 
 @contextlib.contextmanager
-def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
+def open_links(kind: LinkKind, cores: CorePlan) -> Iterator[Links]:
     """Make the links; nothing of them stays behind, even after an error."""
     with contextlib.ExitStack() as stack:
-        if kind == "memif":
+        if kind != "veth":
             yield _memif(stack.enter_context(naming.claimed()).folder)
             return
         left, right = ((End(owner="gm", side=side), End(owner="gw", side=side)) for side in SIDES)

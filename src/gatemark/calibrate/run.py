@@ -13,7 +13,7 @@ from typing import Any
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.disturber import Disturber
-from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
+from gatemark.calibrate.links import LinkKind, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check, CheckResult, Evidence, NothingProven, ObservedTrial, Reference, SelfError
 from gatemark.calibrate.netem import measure_netem, unavailable
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
@@ -102,7 +102,7 @@ OWN_DROPS = ("transmit_full", "receive_missed", "hold_full")
 class Calibration:
     """Makes checks on one kind of port."""
 
-    ports: PortKind
+    ports: LinkKind
     output: Path
     """Holds a folder for each check."""
     on_event: EventCallback

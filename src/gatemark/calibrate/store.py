@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gatemark.calibrate.checks import all_checks
-from gatemark.calibrate.links import PortKind
+from gatemark.calibrate.links import LinkKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.table import CalibrationDocument, Circumstances, to_markdown
 from gatemark.engine.process import find_engine
@@ -35,7 +35,7 @@ class StoredCalibration:
     self_error: SelfError | None = None
 
     @classmethod
-    def create(cls, output: Path | None, checks: Sequence[Check], *, ports: PortKind, quick: bool) -> StoredCalibration:
+    def create(cls, output: Path | None, checks: Sequence[Check], *, ports: LinkKind, quick: bool) -> StoredCalibration:
         """Make a folder for a new calibration; by default below results/."""
         folder = output or default_folder("calibration")
         if (folder / JSON_FILE).exists():
@@ -93,7 +93,7 @@ class StoredCalibration:
         return document
 
 
-def _here(*, ports: PortKind, quick: bool) -> Circumstances:
+def _here(*, ports: LinkKind, quick: bool) -> Circumstances:
     digest = hashlib.sha256()
     for program in (find_engine(), find_refdut()):
         digest.update(program.read_bytes())

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import computed_field
 
-from gatemark.calibrate.links import PortKind
+from gatemark.calibrate.links import LinkKind
 from gatemark.calibrate.model import CalibrationPart, CheckResult, Comparison, Number, SelfError
 from gatemark.report.table import Column, table_of
 from gatemark.units import format_duration_ns
@@ -25,7 +25,7 @@ class Circumstances(CalibrationPart):
     gatemark: str
     programs: str
     """Digest of the engine and of the reference gateway."""
-    ports: PortKind
+    ports: LinkKind
     quick: bool
 
 

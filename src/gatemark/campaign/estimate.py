@@ -13,9 +13,9 @@ from typing import Any
 
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import Plan, plan_of
-from gatemark.config.check import PORTS_WITHOUT_NAME
 from gatemark.config.flows import flow_count, flow_ramp_ns
 from gatemark.config.model import Campaign
+from gatemark.port_kinds import parse_port
 from gatemark.procedures.assumed import ASSUMED_RATE_MAX, AssumedGateway
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.loads import line_maximum
@@ -242,7 +242,7 @@ def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:
 
 def _may_have_a_line_rate(campaign: Campaign) -> bool:
     """Whether a port may report the rate of its medium; a veth pair does not, nor the rings of a loop-back."""
-    return campaign.left.port is not None and campaign.left.port not in PORTS_WITHOUT_NAME
+    return campaign.left.port is not None and parse_port(campaign.left.port).kind.takes_name
 
 
 def _needs_line_rate(campaign: Campaign) -> bool:

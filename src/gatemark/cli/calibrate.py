@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gatemark.calibrate.checks import chosen_checks
-from gatemark.calibrate.links import PORT_KINDS, PortKind
+from gatemark.calibrate.links import LINK_KINDS, LinkKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
@@ -97,14 +97,14 @@ def calibrate(
     return 0 if document.passed else 1
 
 
-def _kind(ports: str) -> PortKind:
-    for kind in PORT_KINDS:
+def _kind(ports: str) -> LinkKind:
+    for kind in LINK_KINDS:
         if ports == kind:
             return kind
     raise ConfigError(
         what=f"{ports!r} is not a kind of port that a calibration can use",
         where="--ports",
-        fix=f"write one of {', '.join(PORT_KINDS)}",
+        fix=f"write one of {', '.join(LINK_KINDS)}",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gatemark.archive.again import PRIVATE_PORTS, campaign_in
+from gatemark.archive.again import campaign_in
 from gatemark.archive.read import is_archive
 from gatemark.bed_kinds import BOOT_WORDS
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, varies
@@ -30,6 +30,7 @@ from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
 from gatemark.map_domains.describe import describe_domains, describe_gateway
+from gatemark.port_kinds import parse_port
 from gatemark.procedures.assumed import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.report.table import Column as TableColumn
 from gatemark.report.table import Table, table_of
@@ -237,7 +238,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
         cycles = f" (power_cycle {run})" if control.power_cycle else ""
         run = f"at {control.host} as the user that ssh logs in as{cycles}"
     sides = (("left", campaign.left.port), ("right", campaign.right.port))
-    ports = [f"{side} {port}" for side, port in sides if port is not None and port not in PRIVATE_PORTS]
+    ports = [f"{side} {port}" for side, port in sides if port is not None and parse_port(port).kind.takes_name]
     ports = [] if campaign.bed.makes_ports else ports
     return {"ports": ports, "run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 

@@ -19,11 +19,10 @@ from gatemark.config.tables import HostsModel
 from gatemark.config.views import Directions, Roles
 from gatemark.errors import Problem
 from gatemark.facts import ONE_WAYS
+from gatemark.port_kinds import PORT_KINDS, parse_port
 from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]
-PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
-PORTS_WITHOUT_NAME = ("ring", "null")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -106,16 +105,17 @@ def check_ports(campaign: CampaignFile) -> Iterator[Problem]:
                     f'leave it out, write only the kind, {made_ports}, or set kind = "{named}"',
                 )
             continue
-        prefix, _, rest = side.port.partition(":")
+        port = parse_port(side.port)
+        prefix = port.kind.name
         if prefix not in PORT_KINDS:
             guess = nearest(prefix, PORT_KINDS)
-            hint = f"did you mean {guess}:{rest}? " if guess else ""
+            hint = f"did you mean {guess}:{port.target}? " if guess else ""
             yield problem(
                 campaign, key, f"{side.port!r} is not a kind of port", hint + f"known: {', '.join(PORT_KINDS)}"
             )
-        elif prefix in PORTS_WITHOUT_NAME and rest:
+        elif port.target and not port.kind.takes_name:
             yield problem(campaign, key, f"{prefix} takes no name", f'write port = "{prefix}"')
-        elif prefix not in PORTS_WITHOUT_NAME and not rest:
+        elif port.kind.takes_name and not port.target:
             yield problem(campaign, key, f"{prefix} needs a name", f'write for example port = "{prefix}:eth1"')
     left, right = campaign.left, campaign.right
     if (
@@ -124,7 +124,7 @@ def check_ports(campaign: CampaignFile) -> Iterator[Problem]:
         and right
         and left.port
         and left.port == right.port
-        and left.port not in PORTS_WITHOUT_NAME
+        and parse_port(left.port).kind.takes_name
     ):
         yield problem(campaign, "right.port", f"{right.port} is the left port as well", "a test needs two ports")
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from gatemark.dut.base import Placement
 from gatemark.dut.ingress import IngressDrop, reason
-from gatemark.dut.port_name import KERNEL_PORT_KINDS, OTHER_PORT, parse_port
+from gatemark.dut.port_name import OTHER_PORT, interfaces_of, makes_interface
 from gatemark.dut.uplinks import Uplinks, read_uplinks
 from gatemark.errors import ConfigError, Problem
+from gatemark.port_kinds import parse_port
 from gatemark.technology import SIDES
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ STOP_FORWARDING = (
 )
 
 
-ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
-"""Kinds of port that an ordinary user cannot open."""
-
-
 def port_problems(ports: Mapping[str, str]) -> list[Problem]:
     """Check ports, by where they are named: they exist, it is known what they open, this user may, nobody else uses it.
 
@@ -44,11 +41,11 @@ def port_problems(ports: Mapping[str, str]) -> list[Problem]:
     problems = []
     for where, text in ports.items():
         port = parse_port(text)
-        if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
+        if port.kind.needs_root and os.geteuid() != 0:
             what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
             problems.append(Problem(what=what, where=where, fix="run as root; ring ports need no root"))
         try:
-            interfaces = port.interfaces
+            interfaces = interfaces_of(port)
         except ConfigError as error:
             problems += [replace(problem, where=where) for problem in error.problems]
             continue
@@ -123,11 +120,12 @@ def sending_problems(ports: Mapping[str, str], uplinks: Callable[[], Uplinks]) -
     """
     problems = []
     names = {where: parse_port(text) for where, text in ports.items()}
-    testers = {interface for name in names.values() for interface in name.interfaces}
+    opened = {where: interfaces_of(name) for where, name in names.items()}
+    testers = {interface for interfaces in opened.values() for interface in interfaces}
     for where, name in names.items():
-        ends = [end for interface in name.interfaces if (end := uplinks().far_end(interface)) not in (None, *testers)]
+        ends = [end for interface in opened[where] if (end := uplinks().far_end(interface)) not in (None, *testers)]
         forwarding = [end for end in ends if end is not None and forwards(end)]
-        if name.makes_interface and forwards("default"):
+        if makes_interface(name) and forwards("default"):
             forwarding.append(name.target)
         if forwarding and uplinks().has_default_route():
             what = f"this machine receives what {ports[where]} sends, forwards, and has a default route"
@@ -140,7 +138,7 @@ def isolate(ports: Mapping[str, str]) -> IngressDrop:
 
     `ports` by where they are named. Raises ConfigError where frames cannot be dropped and the machine may forward them.
     """
-    interfaces = {name: where for where, text in ports.items() for name in parse_port(text).interfaces}
+    interfaces = {name: where for where, text in ports.items() for name in interfaces_of(parse_port(text))}
     try:
         return IngressDrop(interfaces)
     except OSError as error:

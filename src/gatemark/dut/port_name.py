@@ -1,17 +1,15 @@
-"""The short name of a port, and the interfaces of the kernel behind it."""
+"""The interfaces of the kernel behind a port."""
 
 from __future__ import annotations
 
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from gatemark.errors import ConfigError
+from gatemark.port_kinds import PortName
 
-KERNEL_PORT_KINDS = ("af_packet", "af_xdp")
-"""Kinds of port that name a network interface of the kernel."""
 INTERFACE_MAKERS = ("net_tap", "net_virtio_user")
 """Virtual devices of DPDK that make an interface through which the kernel receives what the Tester sends."""
 NET_FOLDER = Path("/sys/class/net")
@@ -20,52 +18,32 @@ OTHER_PORT = "test traffic must not reach a production network (RFC 6815): use a
 _PCI_ADDRESS = re.compile(r"(?P<domain>[0-9a-f]{4}:)?(?P<rest>[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortName:
-    """A port's short name in its two parts, `af_packet:eth1`."""
+def interfaces_of(port: PortName) -> tuple[str, ...]:
+    """Return all interfaces of the kernel that a port means, as the kernel lists them.
 
-    kind: str
-    target: str
-    """Interface, PCI address, path or arguments; empty for kinds without one."""
-
-    @property
-    def interface(self) -> str | None:
-        """The interface of the kernel that the port is opened on; None for kinds that name none."""
-        return self.target.split(",")[0] if self.kind in KERNEL_PORT_KINDS else None
-
-    @property
-    def interfaces(self) -> tuple[str, ...]:
-        """All interfaces of the kernel that the name means, as the kernel lists them.
-
-        One that a driver would take away from the kernel, and each that the arguments of a virtual device name. Raises
-        ConfigError if there is none of a name, and if it cannot be told which ones are opened.
-        """
-        if self.interface is not None:
-            (name,) = _present(self.interface)
-            if name != self.interface:
-                what = f"{self.interface} is another name of the interface {name}"
-                raise _unclear(what, fix=f"write {self.kind}:{name}")
-            return (name,)
-        if self.kind == "pci":
-            return _of_card(self.target)
-        if self.kind == "tap":
-            return _present_or_made(self.target)
-        if self.kind != "vdev":
-            return ()
-        return tuple(sorted({name for _, names in _devices(self.target) for name in names}))
-
-    @property
-    def makes_interface(self) -> bool:
-        """Whether the kernel receives by an interface of its own what the port sends. Raises as `interfaces` does."""
-        if self.kind == "vdev":
-            return any(driver in INTERFACE_MAKERS for driver, _ in _devices(self.target))
-        return self.kind == "tap"
+    One that a driver would take away from the kernel, and each that the arguments of a virtual device name. Raises
+    ConfigError if there is none of a name, and if it cannot be told which ones are opened.
+    """
+    if port.interface is not None:
+        (name,) = _present(port.interface)
+        if name != port.interface:
+            what = f"{port.interface} is another name of the interface {name}"
+            raise _unclear(what, fix=f"write {port.kind.name}:{name}")
+        return (name,)
+    if port.kind.is_card:
+        return _of_card(port.target)
+    if port.kind.makes_interface:
+        return _present_or_made(port.target)
+    if not port.kind.is_virtual_device:
+        return ()
+    return tuple(sorted({name for _, names in _devices(port.target) for name in names}))
 
 
-def parse_port(text: str) -> PortName:
-    """Split a short name."""
-    kind, _, target = text.partition(":")
-    return PortName(kind=kind, target=target)
+def makes_interface(port: PortName) -> bool:
+    """Whether the kernel receives by an interface of its own what a port sends. Raises as `interfaces_of` does."""
+    if port.kind.is_virtual_device:
+        return any(driver in INTERFACE_MAKERS for driver, _ in _devices(port.target))
+    return port.kind.makes_interface
 
 
 def interfaces_of_pci(address: str, net_folder: Path | None = None) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ from gatemark.dut.host_capture import HostLinks
 from gatemark.dut.host_description import read_host_description
 from gatemark.dut.isolation import NamedPorts
 from gatemark.dut.other_gateway import BothSamplers, HostCounters, OtherGateway, of_both
-from gatemark.dut.port_name import KERNEL_PORT_KINDS, parse_port
 from gatemark.dut.shell import shell_at
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import TestBedError
 from gatemark.facts import GatewayHostFacts
+from gatemark.port_kinds import parse_port
 from gatemark.technology import SIDES, SideName
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ class PortsTestBed(NamedPorts):
     def _check(self) -> None:
         """Raise TesterPortError if an interface of the kernel is gone, TestBedError if a health command fails."""
         for side, text in self.ports.items():
-            port = parse_port(text)
-            if port.kind in KERNEL_PORT_KINDS and port.interface is not None:
+            interface = parse_port(text).interface
+            if interface is not None:
                 fix = "the interface is gone: check cable, driver and `ip link`"
                 with telling_tester_port():
-                    run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
+                    run_command(["ip", "link", "show", "dev", interface], where=f"{side}.port", fix=fix)
         for control in self._controls:
             control.check_health()
 

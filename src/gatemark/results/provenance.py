@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gatemark.facts import ClockFacts, Facts, GatewayHostFacts, SamplingFacts, SettingFact
+from gatemark.port_kinds import parse_port
 from gatemark.technology import SIDES
 
 
@@ -190,8 +191,6 @@ SAME_GATEWAY_HOST = ("host_name", "kernel", "command_line", "cpu_model", "cpus_o
 SAME_PORT = ("port", "driver", "mac", "numa_node", "link_mbps", "mtu", "timestamps")
 SAME_MADE_PORT = ("driver", "mtu", "timestamps")
 """Of a port that the test bed makes: its name is new in each session."""
-KEEPS_ADDRESS = ("pci", "af_packet", "af_xdp")
-"""Kinds of port whose link-layer address stays the same each time they are opened."""
 
 
 def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
@@ -204,7 +203,7 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
         if getattr(before, host) is not None and getattr(now, host) is not None:
             groups.append((host, SAME_GATEWAY_HOST))
     for side in SIDES:
-        keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
+        keeps = parse_port(getattr(before, side).port).kind.may_be_card
         names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT
         groups.append((side, [name for name in names if name != "mac" or keeps]))
     return [

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from gatemark.bed_kinds import BedKind
 from gatemark.harmless import whole_number
+from gatemark.port_kinds import parse_port
 from gatemark.results.provenance import MachineFacts, PortFact, SoftwareFacts
 
 
@@ -93,11 +94,11 @@ def medium_rate(
     if bed.no_line_rate is not None:
         return None, bed.no_line_rate
     for port in (left, right):
-        driver, _, interface = port.port.partition(":")
-        if driver not in ("pci", "af_packet", "af_xdp"):
-            return None, f"a port of kind {driver} has no line rate"
-        if driver != "pci" and not (interfaces / interface / "device").exists():
-            return None, f"interface {interface} is virtual and has no line rate"
+        name = parse_port(port.port)
+        if not name.kind.may_be_card:
+            return None, f"a port of kind {name.kind.name} has no line rate"
+        if name.interface is not None and not (interfaces / name.interface / "device").exists():
+            return None, f"interface {name.interface} is virtual and has no line rate"
         if port.link_mbps <= 0:
             return None, f"port {port.port} does not report a link speed"
     return min(left.link_mbps, right.link_mbps) * 1_000_000, "link speed reported by the ports"

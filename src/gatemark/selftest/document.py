@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
-from gatemark.dut.port_name import NET_FOLDER, PortName, parse_port
+from gatemark.dut.port_name import NET_FOLDER
 from gatemark.errors import ResultError
 from gatemark.facts import Ceiling, ClockFacts, EchoLoop, SelfLatency, SelfTestFacts
 from gatemark.files import replace_files
+from gatemark.port_kinds import PortName, parse_port
 from gatemark.results.this_machine import machine_facts
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def port_kind_of(campaign: Campaign) -> str:
     """
     port = campaign.left.port or campaign.bed.default_port
     assert port is not None, "check_ports was not called"
-    kind = parse_port(port).kind
+    kind = parse_port(port).kind.name
     return f"{campaign.bed.name}-{kind}" if campaign.bed.makes_ports else kind
 
 
@@ -120,14 +121,14 @@ def conditions_of(campaign: Campaign | None, engine_sha256: str) -> dict[str, st
 
 def _card(port: PortName) -> str:
     """Return a port with what the kernel knows of its card: vendor, device and driver."""
-    if port.kind == "pci":
+    if port.kind.is_card:
         device = Path("/sys/bus/pci/devices") / port.target
     elif port.interface is not None:
         device = NET_FOLDER / port.interface / "device"
     else:
-        return port.kind
+        return port.kind.name
     facts = [_first_line(device / name) for name in ("vendor", "device")]
-    return ":".join([port.kind, port.target, *facts, (device / "driver").resolve().name])
+    return ":".join([port.kind.name, port.target, *facts, (device / "driver").resolve().name])
 
 
 def _first_line(path: Path) -> str:

@@ -23,6 +23,7 @@ from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
 from gatemark.facts import ClockFacts
+from gatemark.port_kinds import parse_port
 from gatemark.procedures.loads import line_maximum
 from gatemark.results.this_machine import gatemark_version, now_iso
 from gatemark.search.goal import Measure, bounds_of, sending_ns
@@ -48,7 +49,7 @@ from gatemark.selftest.modes import (
     cases,
 )
 from gatemark.selftest.search import Reached, Tried, find_rate
-from gatemark.technology import Family
+from gatemark.technology import SIDES, Family
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.cell import Run
 from gatemark.trial.delay import DelayFacts
@@ -84,8 +85,6 @@ class Effort:
 
 
 QUICK = Effort(search_ns=100_000_000, trial_ns=200_000_000, confirmations=1, sizes=QUICK_SIZES)
-UNJOINABLE = ("memif", "null", "pcap", "vdev", "tap")
-"""Kinds of port that lead out of the process, or nowhere. DPDK's memif driver cannot use a socket in both roles."""
 DEFAULT_KIND = "netns-af_packet"
 
 
@@ -157,27 +156,23 @@ def subject_of(campaign: Campaign | None) -> Subject:
             open_testbed=lambda _: bed,
             **_asked(campaign),
         )
-    kind = port_kind_of(campaign)
-    if kind in UNJOINABLE:
+    named: dict[str, str] = {name: campaign.side(name).port or campaign.bed.default_port or "" for name in SIDES}
+    port = parse_port(named["left"]).kind
+    if not port.can_be_joined:
         alone = bed_kinds_where(lambda other: other.makes_ports)
         raise ConfigError(
-            what=f"two ports of kind {kind} of one process cannot be joined to each other",
+            what=f"two ports of kind {port.name} of one process cannot be joined to each other",
             where=campaign.source,
             fix=f"test the Tester alone with a campaign of kind {alone}, with ring ports, or with network cards",
         )
-    named = {
-        name: (side and side.port) or campaign.bed.default_port or ""
-        for name, side in (("left", campaign.left), ("right", campaign.right))
-    }
-    is_ring = kind == "ring"
     return Subject(
         port_kind=self_test_kind(campaign),
         conditions=conditions,
         cores=tuple(campaign.testbed.cores),
         queues=(campaign.left.queues, campaign.right.queues),
-        ports={"left": "ring", "right": "ring"} if is_ring else named,
-        cable=not is_ring,
-        line_bits_per_second=None if is_ring else campaign.line.rate,
+        ports=dict.fromkeys(named, port.name) if port.is_joined else named,
+        cable=not port.is_joined,
+        line_bits_per_second=None if port.is_joined else campaign.line.rate,
         **_asked(campaign),
     )
 
