@@ -6,7 +6,7 @@ A fact never changes, is written as JSON and read again; a key that no field has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -53,6 +53,15 @@ class Facts(BaseModel):
     """A frozen group of facts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+MAY_CHANGE = object()
+"""Mark of a field whose value may be another one in each session of a campaign: no figure depends on it."""
+
+
+def lasting_fields(kind: type[Facts]) -> list[str]:
+    """Return the names of the fields that are the same in all sessions of a campaign."""
+    return [name for name, field in kind.model_fields.items() if MAY_CHANGE not in field.metadata]
 
 
 def fields_of(facts: Facts, base: type[Facts]) -> dict[str, Any]:
@@ -154,27 +163,27 @@ class GatewayHostFacts(Facts):
     """Name, release and architecture of its kernel. Null if not reported."""
     command_line: str | None = None
     """Command line of its kernel. Null if not reported."""
-    boot_id: str | None = None
+    boot_id: Annotated[str | None, MAY_CHANGE] = None
     """Identifier of the boot, which changes with each boot; on a BSD its time. Null if not reported."""
     cpu_model: str | None = None
     """Model of its CPU. Null if not reported."""
     cpus_online: int | None = None
     """Logical CPUs that work. Null if not reported."""
-    cpu_list: str | None = None
+    cpu_list: Annotated[str | None, MAY_CHANGE] = None
     """CPUs that work. Null if not reported."""
     governor: str | None = None
     """Frequency governors of all CPUs, each once. Null if not reported."""
-    mhz_min: int | None = None
+    mhz_min: Annotated[int | None, MAY_CHANGE] = None
     """Lowest frequency of a CPU at that moment. Null if not reported."""
-    mhz_max: int | None = None
+    mhz_max: Annotated[int | None, MAY_CHANGE] = None
     """Highest frequency of a CPU at that moment. Null if not reported."""
-    memory_kilobytes: int | None = None
+    memory_kilobytes: Annotated[int | None, MAY_CHANGE] = None
     """Its memory. Null if not reported."""
-    available_kilobytes: int | None = None
+    available_kilobytes: Annotated[int | None, MAY_CHANGE] = None
     """Memory available to programs, at that moment. Null if not reported."""
     numa_nodes: int | None = None
     """Number of NUMA nodes. Null if not reported."""
-    interfaces: tuple[InterfaceFacts, ...] = ()
+    interfaces: Annotated[tuple[InterfaceFacts, ...], MAY_CHANGE] = ()
     """Its network cards."""
 
 

@@ -14,17 +14,10 @@ from gatemark.compare.judge import Placed, pooled
 from gatemark.compare.setup import flat
 from gatemark.config.vary import value_words
 from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
-from gatemark.facts import Facts
+from gatemark.facts import Facts, lasting_fields
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
-from gatemark.results.provenance import (
-    SAME_ENGINE,
-    SAME_GATEWAY_HOST,
-    SAME_MACHINE,
-    SAME_MADE_PORT,
-    SAME_PORT,
-    Provenance,
-)
+from gatemark.results.provenance import Provenance, port_fields
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import ResultFolder
 from gatemark.series.store import SeriesFolder, is_series
@@ -200,23 +193,25 @@ def _equipment(provenance: Provenance, *, makes_ports: bool) -> Iterator[tuple[t
     for setting in session.settings:
         yield ("gateway", f"settings.{setting.name}"), setting.value if setting.read is None else setting.read
     if session.gateway_host is not None:
-        yield from _group("gateway's host", "", session.gateway_host, SAME_GATEWAY_HOST)
+        yield from _group("gateway's host", "", session.gateway_host)
     if session.other_gateway_host is not None:
-        yield from _group("gateway's host", "other.", session.other_gateway_host, SAME_GATEWAY_HOST)
-    yield from _group("machine", "", session.machine, SAME_MACHINE)
+        yield from _group("gateway's host", "other.", session.other_gateway_host)
+    yield from _group("machine", "", session.machine)
     yield ("machine", "tester_cpus"), list(provenance.tester_cpus)
-    yield from _group("engine", "", session.engine, SAME_ENGINE)
+    yield from _group("engine", "", session.engine)
     yield ("software", "gatemark"), session.software.gatemark
     yield ("software", "python"), session.software.python
     for name, version in session.software.packages.items():
         yield ("software", name), version
-    names = SAME_MADE_PORT if makes_ports else SAME_PORT
+    names = port_fields(makes_ports=makes_ports)
     yield from _group("ports", "left.", session.left, names)
     yield from _group("ports", "right.", session.right, names)
     yield ("ports", "line_bits_per_second"), provenance.line_bits_per_second
 
 
-def _group(topic: str, prefix: str, facts: Facts, names: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
+def _group(
+    topic: str, prefix: str, facts: Facts, names: Sequence[str] | None = None
+) -> Iterator[tuple[tuple[str, str], Any]]:
     values = facts.model_dump(mode="json")
-    for name in names:
+    for name in lasting_fields(type(facts)) if names is None else names:
         yield (topic, f"{prefix}{name}"), values[name]

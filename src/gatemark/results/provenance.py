@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gatemark.facts import ClockFacts, Facts, GatewayHostFacts, SamplingFacts, SettingFact
+from gatemark.facts import MAY_CHANGE, ClockFacts, Facts, GatewayHostFacts, SamplingFacts, SettingFact, lasting_fields
 from gatemark.port_kinds import parse_port
 from gatemark.technology import SIDES
 
@@ -30,11 +30,11 @@ class MachineFacts(Facts):
     """Name, release and architecture of the kernel."""
     hypervisor: str | None
     """`yes` or the vendor's name, if the CPU says that it is virtual, else null."""
-    memory_kilobytes: int | None
+    memory_kilobytes: Annotated[int | None, MAY_CHANGE]
     """Memory of the machine. Null if the kernel does not report it."""
-    huge_pages_total: int | None
+    huge_pages_total: Annotated[int | None, MAY_CHANGE]
     """Huge pages reserved. Null if the kernel does not report it."""
-    huge_page_kilobytes: int | None
+    huge_page_kilobytes: Annotated[int | None, MAY_CHANGE]
     """Size of one. Null if the kernel does not report it."""
     cpus_isolated: str | None
     """List of isolated CPUs. Null if there are none."""
@@ -64,7 +64,7 @@ class EngineFacts(Facts):
     """Build type."""
     program_sha256: str
     """Digest of the program itself."""
-    tsc_hz: int
+    tsc_hz: Annotated[int, MAY_CHANGE]
     """Rate of the clock that schedules frames."""
     tsc_invariant: bool
     """Whether that clock keeps its rate."""
@@ -74,9 +74,9 @@ class EngineFacts(Facts):
     """Core and tasks of each worker, as text."""
     queues: QueueCounts | None = None
     """Queues of the ports, in each direction. Null if the engine did not report it."""
-    layout: tuple[str, ...] = ()
+    layout: Annotated[tuple[str, ...], MAY_CHANGE] = ()
     """Why these queues and cores, a sentence each."""
-    clock: ClockFacts | None = None
+    clock: Annotated[ClockFacts | None, MAY_CHANGE] = None
     """The clock that schedules frames and measures delays. Null if the engine did not report it."""
 
 
@@ -91,7 +91,7 @@ class PortFact(Facts):
     """Link-layer address."""
     numa_node: int
     """NUMA node of the port, -1 if it has none."""
-    link_up: bool
+    link_up: Annotated[bool, MAY_CHANGE]
     """State of the link when opened."""
     link_mbps: int
     """Link speed that the port reports; kernel interfaces without a device report one that limits nothing."""
@@ -181,16 +181,13 @@ class Provenance(Facts):
         return self.model_dump_json(indent=2) + "\n"
 
 
-SAME_MACHINE = (
-    "host_name", "identity", "cpu_model", "cpus", "governor", "kernel", "hypervisor", "cpus_isolated", "numa_nodes",
-)  # fmt: skip
-SAME_ENGINE = (
-    "version", "protocol", "dpdk", "build", "program_sha256", "tsc_invariant", "huge_pages", "workers", "queues",
-)  # fmt: skip
-SAME_GATEWAY_HOST = ("host_name", "kernel", "command_line", "cpu_model", "cpus_online", "governor", "numa_nodes")
-SAME_PORT = ("port", "driver", "mac", "numa_node", "link_mbps", "mtu", "timestamps")
-SAME_MADE_PORT = ("driver", "mtu", "timestamps")
-"""Of a port that the test bed makes: its name is new in each session."""
+MADE_PORT_CHANGES = frozenset({"port", "mac", "numa_node", "link_mbps"})
+"""Of a port that the test bed makes, which is new in each session."""
+
+
+def port_fields(*, makes_ports: bool) -> list[str]:
+    """Return the names of a port's fields that are the same in all sessions; `makes_ports`: the test bed makes it."""
+    return [name for name in lasting_fields(PortFact) if not (makes_ports and name in MADE_PORT_CHANGES)]
 
 
 def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
@@ -198,14 +195,13 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
 
     `makes_ports`: the test bed makes the Tester's ports.
     """
-    groups: list[tuple[str, Sequence[str]]] = [("machine", SAME_MACHINE), ("engine", SAME_ENGINE)]
+    groups = [("machine", lasting_fields(MachineFacts)), ("engine", lasting_fields(EngineFacts))]
     for host in ("gateway_host", "other_gateway_host"):
         if getattr(before, host) is not None and getattr(now, host) is not None:
-            groups.append((host, SAME_GATEWAY_HOST))
+            groups.append((host, lasting_fields(GatewayHostFacts)))
     for side in SIDES:
         keeps = parse_port(getattr(before, side).port).kind.may_be_card
-        names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT
-        groups.append((side, [name for name in names if name != "mac" or keeps]))
+        groups.append((side, [name for name in port_fields(makes_ports=makes_ports) if name != "mac" or keeps]))
     return [
         sentence
         for group, compared in groups
@@ -225,7 +221,7 @@ def interrupts_moved(before: GatewayHostFacts, now: GatewayHostFacts) -> Iterato
 
 def machine_changes(before: MachineFacts, now: MachineFacts) -> list[str]:
     """Say in which facts that a figure may depend on two machines differ, a sentence each; none: one machine."""
-    return _differing("machine", before, now, SAME_MACHINE)
+    return _differing("machine", before, now, lasting_fields(MachineFacts))
 
 
 def _differing(group: str, before: Facts, now: Facts, names: Sequence[str]) -> list[str]:
