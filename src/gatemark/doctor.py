@@ -32,6 +32,7 @@ from gatemark.findings import Finding, failed
 from gatemark.kernels.store import BUILD_COMMAND, kernels
 from gatemark.port_kinds import parse_port
 from gatemark.preflight import check_gateway_path
+from gatemark.results.this_machine import colon_file, machine_facts
 from gatemark.technology import FAMILY_WORDS, SIDES
 from gatemark.units import format_duration_ns
 
@@ -47,7 +48,6 @@ STEAL_WARNING_PERCENT = 1.0
 BED_TOOLS = tuple(dict.fromkeys(tool for kind in BED_KINDS.values() for tool in kind.programs))
 EXAMPLE_TOOLS = (*BED_TOOLS, "nft", "iptables", "conntrack", "tayga")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
-_CPU = Path("/sys/devices/system/cpu")
 
 
 def run_checks(campaign: CampaignFile | None = None) -> list[Finding]:
@@ -87,14 +87,12 @@ def check_campaign(campaign: CampaignFile | None) -> Iterator[Finding]:
 
 def check_cpus(campaign: CampaignFile | None) -> Iterator[Finding]:
     """CPU, how the cores are shared, frequency governor, time stamp counter, time stolen by a hypervisor."""
-    info = _read(Path("/proc/cpuinfo"))
-    model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "?")
+    machine = machine_facts()
     usable = usable_cpus()
-    isolated = _read(_CPU / "isolated").strip() or "none"
     yield Finding(
         check="cpus",
         status="ok" if len(usable) > 1 else "warning",
-        observed=f"{model}, {len(usable)} usable, isolated: {isolated}",
+        observed=f"{machine.cpu_model or '?'}, {len(usable)} usable, isolated: {machine.cpus_isolated or 'none'}",
         remedy="" if len(usable) > 1 else "on one CPU the Tester and a netns gateway slow each other down: add a CPU",
     )
     if campaign is not None and campaign.bed.gateway_is_local:
@@ -105,15 +103,14 @@ def check_cpus(campaign: CampaignFile | None) -> Iterator[Finding]:
             observed=f"Tester on {list(plan.tester)}, gateway on {list(plan.gateway)}",
             remedy="a limit may belong to either: name distinct testbed.cores and gateway_cores" if plan.shared else "",
         )
-    governor = _read(_CPU / "cpu0/cpufreq/scaling_governor").strip()
-    slow = governor not in ("", "performance")
+    slow = machine.governor not in (None, "performance")
     yield Finding(
         check="frequency governor",
         status="warning" if slow else "ok",
-        observed=governor or "not shown by this machine",
+        observed=machine.governor or "not shown by this machine",
         remedy="cpupower frequency-set --governor performance" if slow else "",
     )
-    flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
+    flags = colon_file(Path("/proc/cpuinfo")).get("flags", "").split()
     invariant = "nonstop_tsc" in flags and "constant_tsc" in flags
     yield Finding(
         check="time stamp counter",
@@ -140,11 +137,11 @@ def check_clock(campaign: CampaignFile | None) -> Iterator[Finding]:
         else "",
     )
     percent = 100 * (stolen_after - stolen) / max(1, total_after - total)
-    virtual = "hypervisor" in _read(Path("/proc/cpuinfo"))
+    machine = "none seen" if machine_facts().hypervisor is None else "virtual machine"
     yield Finding(
         check="hypervisor",
         status="warning" if percent > STEAL_WARNING_PERCENT else "ok",
-        observed=f"{'virtual machine' if virtual else 'none seen'}, {percent:.1f} % of the time stolen",
+        observed=f"{machine}, {percent:.1f} % of the time stolen",
         remedy="other guests take CPU time, so figures will scatter" if percent > STEAL_WARNING_PERCENT else "",
     )
 
@@ -202,7 +199,6 @@ def watch_clock(seconds: float) -> tuple[int, int]:
 
 def check_memory(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Free memory and huge pages."""
-    values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
     available = available_bytes() // 1024
     most = 0 if campaign is None else most_connections(campaign)[0]
     needed = MEMORY_KILOBYTES_MIN + table_bytes(most) // 1024
@@ -213,7 +209,8 @@ def check_memory(campaign: CampaignFile | None) -> Iterator[Finding]:
         observed=f"{available // 1024} MiB available" + (f" for {most} connections" if most else ""),
         remedy=f"free memory: make at least {needed // 1024} MiB available" if low else "",
     )
-    total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
+    total = machine_facts().huge_pages_total
+    free = int(colon_file(Path("/proc/meminfo")).get("HugePages_Free", "0"))
     needs_huge_pages = any(side and side.port and parse_port(side.port).kind.is_card for side in _sides(campaign))
     missing = needs_huge_pages and free == 0
     yield Finding(
@@ -226,7 +223,7 @@ def check_memory(campaign: CampaignFile | None) -> Iterator[Finding]:
 
 def check_rights(campaign: CampaignFile | None) -> Iterator[Finding]:
     """Root, or the capabilities that namespaces and network interfaces need."""
-    mask = int(next((line.split()[1] for line in _status_lines() if line.startswith("CapEff:")), "0"), 16)
+    mask = int(colon_file(Path("/proc/self/status")).get("CapEff", "0"), 16)
     lacking = [name for name, bit in _CAPABILITIES.items() if not mask >> bit & 1]
     root = os.geteuid() == 0
     if campaign is not None and not campaign.bed.needs_rights:
@@ -415,10 +412,6 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _status_lines() -> list[str]:
-    return _read(Path("/proc/self/status")).splitlines()
 
 
 def _stolen_ticks() -> tuple[int, int]:

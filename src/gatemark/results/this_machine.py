@@ -47,8 +47,8 @@ def gatemark_version() -> str:
 
 def machine_facts() -> MachineFacts:
     """Read the facts of this machine; what the kernel does not show is null."""
-    cpu = _colon_file(Path("/proc/cpuinfo"))
-    memory = _colon_file(Path("/proc/meminfo"))
+    cpu = colon_file(Path("/proc/cpuinfo"))
+    memory = colon_file(Path("/proc/meminfo"))
     return MachineFacts(
         host_name=socket.gethostname(),
         identity=_identity(),
@@ -63,6 +63,20 @@ def machine_facts() -> MachineFacts:
         cpus_isolated=_first_line(Path("/sys/devices/system/cpu/isolated")),
         numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
     )
+
+
+def colon_file(path: Path) -> dict[str, str]:
+    """First value of each key of a file of `key: value` lines; empty if it cannot be read."""
+    values: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return values
+    for line in lines:
+        key, colon, value = line.partition(":")
+        if colon:
+            values.setdefault(key.strip(), value.strip())
+    return values
 
 
 def names() -> dict[str, str | None]:
@@ -115,20 +129,6 @@ def _hypervisor(cpu: Mapping[str, str]) -> str | None:
     if vendor is not None:
         return vendor
     return "yes" if "hypervisor" in cpu.get("flags", "").split() else None
-
-
-def _colon_file(path: Path) -> dict[str, str]:
-    """First value of each key of a file of `key: value` lines; empty if it cannot be read."""
-    values: dict[str, str] = {}
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return values
-    for line in lines:
-        key, colon, value = line.partition(":")
-        if colon:
-            values.setdefault(key.strip(), value.strip())
-    return values
 
 
 def _first_line(path: Path) -> str | None:
