@@ -187,6 +187,26 @@ class GatewayHostFacts(Facts):
     """Its network cards."""
 
 
+Mode = Literal[
+    "fixed",
+    "random_ports",
+    "random_hosts",
+    "random_both",
+    "mixed",
+    "translated",
+    "edges",
+    "tunnels",
+    "tunnels_6in4",
+    "stateful_ports",
+    "stateful_hosts",
+    "stateful_both",
+    "stateful_tunnels",
+]
+"""Traffic of a self-test. `mixed`: IPv4 with as much native IPv6 background. `translated`: as sent to a translator.
+`edges`: the same from and to customer edges. `tunnels`, `tunnels_6in4`: from and to customer edges in tunnels, IPv4 in
+IPv6 and IPv6 in IPv4. `stateful_tunnels`: connections of hosts behind B4s. The others vary ports, hosts or both."""
+
+
 class Ceiling(Facts):
     """The limit of the Tester alone in one mode of traffic."""
 
@@ -196,9 +216,8 @@ class Ceiling(Facts):
     """Frame size with FCS."""
     direction: Direction
     """Direction of the frames."""
-    mode: str
-    """What varies from frame to frame: `fixed`, `random_ports`, `random_hosts`, `random_both`, `mixed`, `translated`,
-    `edges`; `stateful_ports`, `stateful_hosts`, `stateful_both`."""
+    mode: Mode
+    """What varies from frame to frame."""
     frames_per_second: int
     """Highest rate of each direction that the Tester offered and received without loss, several times; connections/s
     for the kind `connections`."""

@@ -17,7 +17,7 @@ from gatemark.trial.loss import LossFacts
 from gatemark.trial.named_counts import FAULTS, OWN_DROPS
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
-from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, SendingClocks, TrialReport
 from gatemark.trial.telemetry import TelemetryFacts
 
 
@@ -35,7 +35,7 @@ PAGE = Page(
         "connections-of-the-line": ConnectionFacts,
         "report": TrialReport,
         "echo": EchoFacts,
-        "clocks": ClockFacts,
+        "clocks": SendingClocks,
         "a-direction": DirectionResult,
         "a-class": Counts,
         "loss": LossFacts,

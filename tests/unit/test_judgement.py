@@ -12,12 +12,12 @@ from tests.trial_facts import blank, changed
 
 from gatemark.errors import EngineError
 from gatemark.trial.report import (
-    ClockFacts,
     Counts,
     DirectionResult,
     EstablishedConnections,
     Foreign,
     PortFacts,
+    SendingClocks,
     TrialReport,
     read_report,
 )
@@ -60,7 +60,7 @@ def with_right_port(**given: Any) -> TrialReport:
 
 
 def with_clocks(cycle_counter_ns: int, monotonic_raw_ns: int) -> TrialReport:
-    return changed(report(), clocks=ClockFacts(cycle_counter_ns=cycle_counter_ns, monotonic_raw_ns=monotonic_raw_ns))
+    return changed(report(), clocks=SendingClocks(cycle_counter_ns=cycle_counter_ns, monotonic_raw_ns=monotonic_raw_ns))
 
 
 def with_negative_delays(*, below_ns: int, clock_error_ns: int = 0) -> TrialReport:

@@ -18,7 +18,7 @@ from gatemark.config.stateful import host_count, tuple_space
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
-from gatemark.facts import ClockFacts
+from gatemark.facts import ClockFacts, Mode
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
 from gatemark.selftest.document import (
@@ -136,7 +136,7 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
 
 @pytest.mark.parametrize("mode", ["mixed", "translated", "edges"])
 @pytest.mark.parametrize("octets", [84, 1518])
-def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int) -> None:
+def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: Mode, octets: int) -> None:
     case = Case(family="ipv6", frame_octets=octets, direction="bidirectional", mode=mode)
     campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
     (cell,) = cells_of(campaign)
@@ -203,7 +203,7 @@ def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domai
 
 @pytest.mark.parametrize("count", [1, 7, 1_000, 40_001, 1_000_000, 4_000_000])
 @pytest.mark.parametrize("mode", STATEFUL_MODES)
-def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str, count: int) -> None:
+def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: Mode, count: int) -> None:
     case = Case(family="ipv4", frame_octets=64, direction="forward", mode=mode, connections=count)
     campaign = complete_campaign(campaign_of(case, ports=PORTS, trial_ns=1_000_000))
     assert tuple_space(campaign, count).product >= count

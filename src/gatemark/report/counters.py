@@ -18,13 +18,13 @@ from gatemark.trial.delay import DelayFacts
 from gatemark.trial.facts import Counter
 from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import ClockFacts, Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, SendingClocks, TrialReport
 
 PLACES: Mapping[str, type[BaseModel]] = {
     "counts": Counts,
     "loss": LossFacts,
     "delay": DelayFacts,
-    "clocks": ClockFacts,
+    "clocks": SendingClocks,
     "direction": DirectionResult,
     "port": PortFacts,
     "foreign": Foreign,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from gatemark.facts import Mode
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.results.tester_parts import CeilingPart, SelfTestPart
@@ -12,20 +13,6 @@ from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 MARGIN: Final = Fraction(5, 100)
 """A rate within this share below the ceiling may be the Tester's: self-tests of one machine differ by as much."""
-
-MIXED_MODE: Final = "mixed"
-"""Mode of the self-test with foreground and native IPv6 background."""
-TRANSLATED_MODE: Final = "translated"
-"""Mode of the self-test with frames as they are sent to a translator, which is of no use for other gateways."""
-EDGES_MODE: Final = "edges"
-"""Mode of the self-test with frames from and to customer edges, which cost the Tester more than other translated ones.
-"""
-TUNNELS_MODE: Final = "tunnels"
-"""Mode of the self-test with frames from and to customer edges in tunnels, IPv4 in IPv6."""
-SIXRD_MODE: Final = "tunnels_6in4"
-"""Mode of the self-test with frames from and to customer edges in tunnels, IPv6 in IPv4."""
-B4S_MODE: Final = "stateful_tunnels"
-"""Mode of the self-test with connections of hosts behind B4s, which are in tunnels."""
 
 
 def ceiling_of(
@@ -35,13 +22,13 @@ def ceiling_of(
     if self_test is None:
         return None
     gateway = TECHNOLOGIES[technology]
-    applies = {
-        MIXED_MODE: run.mix.is_mixed,
-        TRANSLATED_MODE: gateway.is_translation,
-        EDGES_MODE: gateway.has_edges and gateway.is_translation,
-        TUNNELS_MODE: gateway.inside_tunnels == "ipv4",
-        SIXRD_MODE: gateway.inside_tunnels == "ipv6",
-        B4S_MODE: gateway.has_b4s,
+    applies: dict[Mode, bool] = {
+        "mixed": run.mix.is_mixed,
+        "translated": gateway.is_translation,
+        "edges": gateway.has_edges and gateway.is_translation,
+        "tunnels": gateway.inside_tunnels == "ipv4",
+        "tunnels_6in4": gateway.inside_tunnels == "ipv6",
+        "stateful_tunnels": gateway.has_b4s,
     }
     return self_test.ceiling(
         run.frame_sizes.of_families(gateway.outer_family),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.complete import complete
@@ -17,39 +17,36 @@ from gatemark.config.defaults import (
 )
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
-from gatemark.results.ceiling import B4S_MODE, EDGES_MODE, MIXED_MODE, SIXRD_MODE, TRANSLATED_MODE, TUNNELS_MODE
+from gatemark.facts import Mode
 from gatemark.technology import SIDES, TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
-STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
+STATELESS_MODES: tuple[Mode, ...] = ("fixed", "random_ports", "random_hosts", "random_both")
 """Each family by itself."""
-BOTH_FAMILIES_MODES: dict[str, Family] = {
-    MIXED_MODE: "ipv6",
-    TRANSLATED_MODE: "ipv6",
-    EDGES_MODE: "ipv6",
-    TUNNELS_MODE: "ipv6",
-    SIXRD_MODE: "ipv4",
+BOTH_FAMILIES_MODES: dict[Mode, Family] = {
+    "mixed": "ipv6",
+    "translated": "ipv6",
+    "edges": "ipv6",
+    "tunnels": "ipv6",
+    "tunnels_6in4": "ipv4",
 }
-"""Frames of both families, with random ports and hosts, each with the family whose frame names a size: IPv4 with as
-much native IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; the same from and to
-customer edges; and what is in tunnels one way, from and to customer edges, in either family.
-"""
-STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
+"""Frames of both families, with random ports and hosts, each with the family whose frame names a size."""
+STATEFUL_MODES: tuple[Mode, ...] = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
 B4S_MAX = 10_000
 """B4s of the self-test with connections in tunnels."""
-ECHO_MODE = "echo"
+ECHO_MODE: Final = "echo"
 """Echo requests: no mode of the search, for a closed loop finds its rate itself."""
-EDGES_MODES = (EDGES_MODE, TUNNELS_MODE)
+EDGES_MODES: tuple[Mode, ...] = ("edges", "tunnels")
 TUNNEL = {"address": "2001:2:0:6400::1"}
 """End of the tunnels that is not a customer edge's or a B4's."""
 SIXRD_TUNNEL = {"address": "198.18.0.1", "prefix": "2001:db8::/32", "ipv4_mask_length": 0}
 """That of 6rd, and what the prefixes of all customer edges begin with (RFC 5969 section 4)."""
-SMALLEST = {
-    TUNNELS_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
-    B4S_MODE: FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
-    SIXRD_MODE: FRAME_OCTETS_IPV6[0] + HEADER_OCTETS["ipv4"],
+SMALLEST: dict[Mode, int] = {
+    "tunnels": FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
+    "stateful_tunnels": FRAME_OCTETS_IPV4[0] + HEADER_OCTETS["ipv6"],
+    "tunnels_6in4": FRAME_OCTETS_IPV6[0] + HEADER_OCTETS["ipv4"],
 }
 """Octets of the smallest frame of a mode, if it is larger than others."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
@@ -75,7 +72,7 @@ class Case:
     family: Family
     frame_octets: int
     direction: Direction
-    mode: str
+    mode: Mode | Literal["echo"]
     connections: int | None = None
 
     @property
@@ -119,7 +116,13 @@ def cases(
     ]
     if "ipv6" in families:
         planned += [
-            Case(family="ipv6", frame_octets=SMALLEST[B4S_MODE], direction="forward", mode=B4S_MODE, connections=count)
+            Case(
+                family="ipv6",
+                frame_octets=SMALLEST["stateful_tunnels"],
+                direction="forward",
+                mode="stateful_tunnels",
+                connections=count,
+            )
             for count in connections
         ]
     return planned
@@ -143,7 +146,7 @@ def campaign_of(
     """
     stateful = case.connections is not None
     # Customer edges and B4s have the MAC address of the port.
-    macs: HostMacs = "fixed" if case.mode in (B4S_MODE, SIXRD_MODE, *EDGES_MODES) else host_macs
+    macs: HostMacs = "fixed" if case.mode in ("stateful_tunnels", "tunnels_6in4", *EDGES_MODES) else host_macs
     random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
@@ -156,13 +159,13 @@ def campaign_of(
         "traffic": {
             "direction": case.direction if not stateful else "forward",
             "frame_sizes": _frame_sizes(case),
-            "mix": "1/2" if case.mode == MIXED_MODE else "1/1",
+            "mix": "1/2" if case.mode == "mixed" else "1/1",
         },
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
         "validity": {"lateness_max": f"{lateness_max_ns}ns"},
     }
     if case.mode in EDGES_MODES:
-        document["map"] = _map(domains, has_default_rules=case.mode == EDGES_MODE)
+        document["map"] = _map(domains, has_default_rules=case.mode == "edges")
     if udp_checksum == "zero":
         document["traffic"] |= _without_checksum(case)
     if stateful:
@@ -175,39 +178,39 @@ def campaign_of(
 
 def _without_checksum(case: Case) -> dict[str, Any]:
     """Return what sends the IPv4 frames of a case without UDP checksum; IPv6 must have one (RFC 8200 section 8.1)."""
-    if case.mode == B4S_MODE:
+    if case.mode == "stateful_tunnels":
         return {"udp_checksum": "zero"}
-    if case.mode in (TRANSLATED_MODE, *EDGES_MODES):
+    if case.mode in ("translated", *EDGES_MODES):
         return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
-    has_ipv4 = case.mode == MIXED_MODE or (case.family == "ipv4" and case.mode != SIXRD_MODE)
+    has_ipv4 = case.mode == "mixed" or (case.family == "ipv4" and case.mode != "tunnels_6in4")
     return {"udp_checksum": "zero"} if has_ipv4 else {}
 
 
 def _frame_sizes(case: Case) -> dict[str, Any]:
-    if case.mode == MIXED_MODE:
+    if case.mode == "mixed":
         return {"family": "ipv4", "octets": case.frame_octets - TRANSLATION_OVERHEAD}
-    if case.mode in (TUNNELS_MODE, B4S_MODE):
+    if case.mode in ("tunnels", "stateful_tunnels"):
         return {"family": "ipv4", "octets": case.frame_octets - HEADER_OCTETS["ipv6"]}
-    if case.mode == SIXRD_MODE:
+    if case.mode == "tunnels_6in4":
         return {"family": "ipv6", "octets": case.frame_octets - HEADER_OCTETS["ipv4"]}
     return {"family": case.family, "octets": case.frame_octets}
 
 
 def _gateway(case: Case) -> dict[str, Any]:
     if case.mode in EDGES_MODES:
-        has_tunnels = case.mode == TUNNELS_MODE
+        has_tunnels = case.mode == "tunnels"
         names = (row.name for row in TECHNOLOGIES.values() if row.has_edges and row.has_tunnels == has_tunnels)
         return {"technology": next(names), **({"tunnel": TUNNEL} if has_tunnels else {})}
-    if case.mode == B4S_MODE:
+    if case.mode == "stateful_tunnels":
         name = next(row.name for row in TECHNOLOGIES.values() if row.has_b4s)
         return {"technology": name, "tunnel": TUNNEL}
-    if case.mode == SIXRD_MODE:
+    if case.mode == "tunnels_6in4":
         name = next(row.name for row in TECHNOLOGIES.values() if row.delegates_prefixes)
         return {"technology": name, "tunnel": SIXRD_TUNNEL}
-    if case.mode == TRANSLATED_MODE:
+    if case.mode == "translated":
         technology = _technology("ipv6", "ipv4", stateful=False)
         return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
-    family: Family = "ipv4" if case.mode == MIXED_MODE else case.family
+    family: Family = "ipv4" if case.mode == "mixed" else case.family
     return {"technology": _technology(family, family, stateful=case.connections is not None)}
 
 
@@ -235,11 +238,11 @@ def _map(domains: int, *, has_default_rules: bool) -> dict[str, Any]:
 
 def _side(case: Case, side: str, port: str) -> dict[str, Any]:
     families: tuple[Family, ...] = (case.family,)
-    if case.mode == MIXED_MODE:
+    if case.mode == "mixed":
         families = ("ipv4", "ipv6")
-    elif case.mode in (TRANSLATED_MODE, B4S_MODE, *EDGES_MODES) and side == "right":
+    elif case.mode in ("translated", "stateful_tunnels", *EDGES_MODES) and side == "right":
         families = ("ipv4",)
-    elif case.mode == SIXRD_MODE and side == "right":
+    elif case.mode == "tunnels_6in4" and side == "right":
         families = ("ipv6",)
     return {"port": port, **{family: _host(case, side, family) for family in families}}
 
@@ -258,7 +261,7 @@ def _hosts(case: Case, side: str) -> int:
     if case.mode in ("random_hosts", ECHO_MODE, *_RANDOM_BOTH):
         return HOSTS_MAX
     count = case.connections or 0
-    if case.mode == B4S_MODE:
+    if case.mode == "stateful_tunnels":
         return _b4s(count) if side == "left" else 0
     if case.mode == "stateful_hosts":  # as near to a square as whole tens allow
         right = min(10_000, max(10, count // 10_000))
@@ -274,7 +277,7 @@ def _b4s(connections: int) -> int:
 def _four_tuples(case: Case) -> dict[str, Any]:
     """Return the ports that connections combine."""
     count = case.connections or 0
-    if case.mode == B4S_MODE:
+    if case.mode == "stateful_tunnels":
         ports = -(-count // _b4s(count))
         destinations = -(-ports // 40_000)
         return {"source_ports": f"1024-{1023 + -(-ports // destinations)}", "destination_ports": f"1-{destinations}"}

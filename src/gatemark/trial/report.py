@@ -296,7 +296,7 @@ class EstablishedConnections(Facts):
         return self.count - self.established
 
 
-class ClockFacts(Facts):
+class SendingClocks(Facts):
     """How long sending and the wait for residual frames took on two clocks of the Tester."""
 
     cycle_counter_ns: Natural
@@ -314,7 +314,7 @@ class TrialReport(Facts):
     """Whether it ended early on demand."""
     phases: tuple[PhaseTime, ...]
     """The phases of the trial."""
-    clocks: ClockFacts
+    clocks: SendingClocks
     """How long sending and the wait for residual frames took on two clocks."""
     worker_pause_max_ns: Natural
     """Longest time for which a worker of the engine did nothing although frames were due or had arrived: its CPU was
@@ -338,7 +338,7 @@ class TrialReport(Facts):
             trial_number=trial_number,
             cancelled=False,
             phases=(),
-            clocks=ClockFacts(cycle_counter_ns=0, monotonic_raw_ns=0),
+            clocks=SendingClocks(cycle_counter_ns=0, monotonic_raw_ns=0),
             worker_pause_max_ns=0,
             directions=(),
             ports={},

@@ -12,7 +12,7 @@ from gatemark.trial.echo import EchoForm, sums_of
 from gatemark.trial.exchange import Exchange, ExchangeFacts
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm, frames_due
-from gatemark.trial.report import ClockFacts, DirectionResult, PortFacts, TrialReport, arriving_at
+from gatemark.trial.report import DirectionResult, PortFacts, SendingClocks, TrialReport, arriving_at
 from gatemark.units import format_duration_ns
 
 SENDING_TIME_EXCESS_DIVISOR = 100_000
@@ -173,7 +173,7 @@ def echo_problems(report: TrialReport, echo: EchoForm) -> Iterator[str]:
             yield f"the clients have {total} {name}, the ports {due[name]}: a fault of the engine"
 
 
-def _clock_problems(clocks: ClockFacts) -> list[str]:
+def _clock_problems(clocks: SendingClocks) -> list[str]:
     apart = abs(clocks.cycle_counter_ns - clocks.monotonic_raw_ns)
     allowed = max(clocks.monotonic_raw_ns, CLOCKS_APART_BASE_NS_MIN) // CLOCKS_APART_DIVISOR
     if apart <= allowed:
