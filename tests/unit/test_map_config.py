@@ -60,7 +60,7 @@ def with_map(domains: MapModel, **sides: Any) -> Campaign:
 def test_defaults() -> None:
     rule = MapDomainModel.model_validate({key: DOMAIN[key] for key in DOMAIN if key != "psid_offset"}).rule
     assert (rule.psid_offset, rule.weight, rule.psid_bits, rule.psid) == (6, 1, None, 0)
-    assert not rule.except_first_and_last_suffix
+    assert not rule.except_suffixes
     assert not rule.except_system_ports
     model = table()
     assert (model.order, model.choice, model.forward_ports, model.edge_count) == (
@@ -83,7 +83,7 @@ def test_every_key_is_read_and_written_back() -> None:
     assert written == {"domains": [{"psid": 0, **many}, single], "softwires": [], **keys}
     assert MapModel.model_validate(written) == model
     assert model.rules[0].except_system_ports
-    assert model.rules[0].except_first_and_last_suffix
+    assert model.rules[0].except_suffixes
     assert (model.rules[1].psid, model.rules[1].psid_length) == (52, 8)
     assert model.spread.weights == (3, 1)
     assert table(edges="1M").edge_count == 1_000_000

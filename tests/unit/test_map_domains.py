@@ -184,7 +184,7 @@ def test_system_ports_are_left_out() -> None:
 
 
 def test_the_first_and_last_suffix_are_left_out() -> None:
-    rule = domain("2001:db8:ce::/51", "192.0.2.0/24", 13, 0, except_first_and_last_suffix=True)
+    rule = domain("2001:db8:ce::/51", "192.0.2.0/24", 13, 0, except_suffixes=True)
     assert rule.edge_count == (2**8 - 2) * 2**5
     assert [str(rule.edge(number).ipv4) for number in (0, rule.edge_count - 1)] == ["192.0.2.1", "192.0.2.254"]
     assert [rule.edge(number).psid for number in (0, 31, 32, rule.edge_count - 1)] == [0, 31, 0, 31]
@@ -212,7 +212,7 @@ def rules(draw: st.DrawFn, *, ea_bits_max: int = 48) -> MapDomain:
         psid_offset=offset,
         psid_bits=psid_bits,
         psid=draw(st.integers(min_value=0, max_value=(1 << psid_bits) - 1)) if psid_bits else 0,
-        except_first_and_last_suffix=suffix_bits >= 2 and draw(st.booleans()),
+        except_suffixes=suffix_bits >= 2 and draw(st.booleans()),
         except_system_ports=ea_bits > suffix_bits and offset == 0 and draw(st.booleans()),
     )
 
@@ -221,7 +221,7 @@ def rules(draw: st.DrawFn, *, ea_bits_max: int = 48) -> MapDomain:
 def test_customer_edges_are_told_apart_by_address_and_psid(rule: MapDomain) -> None:
     edges = [rule.edge(number) for number in range(rule.edge_count)]
     networks = list(rule.rule_ipv4.subnets(new_prefix=rule.rule_ipv4.prefixlen + rule.suffix_bits))
-    if rule.except_first_and_last_suffix:
+    if rule.except_suffixes:
         networks = networks[1:-1]
     psids = list(range(1 << rule.ea_psid_bits)) if rule.ea_bits else [rule.psid]
     if rule.except_system_ports:

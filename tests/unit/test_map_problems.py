@@ -71,12 +71,12 @@ def places(*domains: MapDomain, **options: Any) -> dict[str, str]:
             "2001:db8:ce::/64 overlaps 2001:db8:ce::/51, the IPv6 prefix of map.domains[0]",
         ),
         (
-            {"ea_bits": 6, "rule_ipv4": "192.0.2.18/32", "except_first_and_last_suffix": True},
+            {"ea_bits": 6, "rule_ipv4": "192.0.2.18/32", "except_suffixes": True},
             "exclude",
             "first_and_last_suffix leaves no customer edge with 0 bits of IPv4 suffix",
         ),
         (
-            {"rule_ipv4": "192.0.2.18/31", "except_first_and_last_suffix": True},
+            {"rule_ipv4": "192.0.2.18/31", "except_suffixes": True},
             "exclude",
             "first_and_last_suffix leaves no customer edge with 1 bits of IPv4 suffix",
         ),
@@ -128,7 +128,7 @@ def test_a_rule_without_ea_bits_that_contradicts_itself(values: dict[str, Any], 
         changed(PAPER, psid_offset=11),
         changed(PAPER, rule_ipv6="2001:db8:ce::/115"),
         changed(PAPER, rule_ipv4="0.0.0.0/0", ea_bits=48),
-        changed(PAPER, except_system_ports=True, except_first_and_last_suffix=True),
+        changed(PAPER, except_system_ports=True, except_suffixes=True),
         *(changed(PAPER, dmr=f"2001:db9::/{length}") for length in (32, 40, 48, 56, 64, 96)),
     ],
 )
@@ -223,7 +223,7 @@ def test_more_customer_edges_than_there_are() -> None:
     (problem,) = domain_problems([PAPER, other], edges=514)
     assert problem.what == "514 are too many: 257 are to be in map.domains[1], which has 256"
     assert problem.fix == "write at most 513, or give it more EA bits or less weight"
-    excluded = changed(PAPER, except_first_and_last_suffix=True)
+    excluded = changed(PAPER, except_suffixes=True)
     assert places(excluded, edges=254 * 32) == {}
     assert list(places(excluded, edges=254 * 32 + 1)) == ["map.edges"]
 
@@ -284,7 +284,7 @@ def test_no_values_break_the_checks(
         psid=psid,
         dmr=IPv6Network("64:ff9b::/96"),
         weight=weight,
-        except_first_and_last_suffix=suffixes,
+        except_suffixes=suffixes,
         except_system_ports=system_ports,
     )
     problems = list(domain_problems([domain, SINGLE], edges=edges))

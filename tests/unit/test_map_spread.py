@@ -133,7 +133,7 @@ def test_an_ipv4_prefix_is_taken_with_its_first_address() -> None:
 def test_edges_that_longer_rules_hold_are_left_out(
     bits6: int, length6: int, bits4: int, length4: int, exclude: bool
 ) -> None:
-    outer = rule("2001:db8::/36", "192.0.2.0/24", 12, except_first_and_last_suffix=exclude)
+    outer = rule("2001:db8::/36", "192.0.2.0/24", 12, except_suffixes=exclude)
     inner6 = IPv6Network((int(outer.rule_ipv6.network_address) | bits6 << 80, length6), strict=False)
     inner4 = IPv4Network((int(outer.rule_ipv4.network_address) | bits4, length4), strict=False)
     others = [rule(str(inner6), "203.0.113.0/24", 8), rule("2001:db9::/40", str(inner4), 8)]

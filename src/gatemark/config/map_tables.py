@@ -71,7 +71,7 @@ class MapDomainModel(Table):
             psid_bits=self.psid_bits,
             psid=self.psid,
             weight=self.weight,
-            except_first_and_last_suffix="first_and_last_suffix" in self.exclude,
+            except_suffixes="first_and_last_suffix" in self.exclude,
             except_system_ports="system_ports" in self.exclude,
         )
 
@@ -104,7 +104,7 @@ class SoftwiresModel(Table):
             in_identifier=True,
             psid_offset=self.psid_offset,
             weight=self.weight,
-            except_first_and_last_suffix="first_and_last_suffix" in self.exclude,
+            except_suffixes="first_and_last_suffix" in self.exclude,
             except_system_ports="system_ports" in self.exclude,
         )
 

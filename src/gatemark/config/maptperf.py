@@ -130,7 +130,7 @@ def _rule(entries: Entries) -> MapDomain | None:
         ea_bits=entries.values["BMR-EA-length"],
         dmr=networks["DMR-IPv6"],
         psid_offset=0,
-        except_first_and_last_suffix=True,
+        except_suffixes=True,
     )
 
 

@@ -41,7 +41,7 @@ class MapDomain:
     """The PSID where there are no EA bits."""
     weight: int = 1
     """Share of the customer edges that are in this domain."""
-    except_first_and_last_suffix: bool = False
+    except_suffixes: bool = False
     """Leave out the IPv4 suffixes whose bits are all zero or all one."""
     except_system_ports: bool = False
     """Leave out the PSIDs whose ports are below 1024 where the offset is 0 (RFC 7596 section 5.1)."""
@@ -120,7 +120,7 @@ class MapDomain:
     def numbers(self) -> EdgeNumbers:
         """Return the EA values of the customer edges that are not left out."""
         left_out = self.taken
-        if self.except_first_and_last_suffix and self.suffix_bits:
+        if self.except_suffixes and self.suffix_bits:
             of_suffix, whole = 1 << self.ea_psid_bits, 1 << self.ea_bits
             left_out += (range(of_suffix), range(whole - of_suffix, whole))
         return EdgeNumbers(

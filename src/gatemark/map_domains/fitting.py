@@ -160,7 +160,7 @@ def _edge_at(rule: MapDomain, address: IPv4Address, port: int) -> Edge | None:
 
 def _changed(rule: MapDomain, count: int) -> Iterator[Fit]:
     """Yield every sound rule that differs in so many values."""
-    rule = replace(rule, except_first_and_last_suffix=False, except_system_ports=False)  # by which no relay translates
+    rule = replace(rule, except_suffixes=False, except_system_ports=False)  # by which no relay translates
     values = _values(rule)
     for keys in combinations(values, count):
         for chosen in product(*(values[key] for key in keys)):

@@ -141,7 +141,7 @@ def _dmr_problems(dmr: IPv6Network, at: str) -> Iterator[Problem]:
 
 def _exclusion_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
     where = f"{at}.exclude"
-    if domain.except_first_and_last_suffix and domain.suffix_bits < 2:
+    if domain.except_suffixes and domain.suffix_bits < 2:
         what = f"first_and_last_suffix leaves no customer edge with {max(0, domain.suffix_bits)} bits of IPv4 suffix"
         yield Problem(what=what, where=where, fix="leave it out")
     if domain.except_system_ports:

@@ -402,7 +402,7 @@ def edges_json(table: MapModel) -> Edges:
             **rule_json(rule),
             "weight": rule.weight,
             "in_identifier": rule.in_identifier,
-            "except_suffixes": rule.except_first_and_last_suffix,
+            "except_suffixes": rule.except_suffixes,
             "except_system_ports": rule.except_system_ports,
         }
         for rule in table.whole_rules
