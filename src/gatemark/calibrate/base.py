@@ -11,6 +11,7 @@ from gatemark.config.defaults import HEADER_OCTETS, MTU
 from gatemark.config.map_tables import MapModel
 from gatemark.refdut.document import Configuration, MapRule, Port, Translation, Tunnel
 from gatemark.technology import TECHNOLOGIES, Family, Technology
+from gatemark.trial.request import rule_json
 
 SEED = 20
 HELD_FRAMES = 4096
@@ -120,17 +121,8 @@ def _rules_of(check: Check) -> tuple[MapRule, ...]:
     if not technology.has_rules:
         return ()
     table = MapModel.model_validate(map_of(check))
-    return tuple(
-        MapRule(
-            ipv6=str(rule.rule_ipv6),
-            ipv4=str(rule.rule_ipv4),
-            ea_bits=rule.ea_bits,
-            psid_offset=rule.psid_offset,
-            dmr=None if rule.dmr is None else str(rule.dmr),
-            fmr=None if table.mesh is None else True,
-        )
-        for rule in table.whole_rules
-    )
+    fmr = None if table.mesh is None else True
+    return tuple(MapRule(**rule_json(rule), fmr=fmr) for rule in table.whole_rules)
 
 
 def map_of(check: Check) -> dict[str, Any]:
