@@ -28,7 +28,7 @@ from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
 from gatemark.config.sizes import size_family, size_problems
-from gatemark.config.tables import ENDS, Ipv4Model, Ipv6Model
+from gatemark.config.tables import ENDS, FamilyModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
@@ -215,7 +215,7 @@ def _overlaps(campaign: Campaign) -> Iterator[Problem]:
 
 
 def _collisions(
-    campaign: Campaign, family: Family, name: SideName, role: str, models: dict[SideName, Ipv4Model | Ipv6Model]
+    campaign: Campaign, family: Family, name: SideName, role: str, models: dict[SideName, FamilyModel]
 ) -> Iterator[Problem]:
     address = getattr(models[name], role)
     if address is None:
@@ -252,7 +252,7 @@ def _reserved(campaign: Campaign, recipe: Recipe | None) -> Iterator[Problem]:
 
 
 def _reserved_hosts(
-    campaign: Campaign, at: str, model: Ipv4Model | Ipv6Model, hosts: HostSet, link: Network | None
+    campaign: Campaign, at: str, model: FamilyModel, hosts: HostSet, link: Network | None
 ) -> Iterator[Problem]:
     reserved = (*EVERYWHERE, *(() if link is None else reserved_on(link)))
     fix = (

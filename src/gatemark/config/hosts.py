@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
 from gatemark.config.reserved import Network
-from gatemark.config.tables import B4Model, EamEntry, Ipv4Model, Ipv6Model
+from gatemark.config.tables import B4Model, EamEntry, FamilyModel
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4, embedded_ipv4
 from gatemark.technology import Family
 
@@ -42,7 +42,7 @@ class HostSet:
     """How many values the network octet takes as well, from 0 on; 1: it stands as it is in the address."""
 
     @classmethod
-    def of(cls, family: Family, model: Ipv4Model | Ipv6Model | B4Model, *, networks: int = 1) -> HostSet:
+    def of(cls, family: Family, model: FamilyModel | B4Model, *, networks: int = 1) -> HostSet:
         """Build the set of a side's hosts, or of those behind each B4."""
         hosts = model.hosts
         varies = hosts.mode != "fixed" and hosts.range is not None and hosts.offset is not None

@@ -10,7 +10,7 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.config.only import MAP_EDGES
 from gatemark.config.problems import in_file, no_macs_of_hosts, problem
-from gatemark.config.tables import Ipv4Model, Ipv6Model
+from gatemark.config.tables import FamilyModel
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import Edge, MapDomain
@@ -213,7 +213,7 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
         yield problem(campaign, f"map.domains[{users[0]}].dmr", *non_global_words(bad, "2001:2:0:6400::/64"))
 
 
-def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, Ipv4Model | Ipv6Model, HostSet]]:
+def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, FamilyModel, HostSet]]:
     """Yield the hosts of each side and family that the campaign has."""
     for side in SIDES:
         for family in FAMILY_WORDS:

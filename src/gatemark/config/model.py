@@ -22,10 +22,9 @@ from gatemark.config.only import STATEFUL, WITH_B4S, WITH_RULES, Only, without_e
 from gatemark.config.tables import (
     B4Model,
     ConnectionsModel,
+    FamilyModel,
     GatewayAction,
     GatewayModel,
-    Ipv4Model,
-    Ipv6Model,
     KeyByKey,
     KnownGateway,
     LineModel,
@@ -336,7 +335,7 @@ class Campaign(CampaignFile):
         """Return one side."""
         return self.left if name == "left" else self.right
 
-    def hosts(self, name: SideName, family: Family | None = None) -> Ipv4Model | Ipv6Model:
+    def hosts(self, name: SideName, family: Family | None = None) -> FamilyModel:
         """Return the hosts of one side in a family that is in use; by default those of the foreground."""
         model = self.side(name).family(family or self.roles.host_family(name))
         assert model is not None, "the campaign is complete"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
 
@@ -557,30 +557,31 @@ class HostsModel(Table):
     """Values of the two octets as one 16-bit number, both ends included. Required unless `fixed`."""
 
 
-class Ipv4Model(Table):
+_Address = TypeVar("_Address", bound=IPv4Address | IPv6Address)
+
+
+class _FamilyModel(Table, Generic[_Address]):
+    """One family on one side."""
+
+    address: _Address
+    """The Tester's own host, and the pattern of all emulated hosts."""
+    gateway: Annotated[_Address | None, GIVEN] = None
+    """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
+    router: Annotated[_Address | None, BEHIND_ROUTER] = None
+    """Router before the hosts, for which the Tester answers; required."""
+    hosts: HostsModel = HostsModel()
+    """Emulated hosts. Default: one host."""
+
+
+class Ipv4Model(_FamilyModel[Ipv4]):
     """IPv4 on one side."""
 
-    address: Ipv4
-    """The Tester's own host, and the pattern of all emulated hosts."""
-    gateway: Annotated[Ipv4 | None, GIVEN] = None
-    """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
-    router: Annotated[Ipv4 | None, BEHIND_ROUTER] = None
-    """Router before the hosts, for which the Tester answers; required."""
-    hosts: HostsModel = HostsModel()
-    """Emulated hosts. Default: one host."""
 
-
-class Ipv6Model(Table):
+class Ipv6Model(_FamilyModel[Ipv6]):
     """IPv6 on one side."""
 
-    address: Ipv6
-    """The Tester's own host, and the pattern of all emulated hosts."""
-    gateway: Annotated[Ipv6 | None, GIVEN] = None
-    """The gateway's address on this side. Default: the recipe's; else required unless `gateway_mac` is set."""
-    router: Annotated[Ipv6 | None, BEHIND_ROUTER] = None
-    """Router before the hosts, for which the Tester answers; required."""
-    hosts: HostsModel = HostsModel()
-    """Emulated hosts. Default: one host."""
+
+FamilyModel = Ipv4Model | Ipv6Model
 
 
 class B4Model(Table):
@@ -623,7 +624,7 @@ class SideModel(Table):
     mtu: Annotated[_Mtu | None, OfRecipe(words="sets", is_limit=True)] = None
     """Largest IP packet on this side, octets. Default: the recipe's, else 1500."""
 
-    def family(self, family: Family) -> Ipv4Model | Ipv6Model | None:
+    def family(self, family: Family) -> FamilyModel | None:
         """Return the hosts of one family."""
         return self.ipv4 if family == "ipv4" else self.ipv6
 

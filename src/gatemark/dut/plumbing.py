@@ -13,7 +13,7 @@ from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
-    from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
+    from gatemark.config.tables import FamilyModel, GatewayTableModel, SideModel
     from gatemark.technology import Family, SideName
 
 OFFLOADS_OFF = tuple(part for name in ("rx", "tx", "sg", "tso", "gso", "txvlan") for part in (name, "off"))
@@ -91,7 +91,7 @@ def gateway_end(
     addresses: list[str] = []
     routes: list[tuple[str, str | None]] = []
     roles = replace(recipe.roles, mesh=edges is not None and edges.mesh is not None)
-    plays: tuple[tuple[Family, Ipv4Model | Ipv6Model | None], ...] = (("ipv4", side.ipv4), ("ipv6", side.ipv6))
+    plays: tuple[tuple[Family, FamilyModel | None], ...] = (("ipv4", side.ipv4), ("ipv6", side.ipv6))
     for family, hosts in plays:
         if hosts is None or roles.is_behind_relay(side_name, family):
             continue

@@ -13,7 +13,7 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import ENDS, B4Model, Ipv4Model, Ipv6Model, PortsModel
+from gatemark.config.tables import ENDS, B4Model, FamilyModel, Ipv4Model, PortsModel
 from gatemark.facts import OneWay
 from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
@@ -45,7 +45,7 @@ from gatemark.trial.messages import (
     Waits,
 )
 
-HostsModel = Ipv4Model | Ipv6Model | B4Model
+HostsModel = FamilyModel | B4Model
 """Hosts as the campaign file states them."""
 SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 """Link-layer addresses of frames that are only shown."""
