@@ -31,6 +31,7 @@ from gatemark.trial.kinds import kind_of
 from gatemark.trial.loss import LossField
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
+from gatemark.trial.telemetry import PHASE, SAMPLE_COLUMNS
 from gatemark.trial.validity import Validity
 
 PROVENANCE = "provenance.json"
@@ -99,10 +100,10 @@ def samples_of(folder: ResultFolder, trial_number: int) -> tuple[Mapping[str, st
 def _is_sample(line: Mapping[str, object]) -> bool:
     """Whether a line of a file of samples has all columns, with numbers where there are to be any."""
     try:
-        [float(str(value)) for name, value in line.items() if name != "phase" and value != ""]
+        [float(str(value)) for name, value in line.items() if name != PHASE and value != ""]
     except ValueError:
         return False
-    return {"number", "phase", "at_s"} <= line.keys()
+    return line.keys() >= set(SAMPLE_COLUMNS)
 
 
 def sections_of(document: ResultDocument) -> tuple[Section, ...]:

@@ -24,6 +24,7 @@ from gatemark.trial.telemetry import (
     INTERRUPTS,
     MEASURED,
     PHASE_ONE,
+    SAMPLE_COLUMNS,
     TOTAL,
     Level,
     SpanFacts,
@@ -346,7 +347,7 @@ def samples_text(record: TrialRecord) -> str:
     series = sorted({name for *_, values in points for name in values})
     if not series:
         return ""
-    rows: list[tuple[object, ...]] = [("number", "phase", "at_s", *series)]
+    rows: list[tuple[object, ...]] = [(*SAMPLE_COLUMNS, *series)]
     for number, phase, at_ns, values in points:
         at_s = f"{at_ns / NANOSECONDS_PER_SECOND:.3f}"
         rows.append((number, phase, at_s, *(values.get(name, "") for name in series)))

@@ -14,11 +14,13 @@ from gatemark.report.words import DASH, format_count, run_name
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.trial.telemetry import (
+    AT,
     AVAILABLE,
     BUSIEST,
     BUSY,
     CONNECTIONS,
     INTERRUPTS,
+    NUMBER,
     OTHER,
     Level,
     SpanName,
@@ -280,7 +282,7 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
         lines = [
             line
             for line in part.samples.get(trial.trial_number, ())
-            if line["number"] == last and not any(value for name, value in line.items() if name.startswith(OTHER))
+            if line[NUMBER] == last and not any(value for name, value in line.items() if name.startswith(OTHER))
         ]
         span = facts.span(_shown_span(facts))
         drawing = None if drawn == PLOTS_MAX else busy_plot(trial, lines, None if span is None else span.busiest_cpu)
@@ -295,7 +297,7 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
 def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int | None) -> Drawing | None:
     """Draw the busy share of all cores and of the busiest one over time; None if there are too few samples."""
     cores = sorted({name for line in lines for name, value in line.items() if name.startswith("cpu.") and value})
-    times = [float(line["at_s"]) for line in lines]
+    times = [float(line[AT]) for line in lines]
     if len(times) < POINTS_MIN or not cores:
         return None
 

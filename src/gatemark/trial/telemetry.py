@@ -25,6 +25,9 @@ INTERRUPTS = "interrupts."
 OTHER = "other."
 """Begin of the series of the other gateway's host, of two in a row."""
 
+NUMBER, PHASE, AT = SAMPLE_COLUMNS = ("number", "phase", "at_s")
+"""First columns of a file of samples: trial of the engine by number and name, and seconds from the start of sending."""
+
 MEASURED, PHASE_ONE = "measured", "test phase 1"
 """Which trial of the engine samples are of: the one with the frames that count, or one that establishes connections."""
 
