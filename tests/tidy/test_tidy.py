@@ -117,7 +117,7 @@ PURE = (
     "pairs.conclude", "pairs.document", "pairs.evidence", "pairs.figure", "pairs.load", "pairs.options", "pairs.pair",
     "pairs.report", "pairs.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts", "campaign.requests",
-    "results.ceiling", "results.connections", "results.coordinates", "results.damage", "results.document",
+    "results.ceiling", "results.connections", "results.coordinates", "results.document",
     "results.header_changes", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",

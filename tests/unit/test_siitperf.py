@@ -16,10 +16,10 @@ from tests.simulated.equipment import simulated_equipment
 
 from gatemark.campaign.journal import records_of
 from gatemark.cli.main import main
+from gatemark.cli.trial import siitperf_lines
 from gatemark.config.siitperf import KEYS, read_siitperf
 from gatemark.config.siitperf_script import read_script
 from gatemark.errors import ConfigError, TestBedError
-from gatemark.report.siitperf import siitperf_lines
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
 from gatemark.technology import TECHNOLOGIES

@@ -15,10 +15,9 @@ from gatemark.facts import DamageCounts, LossCause, fields_of
 from gatemark.procedures.loads import tightest_link
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
-from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.part import ReasonCounter
-from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
+from gatemark.results.run import FrameDamage, FrameSizes, Mix, RunResult, TheoreticalMaximum
 from gatemark.results.search import MaximumForwardingRate, RateResult
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run

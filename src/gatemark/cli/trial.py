@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -13,7 +13,6 @@ from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
 from gatemark.report.counters import COUNTERS
-from gatemark.report.siitperf import siitperf_lines
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.host import HostFacts, MiddleFacts
@@ -210,6 +209,33 @@ def _connection_words(facts: ConnectionFacts, report: TrialReport, count: int | 
                 " with several destinations have one public endpoint"
             )
     return lines
+
+
+def siitperf_lines(record: TrialRecord) -> Iterator[str]:
+    """Yield the lines for which scripts of the tester siitperf look, so that they can go on with gatemark.
+
+    They are counts of test phase 1 and of each direction, and why the trial does not count.
+
+    A frame counts as received once, and only if it was correct and in time. So sent and received differ if a frame is
+    missing; where none is, a trial that failed says why, such as by frames that arrived again. Lines with "invalid" or
+    "Error:" are those by which the scripts take a trial for failed.
+    """
+    if record.attempts:
+        established = record.attempts[-1].report.established
+        yield f"Preliminary frames received: {established}"
+        if established != record.order.connections:
+            yield f"Error: Failed to fill state table: {established} of {record.order.connections} connections"
+    if (report := record.measured) is not None:
+        for direction in report.directions:
+            name = direction.direction.capitalize()
+            yield f"{name} frames sent: {direction.offered}"
+            yield f"{name} frames received: {direction.offered - direction.undelivered}"
+        if record.verdict is not None and not any(direction.undelivered for direction in report.directions):
+            yield from (f"Error: {reason}" for reason in record.verdict.reasons)
+    for reason in record.validity.reasons:
+        yield f"The trial is invalid: {reason}"
+    if record.suspicion is not None:
+        yield f"The trial is invalid: its failure is suspect: {record.suspicion.reason}"
 
 
 def _with_connections(file: CampaignFile, count: int) -> CampaignFile:

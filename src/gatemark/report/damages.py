@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from gatemark.report.table import Column, Section, table_of
 from gatemark.report.words import format_count
-from gatemark.results.damage import FrameDamage
 from gatemark.results.document import ResultDocument
-from gatemark.results.run import RunResult
+from gatemark.results.run import FrameDamage, RunResult
 
 LEAD = (
     "After the first trial with a fault, a short one at a low load is captured on all three links, and each frame that"

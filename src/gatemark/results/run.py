@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, computed_field
 
-from gatemark.facts import Direction, LossCause, OneWay
+from gatemark.facts import DamageCounts, Direction, LossCause, OneWay
 from gatemark.results.connections import Connections
 from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordinate
-from gatemark.results.damage import FrameDamage
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
@@ -77,6 +76,17 @@ class TheoreticalMaximum(Part):
     def frames_per_second(self) -> int:
         """floor(bit/s / (8 * (mean of octets + 20))), frames/s in one direction (RFC 5180 appendix A.1)."""
         return theoretical_maximum(self.line_bits_per_second, self.frames)
+
+
+class FrameDamage(DamageCounts):
+    """One kind of fault, in the first trial that met it. Counts but `faulty` are of a short trial made to find out."""
+
+    trial: int
+    """Number of the trial."""
+    faulty: int
+    """Frames that arrived with this fault in it."""
+    sentence: str
+    """The answer in words, or why there is none."""
 
 
 class RunResult(Part):
