@@ -56,3 +56,17 @@ SHOWN: Mapping[str, str] = {
     **{place: f"no: {why}" for place, why in JOURNAL_ONLY.items()},
 }
 """Where the report shows each counter, in words."""
+
+OWN_DROPS: Mapping[str, str] = {
+    "rx_missed": "the receive ring of the port was full",
+    "rx_no_buffer": "no buffer was free for the frame",
+    "rx_errors": "the frame was damaged when it arrived",
+    "tx_errors": "the driver took the frame and did not send it",
+    "tx_unsent": "`pci:` ports only: the driver took the frame, and the card does not count it as sent",
+    "socket_drops": "a packet or XDP socket was full",
+    "interface_rx_dropped": "the Tester's kernel interface dropped it on arrival",
+    "interface_tx_dropped": "the Tester's kernel interface dropped it instead of sending it",
+    "neighbour_overflow": "a message of ARP or neighbour discovery came faster than the Tester could answer",
+    "neighbour_unanswered": "the port took no answer to such a message until the end of the trial",
+}
+"""Kinds of frames that were lost on the Tester's side of the wire, and what became of them."""

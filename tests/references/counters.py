@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.counter_places import SHOWN
+from tests.counter_places import OWN_DROPS, SHOWN
 from tests.references.objects import Page
 from tests.references.page import table
 
@@ -14,7 +14,7 @@ from gatemark.trial.echo import EchoFacts
 from gatemark.trial.host import HostFacts
 from gatemark.trial.host_counters import HOST_COUNTERS
 from gatemark.trial.loss import LossFacts
-from gatemark.trial.named_counts import FAULTS, OWN_DROPS
+from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, TrialRecord
 from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, SendingClocks, TrialReport

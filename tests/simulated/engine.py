@@ -15,6 +15,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.counter_places import OWN_DROPS
 from tests.simulated.delays import ClassDelays, tagged
 from tests.simulated.device import SimulatedDevice
 from tests.simulated.echo import echo_trial
@@ -22,7 +23,6 @@ from tests.simulated.state import Gaps, SimulatedGateway, distinct
 
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.errors import EngineError, Interrupted
-from gatemark.trial.named_counts import OWN_DROPS
 from gatemark.units import frames_before, frames_in
 
 __all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
+from tests.counter_places import JOURNAL_ONLY, OWN_DROPS, SHOWN_ELSEWHERE
 
 from gatemark.report.counters import COUNTERS, PLACES
-from gatemark.trial.named_counts import FAULTS, OWN_DROPS
+from gatemark.trial.named_counts import FAULTS
 
 ROOT = Path(__file__).parents[2]
 

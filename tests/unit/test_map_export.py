@@ -50,14 +50,14 @@ def test_jool() -> None:
 
 
 def test_an_instance_of_jool_for_each_default_mapping_rule() -> None:
-    assert jool_commands([PAPER, replace(FULL, dmr=DMR, psid_offset=6)], instance="relay") == (
+    assert jool_commands([PAPER, replace(FULL, dmr=DMR, psid_offset=6)]) == (
         "modprobe jool_mapt\n"
-        'jool_mapt instance add "relay-1" --netfilter --dmr 64:ff9b::/96\n'
-        'jool_mapt -i "relay-1" fmrt add 2001:db8:ce::/51 192.0.2.0/24 13 0\n'
-        'jool_mapt -i "relay-1" global update map-t-type BR\n'
-        'jool_mapt instance add "relay-2" --netfilter --dmr 2001:db8:ffff::/64\n'
-        'jool_mapt -i "relay-2" fmrt add 2001:db8:2::/48 198.51.100.0/24 8 6\n'
-        'jool_mapt -i "relay-2" global update map-t-type BR\n'
+        'jool_mapt instance add "BR-1" --netfilter --dmr 64:ff9b::/96\n'
+        'jool_mapt -i "BR-1" fmrt add 2001:db8:ce::/51 192.0.2.0/24 13 0\n'
+        'jool_mapt -i "BR-1" global update map-t-type BR\n'
+        'jool_mapt instance add "BR-2" --netfilter --dmr 2001:db8:ffff::/64\n'
+        'jool_mapt -i "BR-2" fmrt add 2001:db8:2::/48 198.51.100.0/24 8 6\n'
+        'jool_mapt -i "BR-2" global update map-t-type BR\n'
     )
 
 

@@ -41,7 +41,7 @@ from gatemark.report.headline import headlines
 from gatemark.report.table import Section
 from gatemark.results.ceiling import ceiling_of
 from gatemark.results.coordinates import COORDINATES
-from gatemark.results.document import ResultDocument, rows_of
+from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.quantity import COLUMNS, Quantity, Row, to_csv, varying
 from gatemark.results.run import Mix, RunResult
@@ -462,7 +462,7 @@ class TestEachKindOfResult:
 
 class TestCsv:
     def rows(self, *documents: ResultDocument) -> list[dict[str, str]]:
-        return list(csv.DictReader(io.StringIO(to_csv(rows_of(documents)))))
+        return list(csv.DictReader(io.StringIO(to_csv(row for document in documents for row in document.rows()))))
 
     def test_columns(self) -> None:
         heading, *lines = to_csv(gateway("one", stateless("throughput", (5000, 5200))).rows()).splitlines()

@@ -100,7 +100,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         seed=7,
         cpu=1,
         inside="left",
-        left=Port(port="memif:/run/l.sock", ipv4="198.18.0.1", mtu=1500, vlan=5, peer_mac="02:00:00:00:00:01"),
+        left=Port(port="memif:/run/l.sock", ipv4="198.18.0.1", mtu=1500, vlan=5),
         right=Port(port="memif:/run/r.sock", ipv4="198.19.0.1"),
         translation=Translation(
             pool=("198.19.0.1/32",), pool_ports=(1024, 65535), eam=(("192.0.2.0/24", "2001::/120"),)
@@ -126,7 +126,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         "cpu": 1,
         "inside": "left",
         "left": {
-            "port": "memif:/run/l.sock", "mtu": 1500, "vlan": 5, "ipv4": "198.18.0.1", "peer_mac": "02:00:00:00:00:01"
+            "port": "memif:/run/l.sock", "mtu": 1500, "vlan": 5, "ipv4": "198.18.0.1"
         },
         "right": {"port": "memif:/run/r.sock", "ipv4": "198.19.0.1"},
         "translation": {

@@ -77,12 +77,13 @@ def test_bad_frames_become_one_pcap_per_side_and_reason(tmp_path: Path) -> None:
         assert [bytes(octets) for _, octets in dpkt.pcap.Reader(file)] == [b"\x02" * 60, b"\x03" * 60]
 
 
-def test_default_folders_never_collide(tmp_path: Path) -> None:
-    first = default_folder("a b/c", tmp_path)
+def test_default_folders_never_collide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = default_folder("a b/c")
     first.mkdir(parents=True)
-    second = default_folder("a b/c", tmp_path)
+    second = default_folder("a b/c")
     assert second != first
-    assert first.parent == tmp_path
+    assert first.parent == Path("results")
 
 
 def port(name: str, mbps: int = 10_000) -> PortFact:

@@ -62,18 +62,18 @@ class Watched:
     interrupts: tuple[Interrupts, ...]
 
 
-def watch_visitors(seconds: float, *, proc: Path = PROC) -> Watched:
+def watch_visitors(seconds: float) -> Watched:
     """Sleep so long, then say who ran meanwhile; threads of this process are left out."""
-    threads, interrupts = _threads(proc), read_interrupts(proc)
+    threads, interrupts = _threads(), read_interrupts()
     time.sleep(seconds)
     visits = [
         Visit(thread=thread, name=name, cpu=cpu, ran_ns=ran_ns - threads[thread][2], times=times - threads[thread][3])
-        for thread, (name, cpu, ran_ns, times) in _threads(proc).items()
+        for thread, (name, cpu, ran_ns, times) in _threads().items()
         if thread in threads and ran_ns > threads[thread][2]
     ]
     came = [
         Interrupts(number=number, name=name, cpu=increases.index(max(increases)), times=sum(increases))
-        for number, (name, counts) in read_interrupts(proc).items()
+        for number, (name, counts) in read_interrupts().items()
         if number in interrupts
         for increases in [[now - then for now, then in zip(counts, interrupts[number][1], strict=True)]]
         if sum(increases)
@@ -85,14 +85,14 @@ def watch_visitors(seconds: float, *, proc: Path = PROC) -> Watched:
     )
 
 
-def _threads(proc: Path) -> dict[int, tuple[str, int, int, int]]:
+def _threads() -> dict[int, tuple[str, int, int, int]]:
     """Return name, CPU, nanoseconds run and times run of every thread but those of this process."""
-    return {thread: facts for folder in _folders(proc) for thread, facts in _facts(folder)}
+    return {thread: facts for folder in _folders() for thread, facts in _facts(folder)}
 
 
-def _folders(proc: Path) -> Iterator[Path]:
+def _folders() -> Iterator[Path]:
     this_process = str(os.getpid())
-    for process in proc.iterdir():
+    for process in PROC.iterdir():
         if process.name.isdigit() and process.name != this_process:
             with contextlib.suppress(OSError):  # it has ended
                 yield from (process / "task").iterdir()

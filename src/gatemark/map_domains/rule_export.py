@@ -9,10 +9,10 @@ from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import Edge, MapDomain
 
 
-def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
+def jool_commands(domains: Sequence[MapDomain]) -> str:
     """Return commands for a shell that make a border relay of Jool 4.2 with these rules.
 
-    An instance has one default mapping rule: several are instances of the names `instance`-1, `instance`-2, ...
+    An instance has one default mapping rule: several are instances BR-1, BR-2, ...
     Raises ConfigError with every rule that Jool has no syntax for.
     """
     _without_single_psids(domains, "Jool", "its command `fmrt add` takes no PSID")
@@ -21,7 +21,7 @@ def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
         by_dmr.setdefault(domain.default_rule, []).append(domain)
     lines = ["modprobe jool_mapt"]
     for number, (dmr, rules) in enumerate(by_dmr.items(), 1):
-        name = f'"{instance}"' if len(by_dmr) == 1 else f'"{instance}-{number}"'
+        name = '"BR"' if len(by_dmr) == 1 else f'"BR-{number}"'
         lines.append(f"jool_mapt instance add {name} --netfilter --dmr {dmr}")
         lines += [
             f"jool_mapt -i {name} fmrt add {rule.rule_ipv6} {rule.rule_ipv4} {rule.ea_bits} {rule.psid_offset}"

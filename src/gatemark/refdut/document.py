@@ -29,8 +29,6 @@ class Port:
     ipv6: str | None = None
     """The gateway's own address of each family."""
     mac: str | None = None
-    peer_mac: str | None = None
-    """Where frames are sent to; None: the neighbour that asks for the gateway's address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ VLAN tag. Every key is described in `docs/reference/result-keys.md`; the JSON Sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field, SerializeAsAny
@@ -305,8 +304,3 @@ class ResultDocument(Document):
         """Return a figure of the campaign as a row of the tidy table."""
         cores = {} if self.gateway.cores is None else {"cores": self.gateway.cores}
         return Row(campaign=self.name, gateway=self.gateway.name, quantity=quantity, coordinates=cores)
-
-
-def rows_of(documents: Iterable[ResultDocument]) -> tuple[Row, ...]:
-    """Return all figures of several campaigns."""
-    return tuple(row for document in documents for row in document.rows())

@@ -306,10 +306,10 @@ def samples_name(trial_number: int) -> str:
     return f"{TELEMETRY}/trial-{trial_number:06d}.csv"
 
 
-def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:
+def default_folder(campaign_name: str) -> Path:
     """A folder name that no earlier run has: results/NAME-20260131-120000, with -2, -3 if taken."""
     stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S")
-    base = parent / f"{file_name(campaign_name)}-{stamp}"
+    base = Path("results") / f"{file_name(campaign_name)}-{stamp}"
     candidate, number = base, 1
     while candidate.exists():
         number += 1

@@ -119,13 +119,13 @@ def measure_series(
             return under_way.go_on()
 
 
-def begin_series(series: SeriesFile, folder: Path, *, equipment: Equipment | None = None) -> tuple[Path, ...]:
+def begin_series(series: SeriesFile, folder: Path) -> tuple[Path, ...]:
     """Make the folder of a series of which nothing is measured yet, and that of each column; return those.
 
     Each column is a campaign that `resume_campaign` begins, at any time and in any order; `rebuild_series` joins what
     there is. Or `resume_series` measures all of it. Raises GatemarkError.
     """
-    used = equipment or own_equipment()
+    used = own_equipment()
     document = _new_document(series, _checked(series, used))
     created = SeriesFolder.create(folder)
     with created.files.locked():

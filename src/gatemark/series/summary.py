@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rich.console import Console
 from rich.text import Text
 
 from gatemark.consoles import stdout_console
@@ -15,9 +14,9 @@ from gatemark.series.report import section
 from gatemark.series.services import services_section
 
 
-def print_series(document: SeriesDocument, *, report: str, console: Console | None = None) -> None:
+def print_series(document: SeriesDocument, *, report: str) -> None:
     """Print the table of a series, why columns are missing in it, and where the report is."""
-    out = console or stdout_console()
+    out = stdout_console()
     whole = section(document, columns_max=len(document.columns))
     for shown in (whole, degradation_section(document), services_section(document)):
         if shown is not None:

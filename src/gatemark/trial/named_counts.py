@@ -1,4 +1,4 @@
-"""Counts by name that the engine tells: what the names mean. Words have the markup of the reference."""
+"""Faults by the name that the engine tells: what each means. Words have the markup of the reference."""
 
 from __future__ import annotations
 
@@ -112,17 +112,3 @@ FAULTS: Mapping[str, str] = {
     "wrong_slot": "echo, together with `identifier`: has the identifier of another slot of its client",
 }
 """Reasons for which a frame that came back is wrong, with what the frame is, in the order of the engine."""
-
-OWN_DROPS: Mapping[str, str] = {
-    "rx_missed": "the receive ring of the port was full",
-    "rx_no_buffer": "no buffer was free for the frame",
-    "rx_errors": "the frame was damaged when it arrived",
-    "tx_errors": "the driver took the frame and did not send it",
-    "tx_unsent": "`pci:` ports only: the driver took the frame, and the card does not count it as sent",
-    "socket_drops": "a packet or XDP socket was full",
-    "interface_rx_dropped": "the Tester's kernel interface dropped it on arrival",
-    "interface_tx_dropped": "the Tester's kernel interface dropped it instead of sending it",
-    "neighbour_overflow": "a message of ARP or neighbour discovery came faster than the Tester could answer",
-    "neighbour_unanswered": "the port took no answer to such a message until the end of the trial",
-}
-"""Kinds of frames that were lost on the Tester's side of the wire, and what became of them."""
