@@ -38,3 +38,25 @@ def own_imports(path: Path) -> Iterator[str]:
     for name in imports(path):
         if belongs(name, "gatemark"):
             yield name.removeprefix("gatemark").removeprefix(".")
+
+
+def stored_names(tree: ast.AST) -> Iterator[ast.Name]:
+    """Yield each name to which the code binds a value."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def top_level_names(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield what a module defines, with its definition; not the names that Python itself looks for."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [name.id for target in targets for name in stored_names(target)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case _:
+                continue
+        yield from ((name, node) for name in names if not name.startswith("__"))
