@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from types import ModuleType
 
 import pytest
-from tests.tidy.modules import MODULES, PACKAGE, own_imports
+from tests.tidy.modules import MODULES, PACKAGE, own_imports, top_level_names
 
 from gatemark.procedures.procedure import Procedure
 from gatemark.procedures.registry import PROCEDURES
@@ -101,7 +100,14 @@ def test_a_procedure_is_named_nowhere_but_in_its_folder_and_the_registry() -> No
 
 def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
     assert {folder_of(row) for row in PROCEDURES.values()} == set(FOLDERS)
-    assert all(import_module(f"gatemark.procedures.{folder}").PROCEDURE in PROCEDURES.values() for folder in FOLDERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_offers_its_procedures_and_nothing_else(folder: str) -> None:
+    tree = ast.parse(MODULES[f"procedures.{folder}"].read_text(encoding="utf-8"))
+    offered = [name for name, _ in top_level_names(tree) if not name.startswith("_")]
+    count = sum(folder_of(row) == folder for row in PROCEDURES.values())
+    assert offered == ["PROCEDURE" if count == 1 else "PROCEDURES"]
 
 
 def test_the_registry_takes_whole_folders() -> None:

@@ -34,8 +34,7 @@ F = TypeVar("F", bound=model.CampaignFile)
 
 _ROWS = (
     conformity.PROCEDURE,
-    connection_establishment_rate.PROCEDURE,
-    connection_establishment_rate.VALIDATED,
+    *connection_establishment_rate.PROCEDURES,
     repeated_four_tuples.PROCEDURE,
     throughput.PROCEDURE,
     frame_loss.PROCEDURE,

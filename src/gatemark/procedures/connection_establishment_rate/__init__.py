@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from gatemark.procedures.cells import upload_cells
 from gatemark.procedures.connection_establishment_rate import report, run
-from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
+from gatemark.procedures.connection_establishment_rate.result import VALIDATED, EstablishmentResult
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.procedure import Procedure
 
-PROCEDURE = Procedure(
+_PLAIN = Procedure(
     name="connection_establishment_rate",
     standard="RFC 9693",
     table=ConnectionEstablishmentRateTable,
@@ -21,10 +21,8 @@ PROCEDURE = Procedure(
     result=EstablishmentResult,
     report=report,
 )
-VALIDATED = replace(
-    PROCEDURE,
-    name="validated_connection_establishment_rate",
-    is_wanted=lambda table: table.validates,
-    cells=run.validated_cells,
+PROCEDURES = (
+    _PLAIN,
+    replace(_PLAIN, name=VALIDATED, is_wanted=lambda table: table.validates, cells=run.validated_cells),
 )
-"""A procedure of its own, with the table of the plain one."""
+"""The validated rate is a procedure of its own, with the table of the plain one."""
