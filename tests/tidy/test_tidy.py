@@ -198,6 +198,12 @@ def test_every_package_has_its_arrows() -> None:
     assert {module.partition(".")[0] for module in MODULES} == set(ARROWS) | ASSEMBLY
 
 
+def test_the_table_of_packages_has_each_once() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = [name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)", row)]
+    assert sorted(listed) == sorted({*ARROWS, *ASSEMBLY} - {""})
+
+
 def test_nothing_imports_the_command_line() -> None:
     wrong = [
         module
