@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-/// What `loop` requires of a port. Models are io/dpdk_queue.hpp (real ports) and io/memory_port.hpp
-/// (tests without DPDK).
+/// What `loop` requires of a port. Models are io/dpdk_queue.hpp (real ports) and the ports of tests
+/// without DPDK, which are made of memory.
 namespace gatemark::io {
 
 /// A queue that sends frames out of buffers filled in advance.
