@@ -74,13 +74,6 @@ using Sum = std::uint64_t;
 static_assert(is_intact(0xffff) && is_intact(0x1'fffe) && is_intact(0xffff'0000) && is_intact(0xffff'ffff'ffff'ffff));
 static_assert(!is_intact(1) && !is_intact(0xfffe) && !is_intact(0x1'0000) && !is_intact(0xffff'0001) && !is_intact(0xffff'ffff'ffff'fffe));
 
-/// RFC 1624 equation 3. Its worked example (section 4) distinguishes it from the equation of RFC
-/// 1141.
-[[nodiscard]] constexpr std::uint16_t checksum_after_change(std::uint16_t checksum, std::uint16_t old_word,
-                                                            std::uint16_t new_word) noexcept {
-    return static_cast<std::uint16_t>(~fold(Sum{static_cast<std::uint16_t>(~checksum)} + static_cast<std::uint16_t>(~old_word) + new_word));
-}
-static_assert(checksum_after_change(0xdd2f, 0x5555, 0x3285) == 0x0000);
 static_assert(fold(0) == 0 && fold(0xffff) == 0xffff && fold(0x1'0000) == 1 && fold(0xffff'0001) == 1 && fold(0xffff'ffff'0000'0001) == 1);
 static_assert(fold(0xffff'ffff'ffff'ffff) == 0xffff);
 

@@ -51,13 +51,6 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
     return (raw & 0xffff'ffff) + (raw >> 32);
 }
 
-/// The share that stream, index and timestamp of a frame have in its checksum.
-[[nodiscard]] inline Sum sum_of_mark(const std::byte* payload) noexcept {
-    const auto first = load_raw<std::uint64_t>(payload + stream_offset);  // stream, index and the first two bytes of the timestamp
-    return (first & 0xffff'ffff) + (first >> 32) + load_raw<std::uint32_t>(payload + stream_offset + 8) +
-           load_raw<std::uint16_t>(payload + stream_offset + 12);
-}
-
 [[nodiscard]] inline std::uint32_t trial_id(const std::byte* payload) noexcept {
     return load_big_endian<std::uint32_t>(payload + trial_id_offset);
 }
