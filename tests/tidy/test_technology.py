@@ -1,4 +1,4 @@
-"""What a technology, a test bed, a port or a kind of trial is called is not what it does: nothing but the tables looks."""
+"""What a technology, test bed, port or kind of trial is called is not what it does: nothing but the tables looks."""
 
 from __future__ import annotations
 
