@@ -79,10 +79,6 @@ def test_every_counter_of_a_trial_is_documented() -> None:
     named = set(re.findall(r"`([^`\s]+)`", (REFERENCE / "counters.md").read_text(encoding="utf-8")))
     answer = json.loads((ROOT / "protocol" / "examples" / "trial_answer.json").read_text(encoding="utf-8"))
     assert sorted(set(keys_of_json(answer)) - {"answer", "id"} - named) == []
-    source = (ROOT / "engine" / "src" / "frame" / "verification.hpp").read_text(encoding="utf-8")
-    listed = re.search(r"fault_names\{(.*?)\}", source, re.DOTALL)
-    assert listed is not None
-    assert sorted(set(re.findall(r'"(\w+)"', listed.group(1))) - named) == []
 
 
 def whole_files(kind: str) -> Iterator[Any]:

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.enumerators import enumerators
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "engine" / "src" / "refdut"
@@ -39,9 +40,6 @@ def test_every_key_of_the_file_is_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("file", "array"),
     [
-        ("corrupt.hpp", "field_names"),
-        ("packet.hpp", "drop_names"),
-        ("counts.hpp", "own_drop_names"),
         ("translate.hpp", "mode_names"),
         ("config.cpp", "overflow_names"),
         ("config.cpp", "dont_fragment_rules"),
@@ -49,6 +47,18 @@ def test_every_key_of_the_file_is_on_the_page() -> None:
 )
 def test_every_name_is_on_the_page(file: str, array: str) -> None:
     assert sorted(names_in(source(file), array) - {"none"} - NAMED) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("corrupt.hpp", "Field"),
+        ("packet.hpp", "Drop"),
+        ("counts.hpp", "OwnDrop"),
+    ],
+)
+def test_every_enumerator_is_on_the_page(file: str, name: str) -> None:
+    assert sorted({*enumerators(f"refdut/{file}", name)} - {"none"} - NAMED) == []
 
 
 def test_every_count_is_on_the_page() -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tests.counter_places import JOURNAL_ONLY, OWN_DROPS, SHOWN_ELSEWHERE
+from tests.enumerators import enumerators
 
 from gatemark.report.counters import COUNTERS, PLACES
 from gatemark.trial.named_counts import FAULTS
@@ -39,7 +40,7 @@ def names_in(file: str, begin: str) -> list[str]:
 
 
 def test_every_reason_of_the_engine_has_its_meaning() -> None:
-    assert names_in("frame/verification.hpp", "fault_names{") == list(FAULTS)
+    assert enumerators("frame/verification.hpp", "Fault") == list(FAULTS)
 
 
 def test_every_kind_of_drop_of_the_engine_has_its_meaning() -> None:

@@ -139,8 +139,9 @@ ENGINE_ORDER = (
 
 
 REFDUT_SHARES = (
-    "base/available_memory.hpp", "base/bytes.hpp", "base/paged_memory.hpp", "base/random.hpp", "base/result.hpp",
-    "base/wide.hpp", "net/address.hpp", "pace/calibrate.hpp", "pace/clock.hpp", "pace/tick_scale.hpp", "io/",
+    "base/available_memory.hpp", "base/bytes.hpp", "base/names.hpp",
+    "base/paged_memory.hpp", "base/random.hpp", "base/result.hpp", "base/wide.hpp", "net/address.hpp",
+    "pace/calibrate.hpp", "pace/clock.hpp", "pace/tick_scale.hpp", "io/",
 )  # fmt: skip
 """All that the reference gateway has in common with the Tester: no checksum, no translation, no frame. Whatever it does
 to packets is written a second time, so that one mistake cannot hide itself."""

@@ -1,5 +1,6 @@
 #include "control/write_answers.hpp"
 
+#include "base/names.hpp"
 #include "control/write_delays.hpp"
 
 namespace gatemark::control {
@@ -49,7 +50,7 @@ Json field_json(const record::LossTable::Field& field) {
     for (const auto& bit : field.bits) {
         bits.push_back(count_json(bit));
     }
-    return {{"field", record::loss_field_names[static_cast<std::size_t>(field.field)]},
+    return {{"field", names_of<record::LossField>[static_cast<std::size_t>(field.field)]},
             {"modulus", field.modulus == 0 ? Json{} : Json(field.modulus)},
             {"lost", field.count.lost},
             {"arrived", field.count.arrived},

@@ -1,11 +1,10 @@
 #pragma once
 
+#include "base/names.hpp"
 #include "frame/arrival.hpp"
 #include "frame/stream.hpp"
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace gatemark::frame {
 
@@ -62,57 +61,9 @@ enum class Fault : std::uint8_t {
     wrong_client,
     wrong_slot,
 };
-constexpr std::size_t fault_count = 49;
+constexpr std::size_t fault_count = count_of<Fault>;
 constexpr auto first_echo_fault = static_cast<std::size_t>(Fault::icmp_type);  ///< from here on: those that only echo messages have
-constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
-                                                                "source_mac",
-                                                                "encapsulated",
-                                                                "headers",
-                                                                "family",
-                                                                "fragment",
-                                                                "length",
-                                                                "vlan",
-                                                                "ipv4_header",
-                                                                "ipv4_header_checksum",
-                                                                "identification",
-                                                                "source_address",
-                                                                "destination_address",
-                                                                "source_port",
-                                                                "destination_port",
-                                                                "hop_limit",
-                                                                "traffic_class",
-                                                                "dont_fragment",
-                                                                "flow_label",
-                                                                "extension_headers",
-                                                                "udp_length",
-                                                                "udp_checksum",
-                                                                "payload",
-                                                                "index",
-                                                                "mark",
-                                                                "wrong_port",
-                                                                "untranslated_source",
-                                                                "mapping_changed",
-                                                                "wrong_owner",
-                                                                "unknown_connection",
-                                                                "other_edge_port",
-                                                                "other_edge_address",
-                                                                "interface_identifier",
-                                                                "outside_rule",
-                                                                "tunnel_missing",
-                                                                "tunnel_left",
-                                                                "tunnel_header",
-                                                                "tunnel_option",
-                                                                "tunnel_traffic_class",
-                                                                "tunnel_source",
-                                                                "tunnel_destination",
-                                                                "other_subscriber",
-                                                                "outside_port_set",
-                                                                "icmp_type",
-                                                                "identifier",
-                                                                "sequence",
-                                                                "icmp_checksum",
-                                                                "wrong_client",
-                                                                "wrong_slot"};
+constexpr auto fault_names = names_of<Fault>;
 
 /// A set of faults.
 class Faults {

@@ -15,12 +15,12 @@ namespace gatemark::loop {
 /// Reasons for which frames are kept: every fault, then frames that are not ours.
 enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment, foreign, count };
 
-[[nodiscard]] constexpr const char* kept_reason_name(std::size_t reason) noexcept {
+[[nodiscard]] constexpr std::string_view kept_reason_name(std::size_t reason) noexcept {
     switch (reason) {
         case static_cast<std::size_t>(KeptReason::icmp_error): return "icmp_error";
         case static_cast<std::size_t>(KeptReason::fragment): return "later_fragment";
         case static_cast<std::size_t>(KeptReason::foreign): return "foreign";
-        default: return frame::fault_names[reason].data();
+        default: return frame::fault_names[reason];
     }
 }
 

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gatemark::record {
@@ -29,9 +28,6 @@ enum class LossField : std::uint8_t {
     flow,
     index_residue
 };
-inline constexpr std::array<std::string_view, 11> loss_field_names{
-    "source_port", "destination_port", "source_host", "destination_host", "destination_network", "traffic_class", "customer_edge",
-    "connection",  "host_pair",        "flow",        "index_residue"};
 
 struct LossCount {
     std::uint64_t lost = 0, arrived = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/names.hpp"
 #include "refdut/nat_table.hpp"
 #include "refdut/packet.hpp"
 #include "refdut/translate.hpp"
@@ -68,59 +69,8 @@ enum class Field : std::uint8_t {
     tunnel_option,
     tunnel_header,
 };
-constexpr std::size_t field_count = 52;
-constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
-                                                                "source_mac",
-                                                                "encapsulated",
-                                                                "headers",
-                                                                "family",
-                                                                "fragment",
-                                                                "length",
-                                                                "vlan",
-                                                                "ipv4_header",
-                                                                "ipv4_header_checksum",
-                                                                "identification",
-                                                                "source_address",
-                                                                "destination_address",
-                                                                "source_port",
-                                                                "destination_port",
-                                                                "hop_limit",
-                                                                "traffic_class",
-                                                                "dont_fragment",
-                                                                "flow_label",
-                                                                "extension_headers",
-                                                                "udp_length",
-                                                                "udp_checksum",
-                                                                "payload",
-                                                                "index",
-                                                                "mark",
-                                                                "wrong_port",
-                                                                "untranslated_source",
-                                                                "mapping_changed",
-                                                                "wrong_owner",
-                                                                "unknown_connection",
-                                                                "no_udp_checksum",
-                                                                "other_edge_port",
-                                                                "other_edge_address",
-                                                                "interface_identifier",
-                                                                "embedding_suffix",
-                                                                "outside_rule",
-                                                                "outside_port_set",
-                                                                "trailer",
-                                                                "icmp_type",
-                                                                "identifier",
-                                                                "sequence",
-                                                                "icmp_checksum",
-                                                                "wrong_client",
-                                                                "wrong_slot",
-                                                                "tunnel_missing",
-                                                                "tunnel_left",
-                                                                "tunnel_source",
-                                                                "tunnel_destination",
-                                                                "other_subscriber",
-                                                                "tunnel_traffic_class",
-                                                                "tunnel_option",
-                                                                "tunnel_header"};
+constexpr std::size_t field_count = count_of<Field>;
+constexpr auto field_names = names_of<Field>;
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace gatemark::refdut {
 
@@ -21,9 +20,8 @@ enum class OwnDrop : std::uint8_t {
     hold_full,      ///< more frames held than `held_frames`: the gateway's own fault
     transmit_full,  ///< the port accepted no more frames: the gateway's own fault, or there is no receiver
 };
-constexpr std::size_t own_drop_count = 8;
-constexpr std::array<std::string_view, own_drop_count> own_drop_names{"queue_full", "recovery", "reset",     "no_neighbour",
-                                                                      "too_long",   "no_room",  "hold_full", "transmit_full"};
+constexpr std::size_t own_drop_count = count_of<OwnDrop>;
+constexpr auto own_drop_names = names_of<OwnDrop>;
 
 /// Of one direction. For test frames: test_frames = forwarded + lost + all drops + held, at any
 /// moment.

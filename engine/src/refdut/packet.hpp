@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
+#include "base/names.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 /// The reference gateway. Its packet functions are written independently of the Tester's (frame/,
 /// net/address_mapping), from the RFCs alone, so that a mistake in one of them shows: the two
@@ -43,10 +43,8 @@ enum class Drop : std::uint8_t {
     not_map_address,      ///< MAP-T: a rule has its prefix, but it is not the MAP address of a customer
     outside_port_set,     ///< MAP-T: a port that the customer does not have, or nobody
 };
-constexpr std::size_t drop_count = 15;
-constexpr std::array<std::string_view, drop_count> drop_names{
-    "none",         "not_ip",         "truncated",  "bad_header_checksum", "hop_limit", "no_mapping",      "no_state",        "table_full",
-    "rate_limited", "pool_exhausted", "not_for_us", "unsupported",         "no_rule",   "not_map_address", "outside_port_set"};
+constexpr std::size_t drop_count = count_of<Drop>;
+constexpr auto drop_names = names_of<Drop>;
 
 /// The VLAN id of the frame's tag.
 [[nodiscard]] std::optional<std::uint16_t> vlan_of(const Packet& packet) noexcept;

@@ -567,7 +567,7 @@ void TrialRun::fill_kept_frames() {
     for (const PlacedReceiver& placed : receivers_) {
         placed.receiver->kept().visit([&](const record::KeptFrames::Kept& kept) {
             report_.kept_frames.push_back(
-                {placed.side, loop::kept_reason_name(kept.reason), std::vector<std::byte>(kept.data, kept.data + kept.bytes)});
+                {placed.side, std::string{loop::kept_reason_name(kept.reason)}, std::vector<std::byte>(kept.data, kept.data + kept.bytes)});
         });
     }
 }
