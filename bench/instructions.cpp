@@ -89,9 +89,9 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
     receiver->finish();
     const auto direction = static_cast<frame::signature::Direction>((stream.id() >> 1) & 1U);
     const auto& counts = receiver->counts(direction, frame::signature::TrafficClass::foreground);
-    if (counts.received != 2 * frames_counted) {
-        std::fprintf(stderr, "%s: %llu of %llu frames were received\n", name, static_cast<unsigned long long>(counts.received),
-                     static_cast<unsigned long long>(2 * frames_counted));
+    if (counts[record::Count::received] != 2 * frames_counted) {
+        std::fprintf(stderr, "%s: %llu of %llu frames were received\n", name,
+                     static_cast<unsigned long long>(counts[record::Count::received]), static_cast<unsigned long long>(2 * frames_counted));
         std::exit(1);
     }
 }

@@ -52,7 +52,7 @@ template <class Receiver>
 void expect_received(benchmark::State& state, const Receiver& receiver, std::uint64_t frame_count) {
     std::uint64_t received = 0;
     for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {
-        received += receiver.counts(direction, frame::signature::TrafficClass::foreground).received;
+        received += receiver.counts(direction, frame::signature::TrafficClass::foreground)[record::Count::received];
     }
     if (received != frame_count) {
         state.SkipWithError("a correct frame was not counted as received");

@@ -31,7 +31,7 @@ struct Way {
     }
     [[nodiscard]] bool is_complete() const {
         const auto& counts = receiver->counts(direction, frame::signature::TrafficClass::foreground);
-        return sender->counts().offered_foreground == trial_frames && counts.received == trial_frames;
+        return sender->counts().offered_foreground == trial_frames && counts[record::Count::received] == trial_frames;
     }
 
     Direction direction;

@@ -21,6 +21,7 @@ namespace gatemark::fuzz {
 namespace {
 
 using frame::EchoKind, frame::Fault;
+using record::Count, record::ForeignFrame;
 using test::Bytes, test::Gateway;
 
 constexpr std::uint64_t timeout = 5000, now = 10'000, request_count = 36;
@@ -65,10 +66,10 @@ constexpr std::array echo_faults{Fault::destination_mac,
                                  Fault::wrong_slot};
 constexpr auto echo_fault_names = [] {
     std::array<std::string_view, echo_faults.size()> names{};
-    std::ranges::transform(echo_faults, names.begin(), [](Fault fault) { return frame::fault_names[static_cast<std::size_t>(fault)]; });
+    std::ranges::transform(echo_faults, names.begin(), [](Fault fault) { return name_of(fault); });
     return names;
 }();
-constexpr std::array<std::string_view, 6> outcome_names{"received", "late", "faulty", "duplicate", "other_trial", "other"};
+enum class Outcome : std::uint8_t { received, late, faulty, duplicate, other_trial, other };
 constexpr std::array<std::string_view, 2> kind_names{"request", "reply"};
 
 struct EchoScenario {
@@ -114,7 +115,7 @@ std::vector<EchoScenario>& scenarios() {
 constexpr std::size_t scenario_count = 9;
 
 Reached reached_faults{"fault", echo_fault_names, 2 * scenario_count};
-Reached reached_outcomes{"outcome", outcome_names, 2 * scenario_count};
+Reached reached_outcomes{"outcome", names_of<Outcome>, 2 * scenario_count};
 Reached reached_kinds{"correct", kind_names, scenario_count};
 
 struct StoppedClock {
@@ -123,8 +124,8 @@ struct StoppedClock {
 
 /// Counters of one receiver.
 struct Step {
-    std::array<std::uint64_t, outcome_names.size()> outcomes{};
-    std::array<std::uint64_t, frame::fault_count> faults{};
+    Counts<Outcome> outcomes;
+    Counts<frame::Fault> faults;
 };
 
 /// The receiver of one side with all that it records in; requests are answered from `answers`.
@@ -173,18 +174,18 @@ public:
         Step step;
         for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {
             const record::ClassCounts& counts = receiver_->counts(direction, frame::signature::TrafficClass::foreground);
-            step.outcomes[0] += counts.received;
-            step.outcomes[1] += counts.late;
-            step.outcomes[2] += counts.faulty;
-            step.outcomes[3] += counts.duplicate;
-            std::ranges::transform(counts.faults, step.faults, step.faults.begin(), std::plus<>{});
+            step.outcomes[Outcome::received] += counts[Count::received];
+            step.outcomes[Outcome::late] += counts[Count::late];
+            step.outcomes[Outcome::faulty] += counts[Count::faulty];
+            step.outcomes[Outcome::duplicate] += counts[Count::duplicate];
+            step.faults.add(counts.faults);
         }
         const record::ForeignCounts& foreign = receiver_->foreign();
-        step.outcomes[4] = foreign.other_trial;
-        step.outcomes[5] = foreign.neighbour + foreign.fragment + foreign.foreign;
+        step.outcomes[Outcome::other_trial] = foreign[ForeignFrame::other_trial];
+        step.outcomes[Outcome::other] = foreign[ForeignFrame::neighbour] + foreign[ForeignFrame::fragment] + foreign[ForeignFrame::foreign];
         const frame::Arrival arrival = frame::classify_echo(frame, test::trial_id());
         const bool is_ipv6 = arrival.family == net::Family::ipv6;
-        step.outcomes[5] += foreign.icmp[record::ForeignCounts::icmp_slot(is_ipv6, arrival.icmp_type, arrival.icmp_code)];
+        step.outcomes[Outcome::other] += foreign.icmp[record::ForeignCounts::icmp_slot(is_ipv6, arrival.icmp_type, arrival.icmp_code)];
         return step;
     }
     [[nodiscard]] std::uint64_t arrived() const {
@@ -333,27 +334,23 @@ void receive_alone(Side& side, const Bytes& frame, EchoScenario& scenario, EchoK
     const std::uint64_t arrived = side.arrived();
     const std::size_t answers = side.answers().size();
     side.receive({&frame, 1});
-    Step step = side.counted(frame);
-    std::ranges::transform(step.outcomes, before.outcomes, step.outcomes.begin(), std::minus<>{});
-    std::ranges::transform(step.faults, before.faults, step.faults.begin(), std::minus<>{});
-    std::uint64_t ends = 0, faults = 0;
+    const Step after = side.counted(frame);
+    const Step step{.outcomes = after.outcomes.since(before.outcomes), .faults = after.faults.since(before.faults)};
     const std::size_t group = 2 * number + (kind == EchoKind::reply ? 1 : 0);
-    for (std::size_t i = 0; i < step.outcomes.size(); ++i) {
-        ends += step.outcomes[i];
-        if (step.outcomes[i] != 0) {
-            reached_outcomes.note(i, group);
+    step.outcomes.visit([&](Outcome outcome, std::uint64_t count) {
+        if (count != 0) {
+            reached_outcomes.note(outcome, group);
         }
-    }
-    for (const std::uint64_t count : step.faults) {
-        holds(count <= 1, "a message has each fault once");
-        faults += count;
-    }
+    });
+    step.faults.visit([](frame::Fault, std::uint64_t count) { holds(count <= 1, "a message has each fault once"); });
     for (std::size_t i = 0; i < echo_faults.size(); ++i) {
-        if (step.faults[static_cast<std::size_t>(echo_faults[i])] != 0) {
+        if (step.faults[echo_faults[i]] != 0) {
             reached_faults.note(i, group);
         }
     }
-    const auto& [received, late, faulty, duplicate, other_trial, other] = step.outcomes;
+    const auto of = [&](Outcome outcome) { return step.outcomes[outcome]; };
+    const std::uint64_t ends = step.outcomes.sum(), faults = step.faults.sum(), received = of(Outcome::received), late = of(Outcome::late);
+    const std::uint64_t faulty = of(Outcome::faulty), other_trial = of(Outcome::other_trial), other = of(Outcome::other);
     holds(ends == 1 || (ends == 0 && faults > 0), "a message ends in one class, or never arrived");
     holds(received + late + other_trial + other == 0 || faults == 0, "only what is wrong has a fault");
     holds(faulty == 0 || faults > 0, "a faulty message has a fault");

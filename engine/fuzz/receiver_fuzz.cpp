@@ -17,15 +17,13 @@ namespace gatemark::fuzz {
 namespace {
 
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count, record::ForeignFrame;
 using test::Bytes;
 
 constexpr std::uint64_t frame_count = 64, timeout = 5000, now = 10'000;
 constexpr std::size_t frames_max = 6, raw_bytes_max = 300;
 const net::MacAddress gateway_mac = *net::parse_mac("02:00:00:00:00:99");
 
-constexpr std::array<std::string_view, 12> outcome_names{"received",       "late",         "faulty",      "duplicate",
-                                                         "zero_checksum",  "with_trailer", "other_trial", "neighbour",
-                                                         "later_fragment", "foreign",      "icmp_error",  "not_arrived"};
 enum class Outcome : std::uint8_t {
     received,
     late,
@@ -41,22 +39,15 @@ enum class Outcome : std::uint8_t {
     not_arrived
 };
 Reached reached_faults{"fault", std::span{frame::fault_names}.first(frame::first_echo_fault), scenarios().size()};
-Reached reached_outcomes{"outcome", outcome_names, scenarios().size()};
+Reached reached_outcomes{"outcome", names_of<Outcome>, scenarios().size()};
 constexpr std::array<std::string_view, 3> table_names{"learned", "changed", "kept"};
 Reached reached_table{"table", table_names};
 
 /// The kind of outcome and the faults of a frame, each of these counters 0 or 1.
 struct Step {
-    std::array<std::uint64_t, outcome_names.size()> outcomes{};
-    std::array<std::uint64_t, frame::fault_count> faults{};
-    [[nodiscard]] std::uint64_t of(Outcome outcome) const { return outcomes[static_cast<std::size_t>(outcome)]; }
-    [[nodiscard]] std::uint64_t fault_sum() const {
-        std::uint64_t sum = 0;
-        for (const std::uint64_t count : faults) {
-            sum += count;
-        }
-        return sum;
-    }
+    Counts<Outcome> outcomes;
+    Counts<frame::Fault> faults;
+    [[nodiscard]] std::uint64_t of(Outcome outcome) const { return outcomes[outcome]; }
 };
 
 struct StoppedClock {
@@ -132,24 +123,24 @@ public:
     /// All counters so far. Those of ICMP errors are 65,536, so only that of `frame` is looked at.
     [[nodiscard]] Step counted(std::span<const std::byte> frame) const {
         Step step;
-        const auto add = [&](Outcome outcome, std::uint64_t count) { step.outcomes[static_cast<std::size_t>(outcome)] += count; };
+        const auto add = [&](Outcome outcome, std::uint64_t count) { step.outcomes[outcome] += count; };
         for (const Direction direction : {Direction::forward, Direction::reverse}) {
             for (const TrafficClass traffic_class : {TrafficClass::foreground, TrafficClass::background}) {
                 const record::ClassCounts& counts = receiver_->counts(direction, traffic_class);
-                add(Outcome::received, counts.received);
-                add(Outcome::late, counts.late);
-                add(Outcome::faulty, counts.faulty);
-                add(Outcome::duplicate, counts.duplicate);
-                add(Outcome::zero_checksum, counts.zero_checksum);
-                add(Outcome::with_trailer, counts.with_trailer);
-                std::transform(counts.faults.begin(), counts.faults.end(), step.faults.begin(), step.faults.begin(), std::plus<>{});
+                add(Outcome::received, counts[Count::received]);
+                add(Outcome::late, counts[Count::late]);
+                add(Outcome::faulty, counts[Count::faulty]);
+                add(Outcome::duplicate, counts[Count::duplicate]);
+                add(Outcome::zero_checksum, counts.remarks[frame::Remark::zero_checksum]);
+                add(Outcome::with_trailer, counts.remarks[frame::Remark::with_trailer]);
+                step.faults.add(counts.faults);
             }
         }
         const record::ForeignCounts& foreign = receiver_->foreign();
-        add(Outcome::other_trial, foreign.other_trial);
-        add(Outcome::neighbour, foreign.neighbour);
-        add(Outcome::later_fragment, foreign.fragment);
-        add(Outcome::foreign, foreign.foreign);
+        add(Outcome::other_trial, foreign[ForeignFrame::other_trial]);
+        add(Outcome::neighbour, foreign[ForeignFrame::neighbour]);
+        add(Outcome::later_fragment, foreign[ForeignFrame::fragment]);
+        add(Outcome::foreign, foreign[ForeignFrame::foreign]);
         const frame::Arrival arrival = frame::classify(frame, test::trial_id());
         const bool ipv6 = arrival.family == net::Family::ipv6;
         add(Outcome::icmp_error, foreign.icmp[record::ForeignCounts::icmp_slot(ipv6, arrival.icmp_type, arrival.icmp_code)]);
@@ -312,38 +303,31 @@ private:
     const Bench& bench_;
 };
 
-Step difference(const Step& after, const Step& before) {
-    Step step = after;
-    std::transform(after.outcomes.begin(), after.outcomes.end(), before.outcomes.begin(), step.outcomes.begin(), std::minus<>{});
-    std::transform(after.faults.begin(), after.faults.end(), before.faults.begin(), step.faults.begin(), std::minus<>{});
-    return step;
-}
-
 /// Every frame offered ends in exactly one class, and faults are counted where they belong.
 void expect_balance(const Step& step, std::uint64_t newly_arrived, std::size_t scenario) {
     const std::uint64_t arrivals =
         step.of(Outcome::received) + step.of(Outcome::late) + step.of(Outcome::faulty) + step.of(Outcome::duplicate);
     const std::uint64_t others = step.of(Outcome::other_trial) + step.of(Outcome::neighbour) + step.of(Outcome::later_fragment) +
                                  step.of(Outcome::foreign) + step.of(Outcome::icmp_error);
-    const std::uint64_t not_arrived = arrivals == 0 && step.fault_sum() > 0 ? 1 : 0;
+    const std::uint64_t not_arrived = arrivals == 0 && step.faults.sum() > 0 ? 1 : 0;
     holds(arrivals + others + not_arrived == 1, "a frame ends in exactly one class");
-    holds(std::ranges::all_of(step.faults, [](std::uint64_t count) { return count <= 1; }), "a frame has each fault once");
-    holds(others == 0 || step.fault_sum() == 0, "a frame that is not ours has no faults");
-    holds(step.of(Outcome::received) + step.of(Outcome::late) == 0 || step.fault_sum() == 0,
+    holds(others == 0 || step.faults.sum() == 0, "a frame that is not ours has no faults");
+    holds(step.of(Outcome::received) + step.of(Outcome::late) == 0 || step.faults.sum() == 0,
           "a frame that counts as correct has no faults");
-    holds(step.of(Outcome::faulty) == 0 || step.fault_sum() > 0, "a faulty frame has a fault");
+    holds(step.of(Outcome::faulty) == 0 || step.faults.sum() > 0, "a faulty frame has a fault");
     holds(step.of(Outcome::zero_checksum) <= step.of(Outcome::received), "a zero checksum is one of a frame received");
     holds(newly_arrived == arrivals - step.of(Outcome::duplicate), "a frame is marked as arrived when it arrives for the first time");
-    for (std::size_t i = 0; i < step.outcomes.size(); ++i) {
-        if (step.outcomes[i] != 0 || (i == static_cast<std::size_t>(Outcome::not_arrived) && not_arrived != 0)) {
-            reached_outcomes.note(i, scenario);
+    step.outcomes.visit([&](Outcome outcome, std::uint64_t count) {
+        if (count != 0 || (outcome == Outcome::not_arrived && not_arrived != 0)) {
+            reached_outcomes.note(outcome, scenario);
         }
-    }
-    for (std::size_t i = 0; i < step.faults.size(); ++i) {
-        if (step.faults[i] != 0) {
-            reached_faults.note(i, scenario);
+    });
+    step.faults.visit([&](frame::Fault fault, std::uint64_t count) {
+        holds(count <= 1, "a frame has each fault once");
+        if (count != 0) {
+            reached_faults.note(fault, scenario);
         }
-    }
+    });
 }
 
 /// Nor in a tunnel.
@@ -482,8 +466,8 @@ void expect_table(const Scenario& scenario, const Step& step, const Entries& bef
     if (changes == 0 && !after.empty()) {
         reached_table.note(2);
     }
-    const std::uint64_t moved = step.faults[static_cast<std::size_t>(frame::Fault::mapping_changed)];
-    holds(changes <= 1 && (changes == 0 || step.fault_sum() == moved), "the table changes by one connection, and by correct frames only");
+    const std::uint64_t moved = step.faults[frame::Fault::mapping_changed];
+    holds(changes <= 1 && (changes == 0 || step.faults.sum() == moved), "the table changes by one connection, and by correct frames only");
     holds(changes == 0 || scenario.phase == state::Phase::establish || moved == 1, "a changed mapping is named");
 }
 
@@ -534,7 +518,8 @@ void receive_alone(World& world, const Made& made) {
     const std::uint64_t arrived = bench.arrived();
     const bool is_new = !made.correct || !bench.has_arrived(made.bytes);
     bench.receive({&made.bytes, 1});
-    const Step step = difference(bench.counted(made.bytes), before);
+    const Step after = bench.counted(made.bytes);
+    const Step step{.outcomes = after.outcomes.since(before.outcomes), .faults = after.faults.since(before.faults)};
     expect_balance(step, bench.arrived() - arrived, world.number);
     expect_table(world.scenario, step, entries, bench.entries());
     expect_letter(bench, step, made.bytes);

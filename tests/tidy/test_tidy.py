@@ -139,7 +139,7 @@ ENGINE_ORDER = (
 
 
 REFDUT_SHARES = (
-    "base/available_memory.hpp", "base/bytes.hpp", "base/names.hpp",
+    "base/available_memory.hpp", "base/bytes.hpp", "base/counts.hpp", "base/enum_set.hpp", "base/names.hpp",
     "base/paged_memory.hpp", "base/random.hpp", "base/result.hpp", "base/wide.hpp", "net/address.hpp",
     "pace/calibrate.hpp", "pace/clock.hpp", "pace/tick_scale.hpp", "io/",
 )  # fmt: skip

@@ -37,4 +37,9 @@ inline constexpr auto names_of = [] {
     return names;
 }();
 
+template <class Enum>
+[[nodiscard]] constexpr std::string_view name_of(Enum enumerator) noexcept {
+    return names_of<Enum>[static_cast<std::size_t>(enumerator)];
+}
+
 }  // namespace gatemark

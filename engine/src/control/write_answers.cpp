@@ -50,7 +50,7 @@ Json field_json(const record::LossTable::Field& field) {
     for (const auto& bit : field.bits) {
         bits.push_back(count_json(bit));
     }
-    return {{"field", names_of<record::LossField>[static_cast<std::size_t>(field.field)]},
+    return {{"field", name_of(field.field)},
             {"modulus", field.modulus == 0 ? Json{} : Json(field.modulus)},
             {"lost", field.count.lost},
             {"arrived", field.count.arrived},
@@ -86,20 +86,18 @@ Json table_json(const std::optional<record::LossTable>& table) {
     return {{"lost", table->examined.lost}, {"arrived", table->examined.arrived}, {"fields", fields}, {"ages", ages_json(table->ages)}};
 }
 
-template <class Counts>
-void write_counters(const Counts& counts, Json& json) {
-    for (const auto& counter : Counts::counters) {
-        json[std::string{counter.name}] = counts.*counter.value;
-    }
+template <class Enum>
+void write_counts(const Counts<Enum>& counts, Json& json) {
+    counts.visit([&](Enum counter, std::uint64_t count) { json[std::string{name_of(counter)}] = count; });
 }
 
 Json class_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json faults = Json::object();
-    for (std::size_t i = 0; i < frame::fault_count; ++i) {
-        if (report.counts.faults[i] != 0) {
-            faults[std::string{frame::fault_names[i]}] = report.counts.faults[i];
+    report.counts.faults.visit([&](frame::Fault fault, std::uint64_t count) {
+        if (count != 0) {
+            faults[std::string{name_of(fault)}] = count;
         }
-    }
+    });
     Json json = {{"frame_octets", report.frame_octets ? Json(*report.frame_octets) : Json{}},
                  {"intended", report.intended},
                  {"offered", report.offered},
@@ -108,7 +106,8 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
                  {"loss", loss_json(report.loss)},
                  {"loss_table", table_json(report.loss_table)},
                  {"delay", delay_json(report, with_histograms, scale)}};
-    write_counters(report.counts, json);
+    write_counts(report.counts.counts, json);
+    write_counts(report.counts.remarks, json);
     return json;
 }
 
@@ -159,7 +158,7 @@ Json port_json(const trial::PortReport& report) {
         }
     }
     Json foreign = {{"icmp", icmp}};
-    write_counters(report.foreign, foreign);
+    write_counts(report.foreign.counts, foreign);
     Json own_drops = {{"neighbour_overflow", report.neighbor_drops.overflow}, {"neighbour_unanswered", report.neighbor_drops.unanswered}};
     Json json = {{"link_up", report.link_up},
                  {"link_losses", report.link_losses},

@@ -57,10 +57,13 @@ struct ExpectedIp {
 [[nodiscard]] inline Remarks remarks_of(std::span<const std::byte> frame, const Arrival& arrival, const FrameTemplate& expected,
                                         const Mark& mark, std::uint8_t outside) noexcept {
     const Mark arrived = mark_of(frame.data() + arrival.ip, arrival.family);
-    return {.congestion_experienced = reports_congestion(mark.traffic_class, arrived.traffic_class),
-            .congestion_outside = arrival.in_tunnel() && has_experienced_congestion(frame.data() + arrival.outer, expected, outside),
-            .flow_label_set = arrived.flow_label != mark.flow_label,
-            .with_trailer = has_trailer(frame, expected)};
+    Remarks remarks;
+    remarks.add_if(reports_congestion(mark.traffic_class, arrived.traffic_class), Remark::congestion_experienced);
+    remarks.add_if(arrival.in_tunnel() && has_experienced_congestion(frame.data() + arrival.outer, expected, outside),
+                   Remark::congestion_outside);
+    remarks.add_if(arrived.flow_label != mark.flow_label, Remark::flow_label_set);
+    remarks.add_if(has_trailer(frame, expected), Remark::with_trailer);
+    return remarks;
 }
 
 inline void check_mark(const Mark& arrived, const ExpectedIp& expected, Faults& faults) noexcept {

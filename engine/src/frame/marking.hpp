@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.hpp"
+#include "base/enum_set.hpp"
 #include "base/random.hpp"
 #include "net/address.hpp"
 #include "net/headers.hpp"
@@ -42,11 +43,16 @@ inline void write_mark(std::byte* ip, net::Family family, const Mark& mark) noex
                : Mark{.traffic_class = static_cast<std::uint8_t>(word >> 20), .flow_label = word & net::ipv6::flow_label_max};
 }
 
-/// What a gateway has written that it may write: in a mark (RFC 3168 section 5, RFC 6437 section
-/// 3), in that of an outer header, and behind the packet.
-struct Remarks {
-    bool congestion_experienced = false, congestion_outside = false, flow_label_set = false, with_trailer = false;
+/// What is noticed of a correct frame: what a gateway has written that it may write. Each has a
+/// counter.
+enum class Remark : std::uint8_t {
+    zero_checksum,           ///< the zero checksum that its translator is known for
+    congestion_experienced,  ///< marked by the gateway (RFC 3168 section 5)
+    congestion_outside,      ///< marked so in its outer header
+    flow_label_set,          ///< a router has given it a flow label (RFC 6437 section 3)
+    with_trailer,            ///< octets behind the packet
 };
+using Remarks = EnumSet<Remark>;
 
 /// The marks of a stream as requested.
 struct MarkingRequest {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/names.hpp"
+#include "base/enum_set.hpp"
 #include "frame/arrival.hpp"
 #include "frame/stream.hpp"
 
@@ -65,21 +65,7 @@ constexpr std::size_t fault_count = count_of<Fault>;
 constexpr auto first_echo_fault = static_cast<std::size_t>(Fault::icmp_type);  ///< from here on: those that only echo messages have
 constexpr auto fault_names = names_of<Fault>;
 
-/// A set of faults.
-class Faults {
-public:
-    constexpr void add(Fault fault) noexcept { bits_ |= std::uint64_t{1} << static_cast<unsigned>(fault); }
-    constexpr void add_if(bool condition, Fault fault) noexcept {
-        bits_ |= static_cast<std::uint64_t>(condition) << static_cast<unsigned>(fault);
-    }
-    [[nodiscard]] constexpr bool none() const noexcept { return bits_ == 0; }
-    [[nodiscard]] constexpr bool has(Fault fault) const noexcept { return (bits_ >> static_cast<unsigned>(fault) & 1U) != 0; }
-    constexpr void add(const Faults& others) noexcept { bits_ |= others.bits_; }
-    [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
-
-private:
-    std::uint64_t bits_ = 0;
-};
+using Faults = EnumSet<Fault>;
 
 /// Compares every field of a received test frame with what a correct gateway makes of the frame
 /// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). The gateway may

@@ -20,16 +20,7 @@ namespace gatemark::loop {
 enum class EchoOutcome : std::uint8_t { received, late, faulty, duplicate };
 
 /// What one receiver counted of one client's messages.
-struct EchoCounts {
-    std::uint64_t received = 0, late = 0, faulty = 0, duplicate = 0;
-
-    void add(const EchoCounts& other) noexcept {
-        received += other.received;
-        late += other.late;
-        faulty += other.faulty;
-        duplicate += other.duplicate;
-    }
-};
+using EchoCounts = Counts<EchoOutcome>;
 
 struct EchoReceiverPlan {
     std::uint32_t trial_id = 0;
@@ -88,7 +79,7 @@ public:
             process(Queue::bytes(buffers_[i]), queue_.arrival(buffers_[i], now));
         }
         queue_.release(std::span{buffers_}.first(count));
-        received_so_far_.store(counts_[own()].received, std::memory_order_relaxed);
+        received_so_far_.store(counts_[own()][record::Count::received], std::memory_order_relaxed);
         return true;
     }
 
@@ -148,7 +139,7 @@ private:
             faults = frame::verify_echo(bytes, arrival, *plan_.echo, plan_.kind, place);
         }
         if (sent < plan_.earliest && frame::time_stamp_is_intact(faults)) {
-            ++foreign_.other_trial;
+            ++foreign_[record::ForeignFrame::other_trial];
             return;
         }
         if (has_arrived) {
@@ -159,8 +150,8 @@ private:
             const EchoOutcome outcome = record(index, place, faults, sent, now);
             if (outcome == EchoOutcome::received) {
                 const frame::Mark due = plan_.echo->stream().expected_mark({});
-                counts_[own()].add(frame::remarks_of(bytes, arrival, frame::expected_of(*plan_.echo, plan_.kind).frame_template, due,
-                                                     plan_.echo->stream().tunnel_traffic_class(due.traffic_class)));
+                counts_[own()].remarks.add(frame::remarks_of(bytes, arrival, frame::expected_of(*plan_.echo, plan_.kind).frame_template,
+                                                             due, plan_.echo->stream().tunnel_traffic_class(due.traffic_class)));
             }
             handler_.record(index, place, sent, now, outcome);
         }
@@ -171,25 +162,25 @@ private:
         record::ClassCounts& counts = counts_[own()];
         EchoCounts& client = clients_[static_cast<std::size_t>(place.client)];
         if (!plan_.arrivals->mark(index)) {
-            ++counts.duplicate;
-            ++client.duplicate;
+            ++counts[record::Count::duplicate];
+            ++client[EchoOutcome::duplicate];
             return EchoOutcome::duplicate;
         }
         if (plan_.senders) {
             counts.note_order(index, plan_.senders->remainder(index));
         }
         if (!faults.none()) {
-            ++counts.faulty;
-            ++client.faulty;
+            ++counts[record::Count::faulty];
+            ++client[EchoOutcome::faulty];
             return EchoOutcome::faulty;
         }
         if (!delays_.of_class(0).note(index, index, sent, now)) {
-            ++counts.late;
-            ++client.late;
+            ++counts[record::Count::late];
+            ++client[EchoOutcome::late];
             return EchoOutcome::late;
         }
-        ++counts.received;
-        ++client.received;
+        ++counts[record::Count::received];
+        ++client[EchoOutcome::received];
         return EchoOutcome::received;
     }
 

@@ -194,7 +194,7 @@ private:
         const frame::MatchedFrames& matched = stream->matched();
         const pace::Ticks sent{swap_bytes(matched.arrived.times[k])};
         if (sent < plan_.earliest) [[unlikely]] {
-            ++recording_.foreign().other_trial;
+            ++recording_.foreign()[record::ForeignFrame::other_trial];
             return;
         }
         const frame::Faults faults = stream->learns() ? learn(bytes, *stream, k) : frame::Faults{};
@@ -223,14 +223,13 @@ private:
     }
     void record_verified(std::span<const std::byte> bytes, const VerifiedFrame& verified, pace::Ticks arrived) noexcept {
         if (verified.is_of_other_trial) {
-            ++recording_.foreign().other_trial;
+            ++recording_.foreign()[record::ForeignFrame::other_trial];
             return;
         }
         ClassRecording& recording = recording_.of_class(verified.direction_number, verified.class_number);
         note_faults(recording.counts(), recording_.kept(), verified.faults, bytes);
         if (verified.has_arrived && recording.record(verified.index, verified.number_in_class, verified.faults, verified.sent, arrived)) {
-            recording.counts().zero_checksum += verified.has_zero_checksum ? 1 : 0;
-            recording.counts().add(verified.remarks);
+            recording.counts().remarks.add(verified.remarks);
         }
     }
 

@@ -8,12 +8,8 @@ namespace gatemark::loop {
 
 void note_faults(record::ClassCounts& counts, record::KeptFrames& kept, const frame::Faults& faults,
                  std::span<const std::byte> bytes) noexcept {
-    for (std::size_t i = 0; i < frame::fault_count; ++i) {
-        if (faults.has(static_cast<frame::Fault>(i))) {
-            ++counts.faults[i];
-            kept.keep(i, bytes);
-        }
-    }
+    counts.faults.add(faults);
+    faults.visit([&](frame::Fault fault) { kept.keep(static_cast<std::size_t>(fault), bytes); });
 }
 
 namespace {
@@ -28,7 +24,7 @@ bool comes_from(std::span<const std::byte> bytes, const std::optional<net::MacAd
 void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival, const KnownSources& sources, NeighborMailbox& mailbox,
                 record::ForeignCounts& foreign, record::KeptFrames& kept) noexcept {
     if (comes_from(bytes, sources.other_port)) {
-        ++foreign.of_other_port;
+        ++foreign[record::ForeignFrame::of_other_port];
         if (arrival.asks_or_answers) {
             mailbox.put(bytes);
         }
@@ -36,23 +32,23 @@ void note_other(std::span<const std::byte> bytes, const frame::Arrival& arrival,
     }
     switch (arrival.kind) {
         case frame::ArrivalKind::neighbour:
-            ++foreign.neighbour;
+            ++foreign[record::ForeignFrame::neighbour];
             if (arrival.asks_or_answers) {
                 mailbox.put(bytes);
             }
             break;
-        case frame::ArrivalKind::other_trial: ++foreign.other_trial; break;
+        case frame::ArrivalKind::other_trial: ++foreign[record::ForeignFrame::other_trial]; break;
         case frame::ArrivalKind::icmp_error:
             ++foreign.icmp[record::ForeignCounts::icmp_slot(arrival.family == net::Family::ipv6, arrival.icmp_type, arrival.icmp_code)];
             kept.keep(static_cast<std::size_t>(KeptReason::icmp_error), bytes);
             break;
         case frame::ArrivalKind::fragment:
-            ++foreign.fragment;
+            ++foreign[record::ForeignFrame::fragment];
             kept.keep(static_cast<std::size_t>(KeptReason::fragment), bytes);
             break;
         case frame::ArrivalKind::foreign:
         case frame::ArrivalKind::ours:
-            ++(comes_from(bytes, sources.gateway) ? foreign.of_gateway : foreign.foreign);
+            ++foreign[comes_from(bytes, sources.gateway) ? record::ForeignFrame::of_gateway : record::ForeignFrame::foreign];
             kept.keep(static_cast<std::size_t>(KeptReason::foreign), bytes);
             break;
     }

@@ -48,11 +48,12 @@ VerifiedFrame verify(std::span<const std::byte> bytes, const frame::Arrival& arr
     verified.is_of_other_trial = verified.sent < plan.earliest && frame::time_stamp_is_intact(faults);
     if (verified.has_arrived && !verified.is_of_other_trial) {
         faults.add(verify_connection(bytes, arrival, direction, *stream, values, faults));
-        verified.has_zero_checksum =
-            faults.none() && stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival);
         if (faults.none()) {
             const frame::Mark due = stream->expected_mark(values);
             verified.remarks = frame::remarks_of(bytes, arrival, stream->expected(), due, stream->tunnel_traffic_class(due.traffic_class));
+            verified.remarks.add_if(
+                stream->zero_checksum_for_ones() && !stream->expects_no_checksum() && frame::has_zero_checksum(bytes, arrival),
+                frame::Remark::zero_checksum);
         }
     }
     return verified;

@@ -171,7 +171,6 @@ struct VerifiedFrame {
     pace::Ticks sent{};
     bool has_arrived = false;        ///< where it should; otherwise it was damaged or not forwarded, and nothing else is checked
     bool is_of_other_trial = false;  ///< its time stamp says so; not to be recorded
-    bool has_zero_checksum = false;  ///< without a fault, from a translator that is known to write it
     frame::Remarks remarks{};        ///< without a fault
     frame::Faults faults{};
 };

@@ -45,8 +45,8 @@ public:
         if (run.is_faulty == 0 && static_cast<std::size_t>(std::popcount(run.is_new)) == run.count) [[likely]] {
             counts_.highest_index[0] = run.first + run.count - 1;
             const std::size_t in_time = delays_->note_run(run.first, numbers, std::span{run.sent}.first(run.count), run.arrived);
-            counts_.received += in_time;
-            counts_.late += run.count - in_time;
+            counts_[record::Count::received] += in_time;
+            counts_[record::Count::late] += run.count - in_time;
             return;
         }
         for (std::size_t k = 0; k < run.count; ++k) {
@@ -62,19 +62,19 @@ private:
     bool record_marked(std::uint64_t index, std::uint64_t number_in_class, bool is_new, bool is_faulty, pace::Ticks sent,
                        pace::Ticks arrived) noexcept {
         if (!is_new) {
-            ++counts_.duplicate;
+            ++counts_[record::Count::duplicate];
             return false;
         }
         counts_.note_order(index, direction_->sender_of(index));
         if (is_faulty) {
-            ++counts_.faulty;
+            ++counts_[record::Count::faulty];
             return false;
         }
         if (!delays_->note(index, number_in_class, sent, arrived)) {
-            ++counts_.late;
+            ++counts_[record::Count::late];
             return false;
         }
-        ++counts_.received;
+        ++counts_[record::Count::received];
         return true;
     }
 
@@ -111,8 +111,10 @@ public:
     [[nodiscard]] const record::KeptFrames& kept() const noexcept { return kept_; }
     /// Of all directions and classes.
     [[nodiscard]] std::uint64_t received() const noexcept {
-        return classes_[0][0].counts().received + classes_[0][1].counts().received + classes_[1][0].counts().received +
-               classes_[1][1].counts().received;
+        const auto of = [this](std::size_t direction, std::size_t number) {
+            return classes_[direction][number].counts()[record::Count::received];
+        };
+        return of(0, 0) + of(0, 1) + of(1, 0) + of(1, 1);
     }
 
 private:

@@ -18,8 +18,8 @@ void Identifications::count(ClassCounts& counts) const {
         if (last - first > 1) {
             std::set<std::uint16_t> distinct;
             std::transform(first, last, std::inserter(distinct, distinct.end()), [](const Frame& frame) { return frame.identification; });
-            counts.identifications += static_cast<std::uint64_t>(last - first);
-            counts.distinct_identifications += distinct.size();
+            counts[Count::identifications] += static_cast<std::uint64_t>(last - first);
+            counts[Count::distinct_identifications] += distinct.size();
         }
         first = end;
     }

@@ -1,13 +1,12 @@
 #pragma once
 
-#include "base/names.hpp"
+#include "base/enum_set.hpp"
 #include "refdut/nat_table.hpp"
 #include "refdut/packet.hpp"
 #include "refdut/translate.hpp"
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -74,23 +73,7 @@ constexpr auto field_names = names_of<Field>;
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
-/// A set of fields.
-class Fields {
-public:
-    constexpr Fields() noexcept = default;
-    constexpr Fields(std::initializer_list<Field> fields) noexcept {
-        for (const Field field : fields) {
-            add(field);
-        }
-    }
-    constexpr void add(Field field) noexcept { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
-    [[nodiscard]] constexpr bool has(Field field) const noexcept { return (bits_ >> static_cast<unsigned>(field) & 1U) != 0; }
-    [[nodiscard]] constexpr bool none() const noexcept { return bits_ == 0; }
-    friend constexpr bool operator==(const Fields&, const Fields&) = default;
-
-private:
-    std::uint64_t bits_ = 0;
-};
+using Fields = EnumSet<Field>;
 
 /// Damages one field of a UDP frame or an echo message right after `Translator::translate` has made
 /// it (`notes` are of that call), before the next frame is translated, and after VLAN tag and

@@ -218,16 +218,16 @@ EchoReport EchoTasks::report(pace::Ticks start) const {
         client.client = i;
         for (const Requests* const receiver : requests_) {
             const loop::EchoCounts& counts = receiver->clients()[i];
-            client.arrived += counts.received;
-            client.duplicate += counts.duplicate;
-            client.faulty += counts.faulty;
+            client.arrived += counts[loop::EchoOutcome::received];
+            client.duplicate += counts[loop::EchoOutcome::duplicate];
+            client.faulty += counts[loop::EchoOutcome::faulty];
         }
         for (const Replies* const receiver : replies_) {
             const loop::EchoCounts& counts = receiver->clients()[i];
-            client.replies += counts.received;
-            client.late += counts.late;
-            client.duplicate += counts.duplicate;
-            client.faulty += counts.faulty;
+            client.replies += counts[loop::EchoOutcome::received];
+            client.late += counts[loop::EchoOutcome::late];
+            client.duplicate += counts[loop::EchoOutcome::duplicate];
+            client.faulty += counts[loop::EchoOutcome::faulty];
             client.round_trips.add(receiver->handler().clients()[i]);
         }
         const std::uint64_t found = client.replies + client.late + client.faulty;

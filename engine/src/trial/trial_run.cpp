@@ -346,8 +346,9 @@ void TrialRun::count_while_idle() {
     for (const Side side : {Side::left, Side::right}) {
         const bool is_told = parts_.known_sources(side).other_port.has_value();
         for (QueuePair& queue : parts_.side(side).queues) {
-            const std::uint64_t count = queue.idle_receiver->foreign().of_other_port, before = queue.idle_of_other_port;
-            report_.ports[static_cast<std::size_t>(side)].foreign.of_other_port += is_told ? count - before : 0;
+            const std::uint64_t count = queue.idle_receiver->foreign()[record::ForeignFrame::of_other_port],
+                                before = queue.idle_of_other_port;
+            report_.ports[static_cast<std::size_t>(side)].foreign[record::ForeignFrame::of_other_port] += is_told ? count - before : 0;
             queue.idle_of_other_port = count;
         }
     }
@@ -556,8 +557,8 @@ void TrialRun::fill_connections() {
             upload != nullptr && !plan_.connections->draws && upload->mix.numbers_are_indexes()) {
             parts_.connections.pace = {.start = start_, .connections_per_second = upload->frames_per_second};
         }
-        parts_.connections.established =
-            plan_.connections->draws ? parts_.connections.table.filled() : report_.directions.front().foreground.counts.received;
+        parts_.connections.established = plan_.connections->draws ? parts_.connections.table.filled()
+                                                                  : report_.directions.front().foreground.counts[record::Count::received];
     }
     report_.connections = {
         .phase = plan_.connections->phase, .count = plan_.connections->identity.count, .established = parts_.connections.established};

@@ -21,9 +21,9 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     direction.foreground.intended = 10;
     direction.foreground.offered = 9;
     direction.foreground.lost = 4;
-    direction.foreground.counts.received = 4;
-    direction.foreground.counts.faulty = 1;
-    direction.foreground.counts.faults[static_cast<std::size_t>(frame::Fault::hop_limit)] = 2;
+    direction.foreground.counts[record::Count::received] = 4;
+    direction.foreground.counts[record::Count::faulty] = 1;
+    direction.foreground.counts.faults[frame::Fault::hop_limit] = 2;
     direction.foreground.loss.first_runs = {{5, 4}};
     direction.longest_loss_runs = {{5, 4}};
     direction.late_bursts = {{3, 7, 2100us}};
@@ -151,7 +151,9 @@ TEST(WriteAnswers, ARequestWithoutAReplyRanksAboveEveryRoundTrip) {
 TEST(WriteAnswers, EveryFaultHasItsOwnName) {
     trial::TrialReport report;
     report.directions.resize(1);
-    report.directions[0].background.counts.faults.fill(1);
+    for (std::size_t i = 0; i < frame::fault_count; ++i) {
+        report.directions[0].background.counts.faults[static_cast<frame::Fault>(i)] = 1;
+    }
     const Json json = to_json(report, pace::TickScale{1});
     EXPECT_EQ(json["directions"][0]["background"]["faults"].size(), frame::fault_count);
 }

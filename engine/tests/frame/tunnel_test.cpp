@@ -329,8 +329,8 @@ TEST(Tunnel, CongestionThatARouterMayMarkIsNoFault) {
                         const Mark due = stream.expected_mark(stream.values(in_class));
                         const Remarks remarks = remarks_of(frame, classify(frame, test::trial_id()), stream.expected(), due,
                                                            stream.tunnel_traffic_class(due.traffic_class));
-                        ASSERT_EQ(is_right && remarks.congestion_outside, is_right && outside % 4 == 3 && first % 4 != 3);
-                        ASSERT_EQ(remarks.congestion_experienced, inside != sent);
+                        ASSERT_EQ(is_right && remarks.has(Remark::congestion_outside), is_right && outside % 4 == 3 && first % 4 != 3);
+                        ASSERT_EQ(remarks.has(Remark::congestion_experienced), inside != sent);
                     }
                 }
             }

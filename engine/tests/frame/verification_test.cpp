@@ -166,7 +166,7 @@ TEST(Verification, CongestionExperiencedIsAFaultOnlyWhereItMayNotBeWritten) {
                 const Bytes frame = test::write_packet(packet);
                 const bool may_be_marked = (sent & 3U) == 1 || (sent & 3U) == 2, is_marked = may_be_marked && to == (sent | 3U);
                 EXPECT_EQ(faults_of(stream, frame), is_marked || to == sent ? "" : "traffic_class") << sent << " to " << to;
-                EXPECT_EQ(remarks_on(stream, frame).congestion_experienced, is_marked) << sent << " to " << to;
+                EXPECT_EQ(remarks_on(stream, frame).has(Remark::congestion_experienced), is_marked) << sent << " to " << to;
             }
         }
     }
@@ -187,7 +187,7 @@ TEST(Verification, AFlowMayBeLabelledOnlyByARouterAndOnlyIfItHasNoLabel) {
                 const Bytes frame = test::write_packet(packet);
                 const bool may_label = gateway == Gateway::router66 && due == 0;
                 EXPECT_EQ(faults_of(stream, frame), to == due || may_label ? "" : "flow_label") << due << " to " << to;
-                EXPECT_EQ(remarks_on(stream, frame).flow_label_set, to != due);
+                EXPECT_EQ(remarks_on(stream, frame).has(Remark::flow_label_set), to != due);
             }
         }
     }
@@ -246,7 +246,7 @@ TEST(Verification, OctetsBehindThePacketAreNoFaultAndAreTold) {
                     Bytes frame = whole;
                     frame.resize(whole.size() + added, std::byte{0xa5});
                     EXPECT_EQ(faults_of(stream, frame), "") << whole.size() << " + " << added;
-                    EXPECT_EQ(remarks_on(stream, frame).with_trailer, added != 0) << whole.size() << " + " << added;
+                    EXPECT_EQ(remarks_on(stream, frame).has(Remark::with_trailer), added != 0) << whole.size() << " + " << added;
                 }
                 Bytes cut = whole;
                 cut.resize(whole.size() - 1);
@@ -266,16 +266,16 @@ TEST(Verification, ATrailerThatWasSentMayComeBack) {
         Bytes frame = test::write_packet(arrived(stream, gateway));
         EXPECT_EQ(frame.size(), stream.expected().layout.end);
         EXPECT_EQ(faults_of(stream, frame), "");
-        EXPECT_FALSE(remarks_on(stream, frame).with_trailer);
+        EXPECT_FALSE(remarks_on(stream, frame).has(Remark::with_trailer));
         frame.resize(frame.size() + 4);
         EXPECT_EQ(faults_of(stream, frame), "");
-        EXPECT_TRUE(remarks_on(stream, frame).with_trailer);
+        EXPECT_TRUE(remarks_on(stream, frame).has(Remark::with_trailer));
         request.as_sent = true;
         request.hop_limit_decrement = 0;
         const Stream looped = test::make_stream(request);
         frame = test::sent_frame(looped, 5, 50);
         EXPECT_EQ(faults_of(looped, frame), "");
-        EXPECT_FALSE(remarks_on(looped, frame).with_trailer);
+        EXPECT_FALSE(remarks_on(looped, frame).has(Remark::with_trailer));
         EXPECT_TRUE(Recognizer{looped}.matches(frame)) << "at once";
     }
 }

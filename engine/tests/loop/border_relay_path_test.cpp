@@ -17,6 +17,7 @@ namespace {
 using enumerate::Order;
 using frame::EdgesRequest, frame::Fault, frame::ValueMode;
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count;
 using test::Bytes, test::SlowBorderRelay, test::SlowPacket, test::edge_domain;
 
 struct LateClock {
@@ -144,14 +145,16 @@ public:
     /// The reasons of all faults, with their counts.
     [[nodiscard]] std::map<std::string, std::uint64_t> faults() const {
         std::map<std::string, std::uint64_t> list;
-        for (std::size_t i = 0; i < frame::fault_count; ++i) {
-            if (counts().faults[i] != 0) {
-                list.emplace(frame::fault_names[i], counts().faults[i]);
+        counts().faults.visit([&](frame::Fault fault, std::uint64_t count) {
+            if (count != 0) {
+                list.emplace(name_of(fault), count);
             }
-        }
+        });
         return list;
     }
-    [[nodiscard]] std::uint64_t foreign() const { return receiver_->foreign().foreign + receiver_->foreign().other_trial; }
+    [[nodiscard]] std::uint64_t foreign() const {
+        return receiver_->foreign()[record::ForeignFrame::foreign] + receiver_->foreign()[record::ForeignFrame::other_trial];
+    }
 
 private:
     Case case_;
@@ -206,8 +209,8 @@ TEST(BorderRelayPath, DeliversEveryFrameOfEveryEdge) {
             number += foreground ? 1 : 0;
         }
         path.receive(packets);
-        EXPECT_EQ(path.counts().received, 300U);
-        EXPECT_EQ(path.counts(TrafficClass::background).received, 100U);
+        EXPECT_EQ(path.counts()[Count::received], 300U);
+        EXPECT_EQ(path.counts(TrafficClass::background)[Count::received], 100U);
         EXPECT_EQ(path.faults(), (std::map<std::string, std::uint64_t>{}));
     }
 }
@@ -218,7 +221,7 @@ TEST(BorderRelayPath, KnowsFramesOfAllSizes) {
             Path path{{.edges = usual_edges(), .direction = direction}, octets};
             const auto packet = path.delivered(path.sent()[0], true);
             path.receive({*packet});
-            EXPECT_EQ(path.counts().received, 1U) << octets;
+            EXPECT_EQ(path.counts()[Count::received], 1U) << octets;
         }
     }
 }
@@ -261,7 +264,7 @@ std::map<std::string, std::uint64_t> faults_after(const Case& given, Damage&& da
     SlowPacket packet = *path.delivered(path.sent()[index], true);
     damage(packet);
     path.receive({packet});
-    EXPECT_EQ(path.counts().faulty, 1U);
+    EXPECT_EQ(path.counts()[Count::faulty], 1U);
     return path.faults();
 }
 
@@ -331,7 +334,7 @@ TEST(BorderRelayPath, TakesAnyZeroChecksumFromARelayThatIsKnownForIt) {
             path.receive({packet});
             const bool passes = known && direction == Direction::forward;
             EXPECT_EQ(path.faults(), passes ? Reasons{} : (Reasons{{"udp_checksum", 1}}));
-            EXPECT_EQ(path.counts().zero_checksum, passes ? 1U : 0U);
+            EXPECT_EQ(path.counts().remarks[frame::Remark::zero_checksum], passes ? 1U : 0U);
         }
     }
 }
@@ -344,10 +347,10 @@ TEST(BorderRelayPath, CountsFramesWithOctetsBehindThePacket) {
         frame.resize(frame.size() + (index < 5 ? 4 : 0));
         path.receive_frame(std::move(frame));
     }
-    EXPECT_EQ(path.counts().received, 6U);
-    EXPECT_EQ(path.counts().with_trailer, 4U);
-    EXPECT_EQ(path.counts(TrafficClass::background).received, 2U);
-    EXPECT_EQ(path.counts(TrafficClass::background).with_trailer, 1U);
+    EXPECT_EQ(path.counts()[Count::received], 6U);
+    EXPECT_EQ(path.counts().remarks[frame::Remark::with_trailer], 4U);
+    EXPECT_EQ(path.counts(TrafficClass::background)[Count::received], 2U);
+    EXPECT_EQ(path.counts(TrafficClass::background).remarks[frame::Remark::with_trailer], 1U);
     EXPECT_EQ(path.faults(), Reasons{});
 }
 
@@ -360,11 +363,11 @@ TEST(BorderRelayPath, CountsFramesThatWereMarkedAsCongestionExperienced) {
         packet.traffic_class = index < 5 ? experienced : packet.traffic_class;
         path.receive({packet});
     }
-    EXPECT_EQ(path.counts().received, 6U);
-    EXPECT_EQ(path.counts().congestion_experienced, 4U);
+    EXPECT_EQ(path.counts()[Count::received], 6U);
+    EXPECT_EQ(path.counts().remarks[frame::Remark::congestion_experienced], 4U);
     EXPECT_EQ(path.faults(), Reasons{});
-    EXPECT_EQ(path.counts(TrafficClass::background).congestion_experienced, 0U);
-    EXPECT_EQ(path.counts(TrafficClass::background).faulty, 1U) << "sent as not understanding it";
+    EXPECT_EQ(path.counts(TrafficClass::background).remarks[frame::Remark::congestion_experienced], 0U);
+    EXPECT_EQ(path.counts(TrafficClass::background)[Count::faulty], 1U) << "sent as not understanding it";
 }
 
 TEST(BorderRelayPath, CountsEachReasonAsOftenAsItOccurs) {
@@ -385,8 +388,8 @@ TEST(BorderRelayPath, CountsEachReasonAsOftenAsItOccurs) {
         packets.push_back(packet);
     }
     path.receive(packets);
-    EXPECT_EQ(path.counts().received, 150U);
-    EXPECT_EQ(path.counts().faulty, 150U);
+    EXPECT_EQ(path.counts()[Count::received], 150U);
+    EXPECT_EQ(path.counts()[Count::faulty], 150U);
     EXPECT_EQ(
         path.faults(),
         (Reasons{

@@ -18,6 +18,7 @@ namespace gatemark::loop {
 namespace {
 
 using frame::EchoKind, frame::EchoShape, frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count;
 using test::Bytes, test::Gateway, test::SlowPacket;
 
 struct EchoClock {
@@ -99,9 +100,7 @@ public:
     }
     [[nodiscard]] const record::ClassCounts& requests() const { return listener_->counts(Direction::forward, TrafficClass::foreground); }
     [[nodiscard]] const record::ClassCounts& replies() const { return client_->counts(Direction::reverse, TrafficClass::foreground); }
-    [[nodiscard]] static std::uint64_t fault(const record::ClassCounts& counts, frame::Fault fault) {
-        return counts.faults[static_cast<std::size_t>(fault)];
-    }
+    [[nodiscard]] static std::uint64_t fault(const record::ClassCounts& counts, frame::Fault fault) { return counts.faults[fault]; }
     [[nodiscard]] std::size_t under_way() const { return right_in_wire_.frames.size(); }
 
     using Loop = ClosedLoopSender<io::MemoryTransmitQueue, EchoClock>;
@@ -159,9 +158,9 @@ TEST(EchoPath, EveryRequestIsAnsweredOnceAndSlotsWaitForTheirReplies) {
     path.run();
     EXPECT_TRUE(path.sender_->finished());
     EXPECT_EQ(path.sender_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.requests().received, 36U);
+    EXPECT_EQ(path.requests()[Count::received], 36U);
     EXPECT_EQ(path.answerer_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.replies().received, 36U);
+    EXPECT_EQ(path.replies()[Count::received], 36U);
     const ReplyHandler& handler = path.client_->handler();
     EXPECT_EQ(handler.clients()[0].samples(), 18U);
     EXPECT_EQ(handler.clients()[1].samples(), 18U);
@@ -177,10 +176,10 @@ TEST(EchoPath, CountsMessagesThatWereMarkedAsCongestionExperienced) {
         return Frames{test::write_packet(packet)};
     };
     path.run();
-    EXPECT_EQ(path.requests().received, 36U);
-    EXPECT_EQ(path.requests().congestion_experienced, 12U);
-    EXPECT_EQ(path.replies().received, 36U);
-    EXPECT_EQ(path.replies().congestion_experienced, 0U);
+    EXPECT_EQ(path.requests()[Count::received], 36U);
+    EXPECT_EQ(path.requests().remarks[frame::Remark::congestion_experienced], 12U);
+    EXPECT_EQ(path.replies()[Count::received], 36U);
+    EXPECT_EQ(path.replies().remarks[frame::Remark::congestion_experienced], 0U);
 }
 
 TEST(EchoPath, CountsMessagesWithOctetsBehindThem) {
@@ -191,10 +190,10 @@ TEST(EchoPath, CountsMessagesWithOctetsBehindThem) {
         return Frames{longer};
     };
     path.run();
-    EXPECT_EQ(path.requests().with_trailer, 0U);
-    EXPECT_EQ(path.replies().received, 36U);
-    EXPECT_EQ(path.replies().with_trailer, 27U);
-    EXPECT_EQ(path.replies().faulty, 0U);
+    EXPECT_EQ(path.requests().remarks[frame::Remark::with_trailer], 0U);
+    EXPECT_EQ(path.replies()[Count::received], 36U);
+    EXPECT_EQ(path.replies().remarks[frame::Remark::with_trailer], 27U);
+    EXPECT_EQ(path.replies()[Count::faulty], 0U);
 }
 
 TEST(EchoPath, ASlotWithoutReplyGoesOnAfterThePace) {
@@ -210,7 +209,7 @@ TEST(EchoPath, ASlotWithoutReplyGoesOnAfterThePace) {
     path.run();
     ASSERT_TRUE(next_at);
     EXPECT_EQ(*next_at, path_start + 10 + path_pace) << "sent at the first step after the start";
-    EXPECT_EQ(path.replies().received, 35U);
+    EXPECT_EQ(path.replies()[Count::received], 35U);
     EXPECT_FALSE(path.sender_->has_offered({.client = 0, .slot = 0, .number = 9, .destination = 0, .round = 0}));
     EXPECT_TRUE(path.sender_->has_offered({.client = 0, .slot = 0, .number = 8, .destination = 0, .round = 0}));
     const record::LossFacts losses = record::find_losses_among(path.requests_, 36, [](std::uint64_t) { return true; });
@@ -230,14 +229,14 @@ TEST(EchoPath, ALateReplyIsLateAndDoesNotLetTheSlotGoOnTwice) {
     };
     path.run();
     ASSERT_TRUE(held);
-    EXPECT_EQ(path.replies().received, 35U);
+    EXPECT_EQ(path.replies()[Count::received], 35U);
     path.ticks_ += path_timeout;
     path.left_in_wire_.frames.push_back(*held);
     path.step();
-    EXPECT_EQ(path.replies().late, 1U);
-    EXPECT_EQ(path.replies().received, 35U);
+    EXPECT_EQ(path.replies()[Count::late], 1U);
+    EXPECT_EQ(path.replies()[Count::received], 35U);
     EXPECT_EQ(path.sender_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.client_->clients()[0].late, 1U);
+    EXPECT_EQ(path.client_->clients()[0][EchoOutcome::late], 1U);
 }
 
 TEST(EchoPath, EveryKthReplyLostIsOneInKLost) {
@@ -246,7 +245,7 @@ TEST(EchoPath, EveryKthReplyLostIsOneInKLost) {
     path.down = [&](const Bytes& frame) { return ++count % 4 == 0 ? Frames{} : Frames{frame}; };
     path.run(100'000);
     EXPECT_EQ(path.answerer_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.replies().received, 27U);
+    EXPECT_EQ(path.replies()[Count::received], 27U);
     const auto was_answered = [&](std::uint64_t index) { return path.answered_.arrived(index); };
     EXPECT_EQ(record::find_losses_among(path.replies_, 36, was_answered).lost, 9U);
 }
@@ -256,11 +255,11 @@ TEST(EchoPath, DuplicatesAreCountedAndARequestIsAnsweredOnce) {
     path.up = [](const Bytes& frame) { return Frames{frame, frame}; };
     path.down = path.up;
     path.run();
-    EXPECT_EQ(path.requests().received, 36U);
-    EXPECT_EQ(path.requests().duplicate, 36U);
+    EXPECT_EQ(path.requests()[Count::received], 36U);
+    EXPECT_EQ(path.requests()[Count::duplicate], 36U);
     EXPECT_EQ(path.answerer_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.replies().duplicate, 36U);
-    EXPECT_EQ(path.client_->clients()[1].duplicate, 18U);
+    EXPECT_EQ(path.replies()[Count::duplicate], 36U);
+    EXPECT_EQ(path.client_->clients()[1][EchoOutcome::duplicate], 18U);
 }
 
 TEST(EchoPath, AReplyToAnotherClientOrSlotIsAFaultOfItsOwn) {
@@ -279,8 +278,8 @@ TEST(EchoPath, AReplyToAnotherClientOrSlotIsAFaultOfItsOwn) {
     EXPECT_EQ(path.fault(path.replies(), frame::Fault::wrong_client), 1U);
     EXPECT_EQ(path.fault(path.replies(), frame::Fault::destination_address), 1U);
     EXPECT_EQ(path.fault(path.replies(), frame::Fault::wrong_slot), 1U);
-    EXPECT_EQ(path.replies().faulty, 2U);
-    EXPECT_EQ(path.replies().received, 34U);
+    EXPECT_EQ(path.replies()[Count::faulty], 2U);
+    EXPECT_EQ(path.replies()[Count::received], 34U);
 }
 
 TEST(EchoPath, AFaultyRequestIsCountedAndNotAnswered) {
@@ -292,7 +291,7 @@ TEST(EchoPath, AFaultyRequestIsCountedAndNotAnswered) {
     };
     path.run(100'000);
     EXPECT_EQ(path.fault(path.requests(), frame::Fault::sequence), 1U);
-    EXPECT_EQ(path.requests().faulty, 1U);
+    EXPECT_EQ(path.requests()[Count::faulty], 1U);
     EXPECT_EQ(path.answerer_->counts().offered_foreground, 35U);
 }
 
@@ -307,7 +306,7 @@ TEST(EchoPath, WhatComesBackToTheClientsIsOnTheWrongPort) {
     };
     path.run(100'000);
     EXPECT_EQ(path.fault(path.client_->counts(Direction::forward, TrafficClass::foreground), frame::Fault::wrong_port), 1U);
-    EXPECT_EQ(path.replies().received, 35U);
+    EXPECT_EQ(path.replies()[Count::received], 35U);
 }
 
 /// The gateway is a NAT: it gives each request the source and identifier that the test wants, and
@@ -335,15 +334,15 @@ TEST(EchoPath, TheResponderLearnsWhatAStatefulGatewayChose) {
         return Frames{test::write_packet(packet)};
     };
     path.run();
-    EXPECT_EQ(path.replies().received, 36U);
+    EXPECT_EQ(path.replies()[Count::received], 36U);
     EchoPath other{true, "2001:2:0:ffff::/120"};
     changes = true;
     other.up = path.up;
     other.down = path.down;
     other.run(100'000);
     EXPECT_EQ(other.fault(other.requests(), frame::Fault::mapping_changed), 1U);
-    EXPECT_EQ(other.requests().faulty, 1U);
-    EXPECT_EQ(other.replies().received, 35U);
+    EXPECT_EQ(other.requests()[Count::faulty], 1U);
+    EXPECT_EQ(other.replies()[Count::received], 35U);
 }
 
 TEST(EchoPath, TheDurationEndsIt) {
@@ -351,7 +350,7 @@ TEST(EchoPath, TheDurationEndsIt) {
     path.run();
     EXPECT_TRUE(path.sender_->finished());
     EXPECT_LT(path.sender_->counts().offered_foreground, 36U);
-    EXPECT_EQ(path.sender_->counts().offered_foreground, path.replies().received);
+    EXPECT_EQ(path.sender_->counts().offered_foreground, path.replies()[Count::received]);
     ASSERT_TRUE(path.steady_.exists());
     EXPECT_EQ(path.steady_.end().value, path_start + 40);
 }
@@ -377,7 +376,7 @@ TEST(EchoPath, APortThatTakesFewFramesDelaysAndLosesNone) {
     path.left_.accept_at_most(1);
     path.right_.accept_at_most(1);
     path.run();
-    EXPECT_EQ(path.replies().received, 36U);
+    EXPECT_EQ(path.replies()[Count::received], 36U);
     EXPECT_GT(path.sender_->counts().refused, 0U);
 }
 
@@ -420,8 +419,8 @@ TEST(EchoPath, AConstantRateDoesNotWaitForReplies) {
     }
     path.right_in_wire_.frames = path.left_wire_.frames;
     while (path.listener_->poll() || path.answerer_->poll()) {}
-    EXPECT_EQ(path.requests().received, 36U);
-    EXPECT_EQ(path.requests().reordered, 0U);
+    EXPECT_EQ(path.requests()[Count::received], 36U);
+    EXPECT_EQ(path.requests()[Count::reordered], 0U);
 }
 
 TEST(ReplyBoard, TellsTheLatestNumberOfEverySlotOnce) {

@@ -12,6 +12,7 @@
 namespace gatemark::loop {
 namespace {
 
+using record::Count, record::ForeignFrame;
 using test::Gateway, test::Bytes;
 
 /// Everything that reads received bytes, fed from heap buffers of exactly the frame's size, so that
@@ -63,17 +64,15 @@ protected:
 
     /// Every arrival is counted in exactly one place.
     void expect_balance() const {
-        std::uint64_t counted = receiver_->foreign().other_trial + receiver_->foreign().neighbour + receiver_->foreign().fragment +
-                                receiver_->foreign().foreign + receiver_->foreign().of_gateway + receiver_->foreign().of_other_port;
+        std::uint64_t counted = receiver_->foreign().counts.sum();
         for (const std::uint64_t count : receiver_->foreign().icmp) {
             counted += count;
         }
         for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {
             for (const auto traffic_class : {frame::signature::TrafficClass::foreground, frame::signature::TrafficClass::background}) {
                 const record::ClassCounts& counts = receiver_->counts(direction, traffic_class);
-                counted += counts.received + counts.faulty + counts.duplicate +
-                           counts.faults[static_cast<std::size_t>(frame::Fault::index)] +
-                           counts.faults[static_cast<std::size_t>(frame::Fault::mark)];
+                counted += counts[Count::received] + counts[Count::faulty] + counts[Count::duplicate] + counts.faults[frame::Fault::index] +
+                           counts.faults[frame::Fault::mark];
             }
         }
         EXPECT_EQ(counted, fed_);
@@ -161,8 +160,8 @@ TEST_F(HostileFrames, ValidFramesWithAFewBytesChanged) {
         feed(frame);
     }
     expect_balance();
-    EXPECT_GT(receiver_->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground).received, 0U);
-    EXPECT_GT(receiver_->foreign().foreign, 0U);
+    EXPECT_GT(receiver_->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground)[Count::received], 0U);
+    EXPECT_GT(receiver_->foreign()[ForeignFrame::foreign], 0U);
 }
 
 }  // namespace

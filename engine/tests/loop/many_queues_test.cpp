@@ -16,6 +16,7 @@ namespace gatemark::loop {
 namespace {
 
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count;
 using test::Gateway, test::Bytes;
 
 constexpr std::uint64_t frames_each_way = 600, trial_begun = 1000;
@@ -162,12 +163,12 @@ std::vector<std::pair<std::int64_t, std::uint64_t>> buckets_of(const Visited& vi
 void expect_same(const Receivers& many, const Receivers& single) {
     for (const TrafficClass traffic_class : {TrafficClass::foreground, TrafficClass::background}) {
         const record::ClassCounts ours = many.counts(traffic_class), theirs = single.counts(traffic_class);
-        EXPECT_EQ(ours.received, theirs.received);
-        EXPECT_EQ(ours.late, theirs.late);
-        EXPECT_EQ(ours.faulty, theirs.faulty);
-        EXPECT_EQ(ours.duplicate, theirs.duplicate);
+        EXPECT_EQ(ours[Count::received], theirs[Count::received]);
+        EXPECT_EQ(ours[Count::late], theirs[Count::late]);
+        EXPECT_EQ(ours[Count::faulty], theirs[Count::faulty]);
+        EXPECT_EQ(ours[Count::duplicate], theirs[Count::duplicate]);
         EXPECT_EQ(ours.faults, theirs.faults);
-        EXPECT_LE(ours.reordered, theirs.reordered);
+        EXPECT_LE(ours[Count::reordered], theirs[Count::reordered]);
         const record::ClassDelays our_delays = many.delays(traffic_class), their_delays = single.delays(traffic_class);
         EXPECT_EQ(buckets_of(our_delays.all), buckets_of(their_delays.all));
         EXPECT_EQ(our_delays.negative, their_delays.negative);
@@ -219,9 +220,9 @@ TEST(ManyQueues, RecordTogetherWhatOneQueueRecords) {
                 receivers->poll(frame.queue);
             }
         }
-        EXPECT_GT(single.counts(TrafficClass::foreground).duplicate, 0U);
-        EXPECT_GT(single.counts(TrafficClass::foreground).late, 0U);
-        EXPECT_GT(single.counts(TrafficClass::foreground).reordered, 0U);
+        EXPECT_GT(single.counts(TrafficClass::foreground)[Count::duplicate], 0U);
+        EXPECT_GT(single.counts(TrafficClass::foreground)[Count::late], 0U);
+        EXPECT_GT(single.counts(TrafficClass::foreground)[Count::reordered], 0U);
         expect_same(many, single);
     }
 }
@@ -253,8 +254,8 @@ TEST(ManyQueues, FramesOfSeveralSendersHaveNoOrderAmongThem) {
         receivers.put(frame);
     }
     receivers.poll(0);
-    EXPECT_EQ(receivers.counts(TrafficClass::foreground).reordered, 0U);
-    EXPECT_EQ(receivers.counts(TrafficClass::background).reordered, 0U);
+    EXPECT_EQ(receivers.counts(TrafficClass::foreground)[Count::reordered], 0U);
+    EXPECT_EQ(receivers.counts(TrafficClass::background)[Count::reordered], 0U);
 }
 
 TEST(ManyQueues, AnOvertakingOnAnotherQueueIsNotSeenAndOnTheSameQueueIsTheGateways) {
@@ -269,8 +270,8 @@ TEST(ManyQueues, AnOvertakingOnAnotherQueueIsNotSeenAndOnTheSameQueueIsTheGatewa
             receivers.put(frame);
             receivers.poll(frame.queue);
         }
-        EXPECT_EQ(receivers.counts(TrafficClass::foreground).reordered, reordered);
-        EXPECT_EQ(receivers.counts(TrafficClass::foreground).reordering_extent_max, 2 * reordered);
+        EXPECT_EQ(receivers.counts(TrafficClass::foreground)[Count::reordered], reordered);
+        EXPECT_EQ(receivers.counts(TrafficClass::foreground)[Count::reordering_extent_max], 2 * reordered);
     }
 }
 

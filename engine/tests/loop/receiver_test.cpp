@@ -13,6 +13,7 @@ namespace {
 
 using frame::Fault;
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count, record::ForeignFrame;
 using test::Gateway, test::Bytes, test::SlowPacket;
 
 struct SharedClock {
@@ -89,7 +90,7 @@ protected:
     }
     [[nodiscard]] std::uint64_t faults(Fault fault, TrafficClass traffic_class = TrafficClass::foreground,
                                        Direction direction = Direction::forward) const {
-        return counts(traffic_class, direction).faults[static_cast<std::size_t>(fault)];
+        return counts(traffic_class, direction).faults[fault];
     }
     [[nodiscard]] std::vector<std::string> kept_reasons() const {
         std::vector<std::string> reasons;
@@ -131,9 +132,9 @@ TEST_F(ReceiverTest, TakesTheDelayOfEveryCorrectFrame) {
 TEST_F(ReceiverTest, ALateFrameHasArrivedButIsNotReceived) {
     receive_at(20, 1000, 1500);
     receive_at(21, 1000, 1501);
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).late, 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::late], 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 0U);
     EXPECT_EQ(delays().all.samples(), 1U);
     EXPECT_TRUE(arrivals_[0].arrived(21));
     EXPECT_EQ(tags_.delay(0), std::optional{pace::Ticks{500}});
@@ -143,7 +144,7 @@ TEST_F(ReceiverTest, ALateFrameHasArrivedButIsNotReceived) {
 TEST_F(ReceiverTest, DelaysBelowZeroAreCountedAndNeverZero) {
     receive_at(20, 1200, 1199);
     receive_at(22, 1100, 1100);
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 2U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 2U);
     EXPECT_EQ(delays().negative, 1U);
     EXPECT_EQ(delays().negative_tags, 1U);
     EXPECT_EQ(delays().negative_maximum.value, 1U);
@@ -157,12 +158,12 @@ TEST_F(ReceiverTest, DelaysBelowZeroAreCountedAndNeverZero) {
 /// still be under way.
 TEST_F(ReceiverTest, AFrameStampedBeforeTheTrialBeganIsAStraggler) {
     receive_at(20, begun - 1, 1100);
-    EXPECT_EQ(receiver_->foreign().other_trial, 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::other_trial], 1U);
     EXPECT_EQ(receiver_->received_so_far(), 0U);
     EXPECT_FALSE(arrivals_[0].arrived(20));
     receive_at(20, begun, 1100);
     EXPECT_EQ(receiver_->received_so_far(), 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::duplicate], 0U);
 
     const auto early = [&](std::uint64_t index) {  // on the slow path
         SlowPacket packet = test::forwarded(
@@ -173,14 +174,14 @@ TEST_F(ReceiverTest, AFrameStampedBeforeTheTrialBeganIsAStraggler) {
     receive(early(21));
     receive(early(24));
     receive(test::write_packet(test::forwarded(test::frame_in(foreground_[1].sent(), foreground_[1], 0, 0, 7), Gateway::siit64)));
-    EXPECT_EQ(receiver_->foreign().other_trial, 4U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 0U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::other_trial], 4U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 0U);
     EXPECT_EQ(faults(Fault::hop_limit) + faults(Fault::wrong_port, TrafficClass::foreground, Direction::reverse), 0U);
     SlowPacket damaged = early(24);  // if the checksum is wrong, so may be the time stamp: no straggler
     damaged.udp_checksum_xor = 1;
     receive(damaged);
-    EXPECT_EQ(receiver_->foreign().other_trial, 4U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::other_trial], 4U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 1U);
 }
 
 TEST_F(ReceiverTest, CountsEachCorrectFrameOnce) {
@@ -188,15 +189,13 @@ TEST_F(ReceiverTest, CountsEachCorrectFrameOnce) {
     for (std::uint64_t index = 0; index < frame_count; ++index) {
         receive(arrived(index));
     }
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 75U);
-    EXPECT_EQ(counts(TrafficClass::background).received, 25U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 75U);
+    EXPECT_EQ(counts(TrafficClass::background)[Count::received], 25U);
     EXPECT_EQ(receiver_->received_so_far(), frame_count);
-    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::reordered], 0U);
     for (const auto traffic_class : {TrafficClass::foreground, TrafficClass::background}) {
-        EXPECT_EQ(counts(traffic_class).faulty + counts(traffic_class).duplicate, 0U);
-        for (const std::uint64_t fault : counts(traffic_class).faults) {
-            EXPECT_EQ(fault, 0U);
-        }
+        EXPECT_EQ(counts(traffic_class)[Count::faulty] + counts(traffic_class)[Count::duplicate], 0U);
+        EXPECT_EQ(counts(traffic_class).faults.sum(), 0U);
     }
     for (std::uint64_t index = 0; index < frame_count; ++index) {
         EXPECT_TRUE(arrivals_[0].arrived(index));
@@ -208,20 +207,20 @@ TEST_F(ReceiverTest, ADuplicateNeverStandsInForALostFrame) {
     for (int i = 0; i < 5; ++i) {
         receive(arrived(8));
     }
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 4U);
-    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::duplicate], 4U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::reordered], 0U);
 }
 
 TEST_F(ReceiverTest, ReorderedAreFramesBehindAHigherIndexThatCameEarlier) {
     for (const std::uint64_t index : {0U, 4U, 1U, 2U, 8U, 5U, 9U}) {
         receive(arrived(index));
     }
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 7U);
-    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 3U);
-    EXPECT_EQ(counts(TrafficClass::foreground).reordering_extent_max, 3U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 7U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::reordered], 3U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::reordering_extent_max], 3U);
     receive(arrived(3));  // the other class has its own order
-    EXPECT_EQ(counts(TrafficClass::background).reordered, 0U);
+    EXPECT_EQ(counts(TrafficClass::background)[Count::reordered], 0U);
 }
 
 TEST_F(ReceiverTest, AFaultyFrameHasArrivedButIsNotReceived) {
@@ -231,9 +230,9 @@ TEST_F(ReceiverTest, AFaultyFrameHasArrivedButIsNotReceived) {
     receive(packet);
     receive(packet);
     receive(arrived(4));
-    EXPECT_EQ(counts(TrafficClass::foreground).received, 0U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 2U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::received], 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::duplicate], 2U);
     EXPECT_EQ(faults(Fault::hop_limit), 2U);
     EXPECT_EQ(faults(Fault::source_port), 2U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"source_port", "source_port", "hop_limit", "hop_limit"}));
@@ -248,7 +247,7 @@ TEST_F(ReceiverTest, AFrameToAnotherLinkLayerAddressIsFaulty) {
     }
     EXPECT_EQ(faults(Fault::destination_mac), 3U);
     EXPECT_EQ(faults(Fault::destination_mac, TrafficClass::background), 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty + counts(TrafficClass::background).faulty, 4U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty] + counts(TrafficClass::background)[Count::faulty], 4U);
     EXPECT_EQ(receiver_->received_so_far(), 0U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"destination_mac", "destination_mac"})) << "only the first two are kept";
 }
@@ -282,10 +281,10 @@ TEST_F(ReceiverTest, AMisplacedFrameHasArrivedWithThatFault) {
     receive(tagged(5, false));
     EXPECT_EQ(faults(Fault::encapsulated), 2U);
     EXPECT_EQ(faults(Fault::headers), 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 2U);
-    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 2U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::duplicate], 1U);
     EXPECT_TRUE(arrivals_[0].arrived(4) && arrivals_[0].arrived(5));
-    EXPECT_EQ(receiver_->foreign().foreign, 0U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::foreign], 0U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"encapsulated", "encapsulated", "headers"}));
 }
 
@@ -307,10 +306,10 @@ TEST_F(ReceiverTest, FramesOfTheGatewayAndOfTheOtherPortAreToldApart) {
         receive(frame_of(source, arp));
     }
     const record::ForeignCounts& foreign = receiver_->foreign();
-    EXPECT_EQ(foreign.of_gateway, 1U);
-    EXPECT_EQ(foreign.of_other_port, 2U);
-    EXPECT_EQ(foreign.foreign, 1U);
-    EXPECT_EQ(foreign.neighbour, 2U);
+    EXPECT_EQ(foreign[ForeignFrame::of_gateway], 1U);
+    EXPECT_EQ(foreign[ForeignFrame::of_other_port], 2U);
+    EXPECT_EQ(foreign[ForeignFrame::foreign], 1U);
+    EXPECT_EQ(foreign[ForeignFrame::neighbour], 2U);
 }
 
 /// The mark is beyond recognition, but only the Tester sends from these hosts to these hosts.
@@ -327,15 +326,15 @@ TEST_F(ReceiverTest, ADamagedMarkBetweenOurHostsIsAFaultAndNoForeignFrame) {
     packet.payload.resize(9);  // too short for a mark
     receive(packet);
     EXPECT_EQ(faults(Fault::mark), 4U);
-    EXPECT_EQ(receiver_->foreign().foreign + receiver_->foreign().other_trial, 0U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 0U) << "it is not known which frames these are, so they are lost";
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::foreign] + receiver_->foreign()[ForeignFrame::other_trial], 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty], 0U) << "it is not known which frames these are, so they are lost";
     SlowPacket background = arrived(3);
     background.payload[0] ^= std::byte{1};
     receive(background);
     EXPECT_EQ(faults(Fault::mark, TrafficClass::background), 1U);
     packet.source.bytes[3] = std::byte{1};  // the gateway's own address beside our hosts
     receive(packet);
-    EXPECT_EQ(receiver_->foreign().foreign, 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::foreign], 1U);
 }
 
 TEST_F(ReceiverTest, AFrameAtThePortItWasSentFromHasNotArrived) {
@@ -344,7 +343,8 @@ TEST_F(ReceiverTest, AFrameAtThePortItWasSentFromHasNotArrived) {
     receive(packet);
     EXPECT_EQ(faults(Fault::wrong_port, TrafficClass::foreground, Direction::reverse), 1U);
     EXPECT_EQ(faults(Fault::destination_mac, TrafficClass::foreground, Direction::reverse), 0U);
-    EXPECT_EQ(counts(TrafficClass::foreground, Direction::reverse).faulty + counts(TrafficClass::foreground, Direction::reverse).received,
+    EXPECT_EQ(counts(TrafficClass::foreground, Direction::reverse)[Count::faulty] +
+                  counts(TrafficClass::foreground, Direction::reverse)[Count::received],
               0U);
     EXPECT_FALSE(arrivals_[1].arrived(0));
 }
@@ -356,7 +356,7 @@ TEST_F(ReceiverTest, IndexesThatCannotBeAreFaults) {
     EXPECT_EQ(faults(Fault::index), 3U);
     receive(test::write_packet(test::forwarded(test::sent_frame(background_[0], 0, 0), Gateway::router66)));
     EXPECT_EQ(faults(Fault::index, TrafficClass::background), 1U);
-    EXPECT_EQ(counts(TrafficClass::foreground).faulty + counts(TrafficClass::foreground).received, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground)[Count::faulty] + counts(TrafficClass::foreground)[Count::received], 0U);
 }
 
 TEST_F(ReceiverTest, StreamsThatAreNotPartOfTheTrialAreFaults) {
@@ -383,10 +383,10 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
     Bytes later_fragment = test::from_hex("0200000000010200000000020800 45000038000000014011 0000 c6130001 c6130002 00000000");
     later_fragment.resize(70);
     receive(later_fragment);
-    EXPECT_EQ(receiver_->foreign().other_trial, 1U);
-    EXPECT_EQ(receiver_->foreign().foreign, 1U);
-    EXPECT_EQ(receiver_->foreign().neighbour, 1U);
-    EXPECT_EQ(receiver_->foreign().fragment, 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::other_trial], 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::foreign], 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::neighbour], 1U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::fragment], 1U);
     EXPECT_EQ(receiver_->foreign().icmp[record::ForeignCounts::icmp_slot(false, 3, 13)], 1U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"icmp_error", "later_fragment", "foreign"}));
     unsigned letters = 0;
@@ -405,7 +405,7 @@ TEST_F(ReceiverTest, RouterAdvertisementsAndListenerReportsAreNoLetters) {
     Bytes report = test::from_hex(std::string{"333300000016 020000000002 86dd 6000000000240001"}.append(64, '0').append("3a000502"));
     report.resize(200);
     receive(report);
-    EXPECT_EQ(receiver_->foreign().neighbour, 2U);
+    EXPECT_EQ(receiver_->foreign()[ForeignFrame::neighbour], 2U);
     EXPECT_EQ(mailbox_.size() + mailbox_.overflow(), 0U);
 }
 
@@ -464,9 +464,9 @@ TEST_F(RunsTest, AFullBurstIsWorkedOnLaterAndHasArrivedWhenItWasPolled) {
     end.receiver->finish();
     end.receiver->finish();
     const record::ClassCounts& counts = end.receiver->counts(Direction::forward, TrafficClass::foreground);
-    EXPECT_EQ(counts.received, 3 * frame::burst_frames_max + 1);
-    EXPECT_EQ(end.receiver->received_so_far(), counts.received) << "the report has it for each queue";
-    EXPECT_EQ(counts.late + counts.faulty + counts.duplicate, 0U);
+    EXPECT_EQ(counts[Count::received], 3 * frame::burst_frames_max + 1);
+    EXPECT_EQ(end.receiver->received_so_far(), counts[Count::received]) << "the report has it for each queue";
+    EXPECT_EQ(counts[Count::late] + counts[Count::faulty] + counts[Count::duplicate], 0U);
     const record::DelayHistogram& delays = end.receiver->delays(Direction::forward)->delays(0).all;
     EXPECT_EQ(delays.minimum().value, 400U);
     EXPECT_EQ(delays.maximum().value, 450U);
@@ -502,15 +502,14 @@ TEST_F(RunsTest, ABurstIsRecordedAsItsFramesOneByOne) {
     }
     const auto& runs = together.receiver->counts(Direction::forward, TrafficClass::foreground);
     const auto& single = apart.receiver->counts(Direction::forward, TrafficClass::foreground);
-    EXPECT_GT(runs.received, frame_count / 2);
-    for (const auto member :
-         {&record::ClassCounts::received, &record::ClassCounts::late, &record::ClassCounts::faulty, &record::ClassCounts::duplicate,
-          &record::ClassCounts::reordered, &record::ClassCounts::reordering_extent_max}) {
-        EXPECT_EQ(runs.*member, single.*member);
-        EXPECT_GT(runs.*member, 0U);
+    EXPECT_GT(runs[Count::received], frame_count / 2);
+    for (const auto counter :
+         {Count::received, Count::late, Count::faulty, Count::duplicate, Count::reordered, Count::reordering_extent_max}) {
+        EXPECT_EQ(runs[counter], single[counter]);
+        EXPECT_GT(runs[counter], 0U);
     }
     EXPECT_EQ(runs.faults, single.faults);
-    EXPECT_EQ(together.receiver->foreign().other_trial, apart.receiver->foreign().other_trial);
+    EXPECT_EQ(together.receiver->foreign()[ForeignFrame::other_trial], apart.receiver->foreign()[ForeignFrame::other_trial]);
     const auto& delays = together.receiver->delays(Direction::forward)->delays(0);
     const auto& single_delays = apart.receiver->delays(Direction::forward)->delays(0);
     EXPECT_EQ(delays.negative, single_delays.negative);

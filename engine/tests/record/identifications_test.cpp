@@ -30,7 +30,7 @@ Counted counted(std::uint64_t frames, std::uint32_t pairs, const Identification&
     }
     ClassCounts counts;
     window.count(counts);
-    return {counts.identifications, counts.distinct_identifications};
+    return {counts[Count::identifications], counts[Count::distinct_identifications]};
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ TEST(Identifications, APacketThatArrivesTwiceIsOne) {
     }
     ClassCounts counts;
     window.count(counts);
-    EXPECT_EQ(counts.identifications, 50U);
-    EXPECT_EQ(counts.distinct_identifications, 50U);
+    EXPECT_EQ(counts[Count::identifications], 50U);
+    EXPECT_EQ(counts[Count::distinct_identifications], 50U);
 }
 
 TEST(Identifications, NobodyElsesAreLookedAt) { EXPECT_FALSE(Identifications{}.wants_more()); }

@@ -43,17 +43,19 @@ public:
     }
     [[nodiscard]] Fields reported() const {
         Fields reported;
-        for (std::size_t i = 0; i < frame::first_echo_fault; ++i) {
-            if (receiver_->counts(direction_, TrafficClass::foreground).faults[i] != 0) {
-                reported.add(field_of(frame::fault_names[i]).value());
+        receiver_->counts(direction_, TrafficClass::foreground).faults.visit([&](frame::Fault fault, std::uint64_t count) {
+            if (count != 0) {
+                reported.add(field_of(gatemark::name_of(fault)).value());
             }
-        }
-        if (receiver_->counts(direction_, TrafficClass::foreground).with_trailer != 0) {
+        });
+        if (receiver_->counts(direction_, TrafficClass::foreground).remarks[frame::Remark::with_trailer] != 0) {
             reported.add(Field::trailer);
         }
         return reported;
     }
-    [[nodiscard]] std::uint64_t received() const { return receiver_->counts(direction_, TrafficClass::foreground).received; }
+    [[nodiscard]] std::uint64_t received() const {
+        return receiver_->counts(direction_, TrafficClass::foreground)[record::Count::received];
+    }
 
     static constexpr std::uint64_t frame_count = 1000;
 

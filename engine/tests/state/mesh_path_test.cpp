@@ -15,6 +15,7 @@ namespace {
 
 using frame::Role;
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count;
 using test::Bytes, test::SlowPacket;
 using Choice = enumerate::ConnectionChoice::Mode;
 
@@ -131,8 +132,8 @@ protected:
         for (std::uint64_t k = 0; k < mesh_connections; ++k) {
             end.receive(outwards(k));
         }
-        EXPECT_EQ(end.counts().received, mesh_connections);
-        EXPECT_EQ(end.counts().faulty + end.counts().duplicate, 0U);
+        EXPECT_EQ(end.counts()[Count::received], mesh_connections);
+        EXPECT_EQ(end.counts()[Count::faulty] + end.counts()[Count::duplicate], 0U);
         EXPECT_EQ(table_.filled(), mesh_connections);
     }
 
@@ -157,8 +158,8 @@ TEST_P(MeshPath, EachEdgeIsReachedAtItsAddressAndAnswersFromIt) {
         left.receive(inwards(answer, k));
     }
     EXPECT_EQ(edges.size(), 5U);
-    EXPECT_EQ(left.counts().received, mesh_connections);
-    EXPECT_EQ(left.counts().faulty, 0U);
+    EXPECT_EQ(left.counts()[Count::received], mesh_connections);
+    EXPECT_EQ(left.counts()[Count::faulty], 0U);
 }
 
 TEST_P(MeshPath, TheSecondPhaseHasTheSameConnectionsInEveryOrder) {
@@ -173,9 +174,9 @@ TEST_P(MeshPath, TheSecondPhaseHasTheSameConnectionsInEveryOrder) {
             right.receive(sent_to(map_address(packet.destination, psid_of_others), packet));
             left.receive(inwards(reply(download, number), download.values(number).connection));
         }
-        EXPECT_EQ(right.counts().received, mesh_connections);
-        EXPECT_EQ(left.counts().received, mesh_connections);
-        EXPECT_EQ(right.counts().faulty + left.counts().faulty, 0U);
+        EXPECT_EQ(right.counts()[Count::received], mesh_connections);
+        EXPECT_EQ(left.counts()[Count::received], mesh_connections);
+        EXPECT_EQ(right.counts()[Count::faulty] + left.counts()[Count::faulty], 0U);
     }
 }
 

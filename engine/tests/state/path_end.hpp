@@ -58,16 +58,15 @@ public:
     [[nodiscard]] std::set<std::string_view> faults_in(const test::Bytes& bytes) {
         const record::ClassCounts before = counts();
         receive(bytes);
-        const record::ClassCounts after = counts();
         std::set<std::string_view> names;
-        for (std::size_t fault = 0; fault < frame::fault_count; ++fault) {
-            if (after.faults[fault] != before.faults[fault]) {
-                names.insert(frame::fault_names[fault]);
+        counts().faults.since(before.faults).visit([&](frame::Fault fault, std::uint64_t count) {
+            if (count != 0) {
+                names.insert(name_of(fault));
             }
-        }
+        });
         return names;
     }
-    [[nodiscard]] std::uint64_t faults(frame::Fault fault) const { return counts().faults[static_cast<std::size_t>(fault)]; }
+    [[nodiscard]] std::uint64_t faults(frame::Fault fault) const { return counts().faults[fault]; }
 
 private:
     frame::signature::Direction direction_;

@@ -16,6 +16,7 @@ namespace {
 
 using frame::Fault, frame::Role;
 using frame::signature::Direction, frame::signature::TrafficClass;
+using record::Count;
 using test::Bytes, test::SlowPacket;
 
 enum class Mode : std::uint8_t { nat44, nat64, nat66, nat46 };
@@ -161,8 +162,8 @@ protected:
 
 TEST_P(StatefulPath, EveryConnectionIsEstablishedOnceAndAnsweredWhereItCameFrom) {
     const record::ClassCounts established = establish();
-    EXPECT_EQ(established.received, connection_count);
-    EXPECT_EQ(established.faulty + established.duplicate, 0U);
+    EXPECT_EQ(established[Count::received], connection_count);
+    EXPECT_EQ(established[Count::faulty] + established[Count::duplicate], 0U);
     for (std::uint64_t k = 0; k < connection_count; ++k) {
         ASSERT_TRUE(table_.read(k)) << k;
     }
@@ -171,8 +172,8 @@ TEST_P(StatefulPath, EveryConnectionIsEstablishedOnceAndAnsweredWhereItCameFrom)
     for (std::uint64_t number = 0; number < connection_count; ++number) {
         end.receive(nat_.inwards(reply(download, number)));
     }
-    EXPECT_EQ(end.counts().received, connection_count);
-    EXPECT_EQ(end.counts().faulty, 0U);
+    EXPECT_EQ(end.counts()[Count::received], connection_count);
+    EXPECT_EQ(end.counts()[Count::faulty], 0U);
 }
 
 /// The NAT spreads what it forwards over the queues of the Tester's ports without rule, and
@@ -199,9 +200,9 @@ TEST_P(StatefulPath, OnAnyNumberOfQueuesTheTableIsThatOfOneQueue) {
                 ++twice;
             }
         }
-        EXPECT_EQ(end.counts().received, connection_count);
-        EXPECT_EQ(end.counts().duplicate, twice);
-        EXPECT_EQ(end.counts().faulty, 0U);
+        EXPECT_EQ(end.counts()[Count::received], connection_count);
+        EXPECT_EQ(end.counts()[Count::duplicate], twice);
+        EXPECT_EQ(end.counts()[Count::faulty], 0U);
         for (std::uint64_t k = 0; k < connection_count; ++k) {
             EXPECT_EQ(table_.read(k), of_one_queue[k]) << k;
         }
@@ -211,8 +212,8 @@ TEST_P(StatefulPath, OnAnyNumberOfQueuesTheTableIsThatOfOneQueue) {
             for (std::uint64_t number = 0; number < connection_count; ++number) {
                 inside.receive(nat_.inwards(reply(download, number)), mix_bits(number));
             }
-            EXPECT_EQ(inside.counts().received, connection_count);
-            EXPECT_EQ(inside.counts().faulty, 0U);
+            EXPECT_EQ(inside.counts()[Count::received], connection_count);
+            EXPECT_EQ(inside.counts()[Count::faulty], 0U);
         }
     }
 }
@@ -228,8 +229,8 @@ TEST_P(StatefulPath, TheSecondPhaseUsesWhatTheFirstEstablished) {
         right.receive(nat_.outwards(test::sent_frame(upload, number, number)));
         left.receive(nat_.inwards(reply(download, number)));
     }
-    EXPECT_EQ(right.counts().received, frames);
-    EXPECT_EQ(left.counts().received, frames);
+    EXPECT_EQ(right.counts()[Count::received], frames);
+    EXPECT_EQ(left.counts()[Count::received], frames);
 }
 
 TEST_P(StatefulPath, NamesEachFaultOfTheTranslatedSource) {
@@ -255,8 +256,8 @@ TEST_P(StatefulPath, NamesEachFaultOfTheTranslatedSource) {
     end.receive(leaked);
     EXPECT_EQ(end.faults(Fault::untranslated_source), 1U);
     EXPECT_FALSE(table_.read(4));
-    EXPECT_EQ(end.counts().faulty, 5U);
-    EXPECT_EQ(end.counts().received, 0U);
+    EXPECT_EQ(end.counts()[Count::faulty], 5U);
+    EXPECT_EQ(end.counts()[Count::received], 0U);
 }
 
 /// Then an address of the pool does not tell that the gateway translated it.
@@ -274,7 +275,7 @@ TEST_P(StatefulPath, NamesASourceThatWasLeftAlsoWhereThePoolHoldsIt) {
     EXPECT_EQ(end.faults(Fault::untranslated_source), 1U);
     EXPECT_FALSE(table_.read(0));
     end.receive(nat_.outwards(test::sent_frame(upload, 1, 1)));
-    EXPECT_EQ(end.counts().received, 1U);
+    EXPECT_EQ(end.counts()[Count::received], 1U);
     EXPECT_TRUE(table_.read(1));
 }
 
@@ -288,8 +289,8 @@ TEST_P(StatefulPath, AcceptsAZeroChecksumThatATranslatorBeforeTheNatLeft) {
         packet.udp_checksum_absent = true;
         end.receive(packet);
         EXPECT_EQ(end.faults(Fault::udp_checksum), is_known ? 0U : 1U);
-        EXPECT_EQ(end.counts().received, is_known ? 1U : 0U);
-        EXPECT_EQ(end.counts().zero_checksum, is_known ? 1U : 0U);
+        EXPECT_EQ(end.counts()[Count::received], is_known ? 1U : 0U);
+        EXPECT_EQ(end.counts().remarks[frame::Remark::zero_checksum], is_known ? 1U : 0U);
         EXPECT_EQ(table_.read(k++).has_value(), is_known);
     }
 }
@@ -305,7 +306,7 @@ TEST_P(StatefulPath, FramesMayBeSpecialAtBothEnds) {
     for (std::uint64_t k = 0; k < connection_count; ++k) {
         right.receive(delivered(nat_.outwards(test::sent_frame(upload, k, k)), upload, k));
     }
-    EXPECT_EQ(right.counts().received, connection_count);
+    EXPECT_EQ(right.counts()[Count::received], connection_count);
     for (std::uint64_t number = 0; number < connection_count; ++number) {
         const Bytes sent = reply(download, number);
         const net::Address host = outside().host(download.values(number).source_host, 0);
@@ -315,7 +316,7 @@ TEST_P(StatefulPath, FramesMayBeSpecialAtBothEnds) {
         ASSERT_EQ(zero, download.sent().layout.family == net::Family::ipv4);
         left.receive(delivered(nat_.inwards(sent), download, number));
     }
-    EXPECT_EQ(left.counts().received, connection_count);
+    EXPECT_EQ(left.counts()[Count::received], connection_count);
     // A checksum that is missing or was added, and the link-layer address of another host.
     End again{upload, Direction::forward, connection_count, &keeper};
     SlowPacket packet = delivered(nat_.outwards(test::sent_frame(upload, 1, 1)), upload, 1);
@@ -326,7 +327,7 @@ TEST_P(StatefulPath, FramesMayBeSpecialAtBothEnds) {
     packet.link_destination[5] ^= std::byte{1};
     again.receive(packet);
     EXPECT_EQ(again.faults(Fault::destination_mac), 1U);
-    EXPECT_EQ(again.counts().received, 0U);
+    EXPECT_EQ(again.counts()[Count::received], 0U);
 }
 
 TEST_P(StatefulPath, NoticesAMappingThatChangedAndFollowsIt) {
@@ -338,13 +339,13 @@ TEST_P(StatefulPath, NoticesAMappingThatChangedAndFollowsIt) {
     packet.source_port = 4444;
     end.receive(packet);
     EXPECT_EQ(end.faults(Fault::mapping_changed), 1U);
-    EXPECT_EQ(end.counts().faulty, 1U);
+    EXPECT_EQ(end.counts()[Count::faulty], 1U);
     EXPECT_EQ(table_.read(5)->port, 4444);
     packet = nat_.outwards(test::sent_frame(upload, connection_count + 5, connection_count + 5));  // connection 5 again
     packet.source_port = 4444;
     end.receive(packet);
     EXPECT_EQ(end.faults(Fault::mapping_changed), 1U);
-    EXPECT_EQ(end.counts().received, 1U);
+    EXPECT_EQ(end.counts()[Count::received], 1U);
 }
 
 TEST_P(StatefulPath, NamesWhoGotAFrameThatWasNotHis) {
@@ -409,7 +410,7 @@ TEST_P(StatefulEdge, MayUseEveryPortOfItsSet) {
         end.receive(forwarded(k));
         EXPECT_EQ(table_.read(k)->port, 1024 * (k / 4 + 1) + 4 * 0x34 + k % 4);
     }
-    EXPECT_EQ(end.counts().received, connection_count);
+    EXPECT_EQ(end.counts()[Count::received], connection_count);
 }
 
 TEST_P(StatefulEdge, MayUseNoOtherPortAndNoOtherAddress) {
@@ -423,7 +424,7 @@ TEST_P(StatefulEdge, MayUseNoOtherPortAndNoOtherAddress) {
         EXPECT_FALSE(table_.read(k));
         EXPECT_EQ(end.faults(first), before[0] + 1);
         EXPECT_EQ(end.faults(second), before[1] + 1);
-        EXPECT_EQ(end.counts().faulty, ++k);
+        EXPECT_EQ(end.counts()[Count::faulty], ++k);
     };
     for (const unsigned port : {0U, 1U, 1023U, 1231U, 1236U, 65535U}) {
         faulty(Fault::source_port, Fault::outside_port_set,
@@ -457,7 +458,7 @@ TEST_P(StatefulEdge, AcceptsAZeroChecksumWhereItsNatFollowsTheTranslator) {
         left.receive(back);
         EXPECT_EQ(right.faults(Fault::udp_checksum), is_edge ? 1U : 0U);
         EXPECT_EQ(left.faults(Fault::udp_checksum), is_edge ? 0U : 1U);
-        EXPECT_EQ(right.counts().faulty + left.counts().faulty, 1U);
+        EXPECT_EQ(right.counts()[Count::faulty] + left.counts()[Count::faulty], 1U);
     }
 }
 
@@ -529,8 +530,8 @@ TEST_P(StatefulTunnelEdge, IsAnsweredThroughItsTunnelAtEveryPortOfItsSet) {
         back.destination_port = sent.source_port;
         left.receive(back);
     }
-    EXPECT_EQ(right.counts().received, connection_count);
-    EXPECT_EQ(left.counts().received, connection_count);
+    EXPECT_EQ(right.counts()[Count::received], connection_count);
+    EXPECT_EQ(left.counts()[Count::received], connection_count);
 }
 
 TEST_P(StatefulTunnelEdge, MayUseNoOtherPortAddressOrTunnel) {
@@ -648,8 +649,8 @@ protected:
 TEST_P(StatefulAftr, EveryConnectionIsEstablishedOnceAndAnsweredInItsTunnel) {
     for (const Shape& shape : shapes()) {
         const record::ClassCounts established = establish_through(shape);
-        EXPECT_EQ(established.received, connection_count);
-        EXPECT_EQ(established.faulty + established.duplicate, 0U);
+        EXPECT_EQ(established[Count::received], connection_count);
+        EXPECT_EQ(established[Count::faulty] + established[Count::duplicate], 0U);
         EXPECT_EQ(table_.filled(), connection_count);
         using Choice = enumerate::ConnectionChoice::Mode;
         for (const Choice choice : {Choice::fixed, Choice::increasing, Choice::decreasing, Choice::pseudorandom}) {
@@ -660,8 +661,8 @@ TEST_P(StatefulAftr, EveryConnectionIsEstablishedOnceAndAnsweredInItsTunnel) {
                 right.receive(aftr_.outwards(test::sent_frame(upload, number, number)));
                 left.receive(aftr_.inwards(reply(download, number)));
             }
-            EXPECT_EQ(right.counts().received, connection_count);
-            EXPECT_EQ(left.counts().received, connection_count);
+            EXPECT_EQ(right.counts()[Count::received], connection_count);
+            EXPECT_EQ(left.counts()[Count::received], connection_count);
         }
     }
 }
@@ -740,7 +741,7 @@ TEST_P(StatefulAftr, NamesAReplyInTheTunnelOfAnotherSubscriber) {
     EXPECT_EQ(end.faults(Fault::destination_address) + end.faults(Fault::destination_port), 0U) << "inside it is the same";
     end.receive(test::taken_out(aftr_.inwards(reply(download, 1))));
     EXPECT_EQ(end.faults(Fault::tunnel_missing), 1U);
-    EXPECT_EQ(end.counts().received, 0U);
+    EXPECT_EQ(end.counts()[Count::received], 0U);
 }
 
 /// An endpoint is address and port of a subscriber: where one belongs to nobody, another subscriber
@@ -795,7 +796,7 @@ TEST_P(StatefulAftr, HasTheHeadersOfTheVectors) {
     packet.source_port = 5000;
     EXPECT_EQ(headers(test::write_packet(packet)), vector(test::aftr_up.outside));
     end.receive(packet);
-    EXPECT_EQ(end.counts().received, 1U);
+    EXPECT_EQ(end.counts()[Count::received], 1U);
 }
 
 TEST_P(StatefulAftr, RequestsThatMakeNoSenseAreRefused) {

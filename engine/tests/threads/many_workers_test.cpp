@@ -225,8 +225,8 @@ protected:
             counts.add(receiver->counts(direction, TrafficClass::foreground));
             delays.add(receiver->delays(direction)->delays(0));
         }
-        EXPECT_EQ(counts.received, frames);
-        EXPECT_EQ(counts.faulty + counts.duplicate + counts.late, 0U);
+        EXPECT_EQ(counts[record::Count::received], frames);
+        EXPECT_EQ(counts[record::Count::faulty] + counts[record::Count::duplicate] + counts[record::Count::late], 0U);
         EXPECT_EQ(delays.all.samples(), frames);
         EXPECT_EQ(delays.variation->pairs(), frames - 1);
     }
