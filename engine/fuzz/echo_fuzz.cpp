@@ -64,11 +64,7 @@ constexpr std::array echo_faults{Fault::destination_mac,
                                  Fault::icmp_checksum,
                                  Fault::wrong_client,
                                  Fault::wrong_slot};
-constexpr auto echo_fault_names = [] {
-    std::array<std::string_view, echo_faults.size()> names{};
-    std::ranges::transform(echo_faults, names.begin(), [](Fault fault) { return name_of(fault); });
-    return names;
-}();
+constexpr auto echo_fault_names = names_of_these(echo_faults);
 enum class Outcome : std::uint8_t { received, late, faulty, duplicate, other_trial, other };
 constexpr std::array<std::string_view, 2> kind_names{"request", "reply"};
 
@@ -337,17 +333,9 @@ void receive_alone(Side& side, const Bytes& frame, EchoScenario& scenario, EchoK
     const Step after = side.counted(frame);
     const Step step{.outcomes = after.outcomes.since(before.outcomes), .faults = after.faults.since(before.faults)};
     const std::size_t group = 2 * number + (kind == EchoKind::reply ? 1 : 0);
-    step.outcomes.visit([&](Outcome outcome, std::uint64_t count) {
-        if (count != 0) {
-            reached_outcomes.note(outcome, group);
-        }
-    });
+    reached_outcomes.note_counted(step.outcomes, group);
     step.faults.visit([](frame::Fault, std::uint64_t count) { holds(count <= 1, "a message has each fault once"); });
-    for (std::size_t i = 0; i < echo_faults.size(); ++i) {
-        if (step.faults[echo_faults[i]] != 0) {
-            reached_faults.note(i, group);
-        }
-    }
+    reached_faults.note_counted(echo_faults, step.faults, group);
     const auto of = [&](Outcome outcome) { return step.outcomes[outcome]; };
     const std::uint64_t ends = step.outcomes.sum(), faults = step.faults.sum(), received = of(Outcome::received), late = of(Outcome::late);
     const std::uint64_t faulty = of(Outcome::faulty), other_trial = of(Outcome::other_trial), other = of(Outcome::other);

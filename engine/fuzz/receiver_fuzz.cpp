@@ -317,17 +317,12 @@ void expect_balance(const Step& step, std::uint64_t newly_arrived, std::size_t s
     holds(step.of(Outcome::faulty) == 0 || step.faults.sum() > 0, "a faulty frame has a fault");
     holds(step.of(Outcome::zero_checksum) <= step.of(Outcome::received), "a zero checksum is one of a frame received");
     holds(newly_arrived == arrivals - step.of(Outcome::duplicate), "a frame is marked as arrived when it arrives for the first time");
-    step.outcomes.visit([&](Outcome outcome, std::uint64_t count) {
-        if (count != 0 || (outcome == Outcome::not_arrived && not_arrived != 0)) {
-            reached_outcomes.note(outcome, scenario);
-        }
-    });
-    step.faults.visit([&](frame::Fault fault, std::uint64_t count) {
-        holds(count <= 1, "a frame has each fault once");
-        if (count != 0) {
-            reached_faults.note(fault, scenario);
-        }
-    });
+    reached_outcomes.note_counted(step.outcomes, scenario);
+    if (not_arrived != 0) {
+        reached_outcomes.note(Outcome::not_arrived, scenario);
+    }
+    step.faults.visit([](frame::Fault, std::uint64_t count) { holds(count <= 1, "a frame has each fault once"); });
+    reached_faults.note_counted(step.faults, scenario);
 }
 
 /// Nor in a tunnel.

@@ -28,18 +28,16 @@ const std::array<net::MacAddress, 2> own{*net::parse_mac("02:00:00:00:00:01"), *
 /// The buffers of the ports always have room for a tag.
 constexpr std::array<OwnDrop, 7> own_drops{OwnDrop::queue_full, OwnDrop::recovery,  OwnDrop::reset,        OwnDrop::no_neighbour,
                                            OwnDrop::too_long,   OwnDrop::hold_full, OwnDrop::transmit_full};
-constexpr auto drop_names_reached = [] {
-    std::array<std::string_view, own_drops.size()> names;
-    std::ranges::transform(own_drops, names.begin(), [](OwnDrop drop) { return own_drop_names[static_cast<std::size_t>(drop)]; });
-    return names;
-}();
-Reached reached_drops{"own_drop", drop_names_reached};
-constexpr std::array<std::string_view, 10> fate_names{"forwarded",     "lost",         "held",           "duplicated", "reordered",
-                                                      "reorder_short", "carried_over", "not_applicable", "late",       "hairpinned"};
-Reached reached_fates{"fate", fate_names};
-constexpr std::array<std::string_view, 6> other_names{"neighbour_received", "neighbour_answered", "neighbour_asked",
-                                                      "other_forwarded",    "other_dropped",      "errors_sent"};
-Reached reached_others{"other", other_names};
+constexpr auto own_drops_reached = names_of_these(own_drops);
+Reached reached_drops{"own_drop", own_drops_reached};
+constexpr std::array fates{DirectionCount::forwarded,    DirectionCount::lost,           DirectionCount::held,
+                           DirectionCount::duplicated,   DirectionCount::reordered,      DirectionCount::reorder_short,
+                           DirectionCount::carried_over, DirectionCount::not_applicable, DirectionCount::late,
+                           DirectionCount::hairpinned};
+constexpr auto fates_reached = names_of_these(fates);
+Reached reached_fates{"fate", fates_reached};
+Reached reached_neighbours{"neighbour", names_of<NeighbourCount>};
+Reached reached_others{"other", names_of<OtherCount>};
 
 constexpr const char* relay = "2001:2:ffff::1";
 
@@ -167,7 +165,8 @@ public:
             now_ += 3600 * second;
         }
         const Snapshot last = check();
-        holds(last.counts.directions[0].held + last.counts.directions[1].held == 0, "nothing is held for ever");
+        holds(last.counts.directions[0][DirectionCount::held] + last.counts.directions[1][DirectionCount::held] == 0,
+              "nothing is held for ever");
         holds(MemoryForwardingPort::in_use == 0, "no buffer is lost");
     }
     Bed(const Bed&) = delete;
@@ -215,29 +214,15 @@ private:
         const GatewayCounts& counts = order.snapshot.counts;
         for (const DirectionCounts& direction : counts.directions) {
             holds(direction.balanced(), "test frames are forwarded, lost, dropped or held");
-            holds(direction.test_frames <= direction.received, "a test frame has arrived");
-            for (std::size_t i = 0; i < own_drops.size(); ++i) {
-                if (direction.own_drops[static_cast<std::size_t>(own_drops[i])] != 0) {
-                    reached_drops.note(i);
-                }
-            }
-            note(reached_fates, std::array{direction.forwarded, direction.lost, direction.held, direction.duplicated, direction.reordered,
-                                           direction.reorder_short, direction.carried_over, direction.not_applicable, direction.late,
-                                           direction.hairpinned});
+            holds(direction[DirectionCount::test_frames] <= direction[DirectionCount::received], "a test frame has arrived");
+            reached_drops.note_counted(own_drops, direction.own_drops);
+            reached_fates.note_counted(fates, direction.frames);
         }
+        reached_neighbours.note_counted(counts.neighbour);
+        reached_others.note_counted(counts.other);
         holds(order.snapshot.connections <= order.snapshot.capacity || order.snapshot.capacity == 0,
               "the table holds its capacity at most");
-        note(reached_others, std::array{counts.neighbour_received, counts.neighbour_answered, counts.neighbour_asked,
-                                        counts.other_forwarded, counts.other_dropped, counts.errors_sent});
         return order.snapshot;
-    }
-    template <std::size_t count>
-    static void note(Reached& reached, const std::array<std::uint64_t, count>& counters) {
-        for (std::size_t i = 0; i < count; ++i) {
-            if (counters[i] != 0) {
-                reached.note(i);
-            }
-        }
     }
 
     std::uint64_t now_ = second;

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from tests.counter_places import JOURNAL_ONLY, OWN_DROPS, SHOWN_ELSEWHERE
 from tests.enumerators import enumerators
 
 from gatemark.report.counters import COUNTERS, PLACES
 from gatemark.trial.named_counts import FAULTS
-
-ROOT = Path(__file__).parents[2]
 
 HOLDERS = {"counts.loss", "counts.delay", "direction.foreground", "direction.background", "port.foreign"}
 """Keys that hold other places, and are no counters."""
@@ -32,18 +27,11 @@ def test_no_counter_is_declared_that_does_not_exist_or_twice() -> None:
     assert len(declared) == len(set(declared))
 
 
-def names_in(file: str, begin: str) -> list[str]:
-    """Return the words in quotes of a list in a file of the engine."""
-    text = (ROOT / "engine/src" / file).read_text(encoding="utf-8")
-    at = text.index(begin)
-    return re.findall(r'"([a-z0-9_]+)"', text[at : text.index("};", at)])
-
-
 def test_every_reason_of_the_engine_has_its_meaning() -> None:
     assert enumerators("frame/verification.hpp", "Fault") == list(FAULTS)
 
 
 def test_every_kind_of_drop_of_the_engine_has_its_meaning() -> None:
-    of_the_port = names_in("io/kernel_drops.hpp", "OwnDrops::counters{{")
-    of_the_mailbox = names_in("control/write_answers.cpp", "own_drops = {{")
-    assert {*of_the_port, *of_the_mailbox} - {"peer_queue_drops"} == set(OWN_DROPS)
+    of_the_port = enumerators("io/kernel_drops.hpp", "OwnDrop")
+    of_the_mailbox = enumerators("loop/neighbor_mailbox.hpp", "NeighborDrop")
+    assert [*of_the_port, *of_the_mailbox] == list(OWN_DROPS)

@@ -159,17 +159,16 @@ Json port_json(const trial::PortReport& report) {
     }
     Json foreign = {{"icmp", icmp}};
     write_counts(report.foreign.counts, foreign);
-    Json own_drops = {{"neighbour_overflow", report.neighbor_drops.overflow}, {"neighbour_unanswered", report.neighbor_drops.unanswered}};
-    Json json = {{"link_up", report.link_up},
-                 {"link_losses", report.link_losses},
-                 {"clock_error_ns", report.clock_error.count()},
-                 {"received_by_queue", report.received_by_queue},
-                 {"foreign", foreign}};
-    for (const io::OwnDrops::Counter& counter : io::OwnDrops::counters) {
-        (counter.is_ours ? own_drops : json)[std::string{counter.name}] = report.own_drops.*counter.value;
-    }
-    json["own_drops"] = own_drops;
-    return json;
+    Json own_drops;
+    write_counts(report.own_drops.counts, own_drops);
+    write_counts(report.neighbor_drops, own_drops);
+    return {{"link_up", report.link_up},
+            {"link_losses", report.link_losses},
+            {"clock_error_ns", report.clock_error.count()},
+            {"received_by_queue", report.received_by_queue},
+            {"foreign", foreign},
+            {"own_drops", own_drops},
+            {"peer_queue_drops", report.own_drops.peer_queue_drops}};
 }
 
 Json connections_json(const trial::EstablishedConnections& connections) {
@@ -187,17 +186,12 @@ Json echo_json(const trial::EchoReport& report, const pace::TickScale& scale) {
                   {"replies", report.steady->replies}};
     }
     for (const trial::EchoClientReport& client : report.clients) {
-        clients.push_back({{"client", client.client},
-                           {"begin_ns", client.begin.count()},
-                           {"end_ns", client.end.count()},
-                           {"requests", client.requests},
-                           {"arrived", client.arrived},
-                           {"replies", client.replies},
-                           {"late", client.late},
-                           {"lost", client.lost},
-                           {"duplicate", client.duplicate},
-                           {"faulty", client.faulty},
-                           {"rtt", round_trips_json(client.round_trips, client.requests, scale)}});
+        Json json = {{"client", client.client},
+                     {"begin_ns", client.begin.count()},
+                     {"end_ns", client.end.count()},
+                     {"rtt", round_trips_json(client.round_trips, client.counts[trial::EchoCount::requests], scale)}};
+        write_counts(client.counts, json);
+        clients.push_back(std::move(json));
     }
     return {{"steady", steady},
             {"clients", clients},
@@ -283,17 +277,9 @@ Json to_json(const trial::ExchangeReport& report) {
 }
 
 Json to_json(const state::Behaviour& behaviour) {
-    return {{"established", behaviour.established},
-            {"examined", behaviour.examined},
-            {"port_preserved", behaviour.port_preserved},
-            {"parity_preserved", behaviour.parity_preserved},
-            {"port_class_preserved", behaviour.port_class_preserved},
-            {"public_addresses", behaviour.public_addresses},
-            {"public_ports", behaviour.public_ports},
-            {"public_port_minimum", behaviour.public_port_minimum},
-            {"public_port_maximum", behaviour.public_port_maximum},
-            {"sources_compared", behaviour.sources_compared},
-            {"sources_endpoint_independent", behaviour.sources_endpoint_independent}};
+    Json json;
+    write_counts(behaviour, json);
+    return json;
 }
 
 Json to_json(const std::vector<trial::PreviewedFrame>& frames) {

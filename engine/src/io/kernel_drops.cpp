@@ -42,7 +42,7 @@ DropReader::DropReader(const DpdkPort& port) : port_{port}, unsent_{sending()} {
 OwnDrops DropReader::read() {
     OwnDrops drops = totals().since(start_);
     // Only a card counts apart from its driver.
-    drops.tx_unsent = port_.options().name.kind == PortKind::pci ? unsent_.update([this] { return sending(); }) : 0;
+    drops[OwnDrop::tx_unsent] = port_.options().name.kind == PortKind::pci ? unsent_.update([this] { return sending(); }) : 0;
     return drops;
 }
 
@@ -59,14 +59,14 @@ void DropReader::add_driver_counts(OwnDrops& drops) const {
     if (rte_eth_stats_get(port_.port_id(), &statistics) != 0) {
         return;
     }
-    drops.rx_missed = statistics.imissed;
-    drops.rx_no_buffer = statistics.rx_nombuf;
-    drops.rx_errors = statistics.ierrors;
+    drops[OwnDrop::rx_missed] = statistics.imissed;
+    drops[OwnDrop::rx_no_buffer] = statistics.rx_nombuf;
+    drops[OwnDrop::rx_errors] = statistics.ierrors;
     const PortKind kind = port_.options().name.kind;
     // Both count frames that they refused; the sender still has those, so they are not lost.
     const bool counts_refusals = kind == PortKind::af_xdp || kind == PortKind::tap;
     if (!counts_refusals) {
-        drops.tx_errors = statistics.oerrors;
+        drops[OwnDrop::tx_errors] = statistics.oerrors;
     }
 }
 
@@ -87,12 +87,12 @@ void DropReader::add_socket_counts(OwnDrops& drops) {
             const xdp_statistics statistics = xdp_socket_statistics(socket.descriptor);
             // rx_dropped is the driver's imissed and contains rx_fill_ring_empty_descs;
             // only a full receive ring is counted nowhere else.
-            drops.rx_missed += port_.xdp_socket(0) != nullptr ? statistics.rx_dropped : 0;
-            drops.socket_drops += statistics.rx_ring_full;
-            drops.tx_errors += statistics.tx_invalid_descs;
+            drops[OwnDrop::rx_missed] += port_.xdp_socket(0) != nullptr ? statistics.rx_dropped : 0;
+            drops[OwnDrop::socket_drops] += statistics.rx_ring_full;
+            drops[OwnDrop::tx_errors] += statistics.tx_invalid_descs;
         }
     }
-    drops.socket_drops += packet_socket_drops_;
+    drops[OwnDrop::socket_drops] += packet_socket_drops_;
 }
 
 void DropReader::add_interface_counts(OwnDrops& drops) const {
@@ -106,14 +106,14 @@ void DropReader::add_interface_counts(OwnDrops& drops) const {
     if (kind == PortKind::tap) {
         // The interface is the gateway's end: what it could not send we did not read in time, and
         // what it could not receive it had no room for.
-        drops.interface_rx_dropped = sent;
+        drops[OwnDrop::interface_rx_dropped] = sent;
         drops.peer_queue_drops = received;
         return;
     }
     // A veth also counts what the XDP socket refused.
-    const std::uint64_t counted_already = kind == PortKind::af_xdp ? drops.socket_drops + drops.rx_missed : 0;
-    drops.interface_rx_dropped = received - std::min(received, counted_already);
-    (has_other_end_ ? drops.peer_queue_drops : drops.interface_tx_dropped) = sent;
+    const std::uint64_t counted_already = kind == PortKind::af_xdp ? drops[OwnDrop::socket_drops] + drops[OwnDrop::rx_missed] : 0;
+    drops[OwnDrop::interface_rx_dropped] = received - std::min(received, counted_already);
+    (has_other_end_ ? drops.peer_queue_drops : drops[OwnDrop::interface_tx_dropped]) = sent;
 }
 
 }  // namespace gatemark::io

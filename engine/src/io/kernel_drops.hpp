@@ -1,57 +1,39 @@
 #pragma once
 
+#include "base/counts.hpp"
 #include "io/dpdk_port.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace gatemark::io {
+
+/// Why a frame was lost on the Tester's side of the wire.
+enum class OwnDrop : std::uint8_t {
+    rx_missed,             ///< by the driver: the receive ring was full,
+    rx_no_buffer,          ///< there was no buffer,
+    rx_errors,             ///< damaged on arrival,
+    tx_errors,             ///< accepted for sending and then lost
+    tx_unsent,             ///< accepted by the driver of a card, and not among those that the card counts as sent or lost
+    socket_drops,          ///< by packet or XDP sockets whose ring was full
+    interface_rx_dropped,  ///< by the kernel's interface
+    interface_tx_dropped,
+};
 
 /// Frames lost on the Tester's side of the wire and, separately, those that the gateway's end of a
 /// veth or tap had no room for. These are totals; the caller subtracts. Each frame is counted once.
 struct OwnDrops {
-    /// By the driver: receive ring full; no buffer; damaged on arrival; accepted for sending and
-    /// then lost.
-    std::uint64_t rx_missed = 0, rx_no_buffer = 0, rx_errors = 0, tx_errors = 0;
-    /// Accepted by the driver of a card, and not among those that the card counts as sent or lost.
-    std::uint64_t tx_unsent = 0;
-    /// By packet or XDP sockets whose ring was full.
-    std::uint64_t socket_drops = 0;
-    /// By the kernel's interface.
-    std::uint64_t interface_rx_dropped = 0, interface_tx_dropped = 0;
-    /// Not ours: the input queue of the other end of a veth or tap was full.
-    std::uint64_t peer_queue_drops = 0;
+    Counts<OwnDrop> counts;
+    std::uint64_t peer_queue_drops = 0;  ///< not ours: the input queue of the other end of a veth or tap was full
 
-    struct Counter {
-        std::string_view name;  ///< in the protocol
-        std::uint64_t OwnDrops::* value;
-        bool is_ours = true;
-    };
-    static const std::array<Counter, 9> counters;
-
+    [[nodiscard]] std::uint64_t& operator[](OwnDrop reason) noexcept { return counts[reason]; }
+    [[nodiscard]] std::uint64_t operator[](OwnDrop reason) const noexcept { return counts[reason]; }
     /// What was lost since `before`.
     [[nodiscard]] OwnDrops since(const OwnDrops& before) const noexcept {
-        OwnDrops lost;
-        for (const Counter& counter : counters) {
-            lost.*counter.value = this->*counter.value - std::min(this->*counter.value, before.*counter.value);
-        }
-        return lost;
+        return {.counts = counts.since(before.counts),
+                .peer_queue_drops = peer_queue_drops - std::min(peer_queue_drops, before.peer_queue_drops)};
     }
 };
-inline constexpr std::array<OwnDrops::Counter, 9> OwnDrops::counters{{
-    {"rx_missed", &OwnDrops::rx_missed},
-    {"rx_no_buffer", &OwnDrops::rx_no_buffer},
-    {"rx_errors", &OwnDrops::rx_errors},
-    {"tx_errors", &OwnDrops::tx_errors},
-    {"tx_unsent", &OwnDrops::tx_unsent},
-    {"socket_drops", &OwnDrops::socket_drops},
-    {"interface_rx_dropped", &OwnDrops::interface_rx_dropped},
-    {"interface_tx_dropped", &OwnDrops::interface_tx_dropped},
-    {"peer_queue_drops", &OwnDrops::peer_queue_drops, false},
-}};
-static_assert(sizeof(OwnDrops) == OwnDrops::counters.size() * sizeof(std::uint64_t), "every counter has a row");
 
 /// Reads the counters of the driver, its sockets and the interface. Use one reader per port,
 /// because reading a packet socket's counter resets it.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/counts.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -10,10 +12,11 @@
 namespace gatemark::loop {
 
 /// Neighbour messages that the Tester did not deal with.
-struct NeighborDrops {
-    std::uint64_t overflow = 0;    ///< of the mailboxes
-    std::uint64_t unanswered = 0;  ///< they still wait because the port takes no answer
+enum class NeighborDrop : std::uint8_t {
+    neighbour_overflow,    ///< of the mailboxes
+    neighbour_unanswered,  ///< they still wait because the port takes no answer
 };
+using NeighborDrops = Counts<NeighborDrop>;
 
 /// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off
 /// the fast path. Bounded, with one writer and one reader, so a port has a mailbox for each of its

@@ -74,8 +74,8 @@ public:
     [[nodiscard]] NeighborDrops drops() const noexcept {
         NeighborDrops drops;
         for (const NeighborMailbox* const mailbox : mailboxes_) {
-            drops.overflow += mailbox->overflow();
-            drops.unanswered += port_is_full_.load(std::memory_order_relaxed) ? mailbox->size() : 0;
+            drops[NeighborDrop::neighbour_overflow] += mailbox->overflow();
+            drops[NeighborDrop::neighbour_unanswered] += port_is_full_.load(std::memory_order_relaxed) ? mailbox->size() : 0;
         }
         return drops;
     }

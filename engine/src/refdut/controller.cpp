@@ -139,7 +139,10 @@ std::array<std::uint64_t, 2> Controller::missed() {
     std::array<std::uint64_t, 2> sums{};
     for (std::size_t i = 0; i < sums.size(); ++i) {
         const io::OwnDrops drops = drops_[i].read();
-        sums[i] = drops.rx_missed + drops.rx_no_buffer + drops.rx_errors + drops.socket_drops + drops.interface_rx_dropped;
+        for (const auto reason : {io::OwnDrop::rx_missed, io::OwnDrop::rx_no_buffer, io::OwnDrop::rx_errors, io::OwnDrop::socket_drops,
+                                  io::OwnDrop::interface_rx_dropped}) {
+            sums[i] += drops[reason];
+        }
     }
     return sums;
 }

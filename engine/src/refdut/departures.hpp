@@ -67,7 +67,7 @@ public:
             drop(frame, OwnDrop::hold_full);
             return;
         }
-        counts_.held += frame.kind == Kind::copy ? 0 : 1;
+        counts_[DirectionCount::held] += frame.kind == Kind::copy ? 0 : 1;
         queue_.push(frame.due, frame);
     }
 
@@ -124,7 +124,7 @@ private:
         std::size_t size = 0;
     };
 
-    void unhold(const Frame& frame) noexcept { counts_.held -= frame.epoch == epoch_ && frame.kind != Kind::copy ? 1 : 0; }
+    void unhold(const Frame& frame) noexcept { counts_[DirectionCount::held] -= frame.epoch == epoch_ && frame.kind != Kind::copy ? 1 : 0; }
 
     void emit(const Frame& frame) noexcept {
         put(frame);
@@ -187,20 +187,20 @@ private:
 
     void count(const Frame& frame, std::uint64_t handed_over) noexcept {
         if (frame.epoch != epoch_) {
-            ++counts_.carried_over;
+            ++counts_[DirectionCount::carried_over];
             return;
         }
         if (frame.kind == Kind::copy) {
-            ++counts_.duplicated;
+            ++counts_[DirectionCount::duplicated];
             return;
         }
-        ++counts_.forwarded;
-        counts_.hairpinned += frame.hairpinned ? 1 : 0;
+        ++counts_[DirectionCount::forwarded];
+        counts_[DirectionCount::hairpinned] += frame.hairpinned ? 1 : 0;
         if (!frame.reasons.none()) [[unlikely]] {
             count_damage(frame);
         }
         if (frame.kind != Kind::test) [[unlikely]] {
-            ++(frame.kind == Kind::reordered ? counts_.reordered : counts_.reorder_short);
+            ++(frame.kind == Kind::reordered ? counts_[DirectionCount::reordered] : counts_[DirectionCount::reorder_short]);
             return;  // its delay is that of those that overtook it
         }
         const std::uint64_t delay = handed_over - frame.arrival, late = handed_over - std::min(handed_over, frame.due);
@@ -208,24 +208,22 @@ private:
         counts_.delay_sum += delay;
         counts_.delay_min = std::min(counts_.delay_min, delay);
         counts_.delay_max = std::max(counts_.delay_max, delay);
-        counts_.late += late > times_.late_ticks ? 1 : 0;
+        counts_[DirectionCount::late] += late > times_.late_ticks ? 1 : 0;
         counts_.late_max = std::max(counts_.late_max, late);
     }
 
     void count_damage(const Frame& frame) noexcept {
-        ++counts_.corrupted[static_cast<std::size_t>(frame.field)];
-        for (std::size_t i = 0; i < field_count; ++i) {
-            counts_.reasons[i] += frame.reasons.has(static_cast<Field>(i)) ? 1 : 0;
-        }
+        ++counts_.corrupted[frame.field];
+        counts_.reasons.add(frame.reasons);
     }
 
     void drop(const Frame& frame, OwnDrop reason) noexcept {
         Buffer buffer = frame.buffer;
         ports_[0]->release(std::span{&buffer, 1});
         if (frame.epoch != epoch_) {
-            ++counts_.carried_over;
+            ++counts_[DirectionCount::carried_over];
         } else if (frame.kind == Kind::copy) {
-            ++counts_.copies_failed;
+            ++counts_[DirectionCount::copies_failed];
         } else {
             counts_.drop(reason);
         }

@@ -119,7 +119,7 @@ private:
         arrival_ = clock_.now().value;
         arrival_ns_ = ns_since_start(arrival_);
         resetting_ = arrival_ < reset_until_;
-        counts_.directions[number(side)].received += received;
+        counts_.directions[number(side)][DirectionCount::received] += received;
         for (const Buffer buffer : std::span{burst_}.first(received)) {
             __builtin_prefetch(Port::frame(buffer).begin);
         }
@@ -137,7 +137,7 @@ private:
         if (ours && program_->test_frames.has(packet)) {
             take_test_frame(side, buffer, packet);
         } else if (!ours || resetting_) {
-            ++counts_.other_dropped;
+            ++counts_.other[OtherCount::dropped];
             release(side, buffer);
         } else {
             take_other(side, buffer, packet, neighbours);
@@ -153,9 +153,9 @@ private:
     void take_other(Side side, Buffer buffer, Packet& packet, Neighbours& neighbours) noexcept {
         neighbours.take({packet.begin, packet.bytes}, taken_);
         if (taken_.consumed) {
-            ++counts_.neighbour_received;
+            ++counts_.neighbour[NeighbourCount::received];
             if (taken_.answer && send_written(side, buffer, taken_.answer_frame.span())) {
-                ++counts_.neighbour_answered;
+                ++counts_.neighbour[NeighbourCount::answered];
             } else if (!taken_.answer) {
                 release(side, buffer);
             }
@@ -168,19 +168,19 @@ private:
                             set_vlan(packet, program_->neighbours[number(out)].config().vlan_id) &&
                             program_->neighbours[number(out)].address(packet);
         if (!leaves) {
-            ++counts_.other_dropped;
+            ++counts_.other[OtherCount::dropped];
             release(side, buffer);
             return;
         }
         Port::set_frame(buffer, packet.begin, packet.bytes);
-        ++(send_now(out, buffer) ? counts_.other_forwarded : counts_.other_dropped);
+        ++(send_now(out, buffer) ? counts_.other[OtherCount::forwarded] : counts_.other[OtherCount::dropped]);
     }
 
     void take_test_frame(Side side, Buffer buffer, Packet& packet) noexcept {
         const std::size_t direction = number(side);
         DirectionCounts& counts = counts_.directions[direction];
         Program::Way& way = program_->ways[direction];
-        ++counts.test_frames;
+        ++counts[DirectionCount::test_frames];
         if (!first_test_frame_[direction]) {
             first_test_frame_[direction] = arrival_ns_;
         }
@@ -257,7 +257,7 @@ private:
                        : corrupt(field, packet, notes, program_->table.get());
         });
         if (fate.kind == Fate::Kind::lose) {
-            ++counts_.directions[direction].lost;
+            ++counts_.directions[direction][DirectionCount::lost];
             release(side, frame.buffer);
             return;
         }
@@ -276,7 +276,7 @@ private:
             return;
         }
         if (copy.buffer == Buffer{}) {
-            ++counts_.directions[direction].copies_failed;
+            ++counts_.directions[direction][DirectionCount::copies_failed];
         } else {
             departures.take(copy, arrival_, way.keep_order);
         }
@@ -313,7 +313,7 @@ private:
             return false;
         }
         next_question_[number(out)] = arrival_ + scale_.ticks(question_pause).value;
-        counts_.neighbour_asked += send_written(out, buffer, question.span()) ? 1 : 0;
+        counts_.neighbour[NeighbourCount::asked] += send_written(out, buffer, question.span()) ? 1 : 0;
         return true;
     }
 
@@ -335,14 +335,14 @@ private:
             return false;
         }
         next_error_ = arrival_ + scale_.ticks(error_pause).value;
-        counts_.errors_sent += send_written(side, buffer, std::span{error_.data}.first(error_.bytes)) ? 1 : 0;
+        counts_.other[OtherCount::icmp_errors] += send_written(side, buffer, std::span{error_.data}.first(error_.bytes)) ? 1 : 0;
         return true;
     }
 
     [[nodiscard]] Snapshot snapshot() const noexcept {
         Snapshot taken{.counts = counts_, .table = {}, .elapsed = clock_.now().value - counts_since_};
         for (std::size_t i = 0; i < 2; ++i) {
-            taken.counts.directions[i].not_applicable = program_->ways[i].impairments.not_applicable();
+            taken.counts.directions[i][DirectionCount::not_applicable] = program_->ways[i].impairments.not_applicable();
         }
         if (program_->table != nullptr) {
             taken.table = program_->table->counters();

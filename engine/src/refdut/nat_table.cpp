@@ -57,7 +57,7 @@ NatTable::Lookup NatTable::from_inside(const NatEndpoint& inside, const NatEndpo
             return {.outcome = Outcome::known, .connection = known};
         }
         remove(known);
-        ++counters_.expired;
+        ++counters_[NatCount::expired];
     }
     return establish(inside, remote, hash, now_ns);
 }
@@ -75,7 +75,7 @@ NatTable::Connection NatTable::from_outside(const NatEndpoint& remote, const Nat
     Record& record = storage_.records[known];
     if (is_expired(record, now)) {
         remove(known);
-        ++counters_.expired;
+        ++counters_[NatCount::expired];
         return none;
     }
     record.used_at = static_cast<std::uint32_t>(now);
@@ -171,24 +171,24 @@ NatTable::Lookup NatTable::establish(const NatEndpoint& inside, const NatEndpoin
     }
     const bool full = size_ >= limits_.capacity;
     if (full && limits_.overflow == Overflow::forward_untranslated) {
-        ++counters_.untranslated;
+        ++counters_[NatCount::untranslated];
         return {.outcome = Outcome::untranslated};
     }
     if (full && limits_.overflow != Overflow::evict_oldest) {
-        ++counters_.refused;
+        ++counters_[NatCount::refused];
         return {.outcome = limits_.overflow == Overflow::refuse ? Outcome::refused : Outcome::dropped};
     }
     if (!refill_tokens(now_ns)) {
-        ++counters_.rate_limited;
+        ++counters_[NatCount::rate_limited];
         return {.outcome = Outcome::rate_limited};
     }
     if (full) {
         remove(oldest_);
-        ++counters_.evicted;
+        ++counters_[NatCount::evicted];
     }
     const std::uint32_t mapping_number = is_dependent_ ? make_mapping(inside, remote, wanted_place(inside)) : mapping_of(inside);
     if (mapping_number == nil) {
-        ++counters_.pool_exhausted;
+        ++counters_[NatCount::pool_exhausted];
         return {.outcome = Outcome::pool_exhausted};
     }
     tokens_ -= limits_.establishment_per_second == 0 ? 0 : token_price;
@@ -212,7 +212,7 @@ NatTable::Lookup NatTable::establish(const NatEndpoint& inside, const NatEndpoin
     link_age(connection);
     link_wheel(connection, now);
     ++size_;
-    ++counters_.created;
+    ++counters_[NatCount::created];
     return {.outcome = Outcome::created, .connection = connection};
 }
 
@@ -416,7 +416,7 @@ void NatTable::expire(std::uint64_t now_ns, std::size_t budget) noexcept {
             const Connection connection = first;
             if (is_expired(storage_.records[connection], now)) {
                 remove(connection);
-                ++counters_.expired;
+                ++counters_[NatCount::expired];
             } else {  // it expires after `wheel_at_`, so it never comes back into the slot that is being emptied
                 unlink_wheel(storage_.records[connection]);
                 link_wheel(connection, now);
@@ -427,7 +427,7 @@ void NatTable::expire(std::uint64_t now_ns, std::size_t budget) noexcept {
 }
 
 void NatTable::clear() noexcept {
-    counters_.cleared += size_;
+    counters_[NatCount::cleared] += size_;
     storage_.by_inside.clear();
     storage_.by_outside.clear();
     storage_.mapping_by_inside.clear();
@@ -472,7 +472,7 @@ void NatTable::set_limits(const NatLimits& limits, std::uint64_t now_ns) {
     tokens_at_ns_ = now_ns;
     while (limits_.overflow == Overflow::evict_oldest && size_ > limits_.capacity) {
         remove(oldest_);
-        ++counters_.evicted;
+        ++counters_[NatCount::evicted];
     }
     if (new_timeout) {
         rebuild_wheel(now);

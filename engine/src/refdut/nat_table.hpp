@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/counts.hpp"
 #include "base/paged_memory.hpp"
 #include "net/address.hpp"
 #include "refdut/b4_set.hpp"
@@ -33,9 +34,7 @@ struct NatLimits {
 };
 
 /// Counted since the table was made or `reset_counters`.
-struct NatCounters {
-    std::uint64_t created = 0, evicted = 0, refused = 0, expired = 0, rate_limited = 0, untranslated = 0, pool_exhausted = 0, cleared = 0;
-};
+enum class NatCount : std::uint8_t { created, evicted, refused, expired, rate_limited, untranslated, pool_exhausted, cleared };
 
 /// One end of a connection: 16 bytes of address as in net::Address, whatever the family.
 struct NatEndpoint {
@@ -110,7 +109,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
     [[nodiscard]] const NatLimits& limits() const noexcept { return limits_; }
-    [[nodiscard]] const NatCounters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const Counts<NatCount>& counters() const noexcept { return counters_; }
     void reset_counters() noexcept { counters_ = {}; }
 
     /// Deletes expired connections, examining at most `budget`. Call it regularly: a frame never
@@ -197,7 +196,7 @@ private:
     PortPool pool_;
     bool is_dependent_;  ///< endpoint-dependent mapping
     NatLimits limits_;
-    NatCounters counters_;
+    Counts<NatCount> counters_;
     std::uint64_t size_ = 0;
     Storage storage_;
     B4Set b4s_;

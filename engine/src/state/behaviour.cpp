@@ -23,22 +23,23 @@ void observe_ports(const enumerate::ConnectionSet& connections, const StateTable
             continue;
         }
         const std::uint16_t original = connections.tuple_of(connection).source_port;
-        ++behaviour.examined;
-        behaviour.port_preserved += endpoint->port == original ? 1 : 0;
-        behaviour.parity_preserved += (endpoint->port ^ original) % 2 == 0 ? 1 : 0;
-        behaviour.port_class_preserved += (endpoint->port < first_user_port) == (original < first_user_port) ? 1 : 0;
+        ++behaviour[Observation::examined];
+        behaviour[Observation::port_preserved] += endpoint->port == original ? 1 : 0;
+        behaviour[Observation::parity_preserved] += (endpoint->port ^ original) % 2 == 0 ? 1 : 0;
+        behaviour[Observation::port_class_preserved] += (endpoint->port < first_user_port) == (original < first_user_port) ? 1 : 0;
         ports.set(endpoint->port);
         if (addresses.size() < addresses_max) {
             addresses.insert(endpoint->address);
         }
     }
-    behaviour.public_addresses = addresses.size();
-    behaviour.public_ports = ports.count();
+    behaviour[Observation::public_addresses] = addresses.size();
+    behaviour[Observation::public_ports] = ports.count();
     for (std::size_t port = 0; port < ports.size(); ++port) {
         if (ports.test(port)) {
-            behaviour.public_port_minimum =
-                behaviour.public_port_minimum == 0 ? static_cast<std::uint16_t>(port) : behaviour.public_port_minimum;
-            behaviour.public_port_maximum = static_cast<std::uint16_t>(port);
+            behaviour[Observation::public_port_minimum] = behaviour[Observation::public_port_minimum] == 0
+                                                              ? static_cast<std::uint16_t>(port)
+                                                              : behaviour[Observation::public_port_minimum];
+            behaviour[Observation::public_port_maximum] = static_cast<std::uint16_t>(port);
         }
     }
 }
@@ -61,8 +62,8 @@ void observe_source(const enumerate::ConnectionSet& connections, const StateTabl
         same &= !first || *first == *endpoint;
         first = endpoint;
     }
-    behaviour.sources_compared += compared ? 1 : 0;
-    behaviour.sources_endpoint_independent += compared && same ? 1 : 0;
+    behaviour[Observation::sources_compared] += compared ? 1 : 0;
+    behaviour[Observation::sources_endpoint_independent] += compared && same ? 1 : 0;
 }
 
 void observe_mapping(const enumerate::ConnectionSet& connections, const StateTable& table, Behaviour& behaviour) {

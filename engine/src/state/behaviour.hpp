@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/counts.hpp"
 #include "enumerate/connection_set.hpp"
 #include "state/state_table.hpp"
 
@@ -7,14 +8,23 @@
 
 namespace gatemark::state {
 
-/// What a filled state table says about the gateway. It costs no extra frames.
-struct Behaviour {
-    std::uint64_t established = 0, examined = 0;
-    std::uint64_t port_preserved = 0, parity_preserved = 0, port_class_preserved = 0;  ///< of the entries examined
-    std::uint64_t public_addresses = 0, public_ports = 0;                              ///< distinct ones of the entries examined
-    std::uint16_t public_port_minimum = 0, public_port_maximum = 0;
-    std::uint64_t sources_compared = 0, sources_endpoint_independent = 0;
+/// What is read from a filled state table.
+enum class Observation : std::uint8_t {
+    established,
+    examined,
+    port_preserved,  ///< of the entries examined, as all of ports and addresses
+    parity_preserved,
+    port_class_preserved,
+    public_addresses,  ///< distinct ones
+    public_ports,
+    public_port_minimum,
+    public_port_maximum,
+    sources_compared,
+    sources_endpoint_independent,
 };
+
+/// What a filled state table says about the gateway. It costs no extra frames.
+using Behaviour = Counts<Observation>;
 
 /// Looks at up to 4,194,304 entries, evenly spaced, for ports and addresses (RFC 4787 section 4.2),
 /// and at the connections of up to 4096 Initiator endpoints for Endpoint-Independent Mapping (RFC

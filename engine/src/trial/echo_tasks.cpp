@@ -169,7 +169,7 @@ void EchoTasks::fill_sent(EchoReport& report, pace::Ticks start) const {
         const std::vector<loop::EchoClientSent>& sent = closed_loops_[queue]->clients();
         for (std::size_t i = 0; i < sent.size(); ++i) {
             EchoClientReport& client = report.clients[queue + i * closed_loops_.size()];
-            client.requests = sent[i].requests;
+            client.counts[EchoCount::requests] = sent[i].requests;
             client.begin = since(start, sent[i].first);
             client.end = since(start, sent[i].last);
         }
@@ -191,7 +191,7 @@ void EchoTasks::fill_sent_at_rate(EchoReport& report, pace::Ticks start) const {
         if (end > first) {
             const auto client = static_cast<std::size_t>(first % clients);
             const std::uint64_t further = (end - 1 - first) / period;
-            report.clients[client].requests += further + 1;
+            report.clients[client].counts[EchoCount::requests] += further + 1;
             ends[client] = std::max(ends[client], first + further * period + 1);
             if (report.steady) {
                 report.steady->requests += further + (first >= clients - 1 ? 1 : 0);
@@ -218,20 +218,20 @@ EchoReport EchoTasks::report(pace::Ticks start) const {
         client.client = i;
         for (const Requests* const receiver : requests_) {
             const loop::EchoCounts& counts = receiver->clients()[i];
-            client.arrived += counts[loop::EchoOutcome::received];
-            client.duplicate += counts[loop::EchoOutcome::duplicate];
-            client.faulty += counts[loop::EchoOutcome::faulty];
+            client.counts[EchoCount::arrived] += counts[loop::EchoOutcome::received];
+            client.counts[EchoCount::duplicate] += counts[loop::EchoOutcome::duplicate];
+            client.counts[EchoCount::faulty] += counts[loop::EchoOutcome::faulty];
         }
         for (const Replies* const receiver : replies_) {
             const loop::EchoCounts& counts = receiver->clients()[i];
-            client.replies += counts[loop::EchoOutcome::received];
-            client.late += counts[loop::EchoOutcome::late];
-            client.duplicate += counts[loop::EchoOutcome::duplicate];
-            client.faulty += counts[loop::EchoOutcome::faulty];
+            client.counts[EchoCount::replies] += counts[loop::EchoOutcome::received];
+            client.counts[EchoCount::late] += counts[loop::EchoOutcome::late];
+            client.counts[EchoCount::duplicate] += counts[loop::EchoOutcome::duplicate];
+            client.counts[EchoCount::faulty] += counts[loop::EchoOutcome::faulty];
             client.round_trips.add(receiver->handler().clients()[i]);
         }
-        const std::uint64_t found = client.replies + client.late + client.faulty;
-        client.lost = client.requests > found ? client.requests - found : 0;
+        const std::uint64_t found = client.counts[EchoCount::replies] + client.counts[EchoCount::late] + client.counts[EchoCount::faulty];
+        client.counts[EchoCount::lost] = client.counts[EchoCount::requests] > found ? client.counts[EchoCount::requests] - found : 0;
         report.all.add(client.round_trips);
     }
     report.first_requests = first_requests();

@@ -80,11 +80,22 @@ struct EstablishedConnections {
     std::uint64_t count = 0, established = 0;
 };
 
+/// What is counted of a client's messages.
+enum class EchoCount : std::uint8_t {
+    requests,
+    arrived,
+    replies,
+    late,
+    lost,  ///< without any reply
+    duplicate,
+    faulty,
+};
+
 /// One client of an echo trial. Times are since the start of the schedule.
 struct EchoClientReport {
     std::uint64_t client = 0;
-    std::chrono::nanoseconds begin{}, end{};                                                              ///< first and last request
-    std::uint64_t requests = 0, arrived = 0, replies = 0, late = 0, lost = 0, duplicate = 0, faulty = 0;  ///< lost: without any reply
+    std::chrono::nanoseconds begin{}, end{};  ///< first and last request
+    Counts<EchoCount> counts;
     record::RoundTrips round_trips;
 };
 
@@ -104,7 +115,7 @@ struct EchoReport {
     [[nodiscard]] std::uint64_t all_requests() const noexcept {
         std::uint64_t sum = 0;
         for (const EchoClientReport& client : clients) {
-            sum += client.requests;
+            sum += client.counts[EchoCount::requests];
         }
         return sum;
     }

@@ -170,7 +170,7 @@ std::variant<state::Behaviour, Errors> Tester::behaviour() const {
         return Errors{{"no connection was established yet", "", "make a trial of phase `establish` first"}};
     }
     state::Behaviour behaviour = state::observe(memory.plan->set(), memory.table);
-    behaviour.established = memory.established;
+    behaviour[state::Observation::established] = memory.established;
     return behaviour;
 }
 

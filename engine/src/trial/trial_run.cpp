@@ -61,7 +61,8 @@ TrialRun::~TrialRun() {
 
 TrialReport TrialRun::execute() {
     const auto begun = SteadyClock::now();  // memory and templates are prepared while the gateway settles
-    const std::array<std::uint64_t, 2> overflow{parts_.sides[0]->responder->drops().overflow, parts_.sides[1]->responder->drops().overflow};
+    const auto overflow = [this](std::size_t i) { return parts_.sides[i]->responder->drops()[loop::NeighborDrop::neighbour_overflow]; };
+    const std::array<std::uint64_t, 2> overflow_before{overflow(0), overflow(1)};
     reset_memories();
     make_receivers();
     set_templates();
@@ -81,7 +82,7 @@ TrialReport TrialRun::execute() {
             const auto i = static_cast<std::size_t>(side);
             report_.ports[i].own_drops = parts_.sides[i]->drops.read().since(before[i]);
             report_.ports[i].neighbor_drops = parts_.sides[i]->responder->drops();
-            report_.ports[i].neighbor_drops.overflow -= overflow[i];
+            report_.ports[i].neighbor_drops[loop::NeighborDrop::neighbour_overflow] -= overflow_before[i];
         }
     }
     parts_.hand_out(parts_.idle_lists);

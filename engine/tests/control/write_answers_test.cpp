@@ -133,7 +133,7 @@ TEST(WriteAnswers, ARequestWithoutAReplyRanksAboveEveryRoundTrip) {
     trial::TrialReport report;
     trial::EchoReport& echo = report.echo.emplace();
     echo.clients.resize(1);
-    echo.clients[0].requests = 1'000;
+    echo.clients[0].counts[trial::EchoCount::requests] = 1'000;
     echo.first_requests = 1;
     for (std::uint64_t time = 1; time <= 990; ++time) {
         echo.all.add(pace::Ticks{time});

@@ -35,8 +35,8 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
     EXPECT_LT(received, sent);
     EXPECT_TRUE(all);
     EXPECT_EQ(sent, received + sum_of_receiving(at_receiver)) << text_of(at_receiver);
-    EXPECT_EQ(at_sender.tx_errors + at_sender.interface_tx_dropped, 0U) << text_of(at_sender);
-    EXPECT_EQ(receiver_drops().socket_drops, at_receiver.socket_drops) << "reading must not lose what was read";
+    EXPECT_EQ(at_sender[OwnDrop::tx_errors] + at_sender[OwnDrop::interface_tx_dropped], 0U) << text_of(at_sender);
+    EXPECT_EQ(receiver_drops()[OwnDrop::socket_drops], at_receiver[OwnDrop::socket_drops]) << "reading must not lose what was read";
     expect_sent_buffers_unchanged(sender());
 }
 
@@ -75,7 +75,7 @@ TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
     EXPECT_GE(sent, 500'000U);
     EXPECT_GT(lost.peer_queue_drops, 0U);
     EXPECT_EQ(sent, arrived() - before + lost.peer_queue_drops) << text_of(lost);
-    EXPECT_EQ(lost.tx_errors + lost.interface_tx_dropped, 0U) << text_of(lost);
+    EXPECT_EQ(lost[OwnDrop::tx_errors] + lost[OwnDrop::interface_tx_dropped], 0U) << text_of(lost);
     expect_sent_buffers_unchanged(port);
 }
 

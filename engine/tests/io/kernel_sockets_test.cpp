@@ -33,7 +33,8 @@ TEST_F(XdpSockets, LeaveNoProgramAndTakeUpWhereTheyLeftOffWhenTheLinkReturns) {
         EXPECT_EQ(receive_until_silence(receiver()), 0U);
         EXPECT_EQ(send_some(sender(), udp_frame()), 32U);
         EXPECT_EQ(receive_until_silence(receiver(), 32), 32U);
-        EXPECT_EQ(sender_drops().tx_errors, 32U) << "the frames that were withdrawn show, so that nobody takes the trial for good";
+        EXPECT_EQ(sender_drops()[OwnDrop::tx_errors], 32U)
+            << "the frames that were withdrawn show, so that nobody takes the trial for good";
     }
 }
 

@@ -84,7 +84,7 @@ TEST_F(RingPort, FullRingRefusesAndTheRestStaysWithTheSender) {
     }
     EXPECT_EQ(accepted, 256U);
     EXPECT_EQ(receive_all(receive), accepted);
-    EXPECT_EQ(drops.read().tx_errors, 0U);
+    EXPECT_EQ(drops.read()[OwnDrop::tx_errors], 0U);
     EXPECT_EQ(ports_->first.accepted_frames(), accepted);
 }
 

@@ -161,14 +161,15 @@ std::uint64_t receive_until_silence(const DpdkPort& port, std::uint64_t count) {
 }
 
 std::string text_of(const OwnDrops& drops) {
-    return "missed " + std::to_string(drops.rx_missed) + " no buffer " + std::to_string(drops.rx_no_buffer) + " rx errors " +
-           std::to_string(drops.rx_errors) + " tx errors " + std::to_string(drops.tx_errors) + " socket " +
-           std::to_string(drops.socket_drops) + " interface rx " + std::to_string(drops.interface_rx_dropped) + " interface tx " +
-           std::to_string(drops.interface_tx_dropped) + " peer queue " + std::to_string(drops.peer_queue_drops);
+    std::string text = "peer_queue_drops " + std::to_string(drops.peer_queue_drops);
+    drops.counts.visit(
+        [&](OwnDrop reason, std::uint64_t count) { text.append(" ").append(name_of(reason)).append(" " + std::to_string(count)); });
+    return text;
 }
 
 std::uint64_t sum_of_receiving(const OwnDrops& drops) {
-    return drops.rx_missed + drops.rx_no_buffer + drops.rx_errors + drops.socket_drops + drops.interface_rx_dropped;
+    return drops[OwnDrop::rx_missed] + drops[OwnDrop::rx_no_buffer] + drops[OwnDrop::rx_errors] + drops[OwnDrop::socket_drops] +
+           drops[OwnDrop::interface_rx_dropped];
 }
 
 }  // namespace gatemark::io::test

@@ -184,17 +184,17 @@ TEST_F(NeighborResponderTest, AnswersWaitWhileThePortHasNoRoom) {
     for (unsigned i = 0; i < 100; ++i) {
         put(write_question(gateway_, address_of("198.18.0." + std::to_string(i + 2)), address_of("198.18.0.1")));
     }
-    EXPECT_EQ(responder_.drops().unanswered, 0U) << "they were not tried yet";
+    EXPECT_EQ(responder_.drops()[NeighborDrop::neighbour_unanswered], 0U) << "they were not tried yet";
     queue_.accept_at_most(0);
     for (int i = 0; i < 5; ++i) {
         responder_.poll();
     }
     EXPECT_TRUE(wire_.frames.empty());
-    EXPECT_EQ(responder_.drops().unanswered, 100U);
+    EXPECT_EQ(responder_.drops()[NeighborDrop::neighbour_unanswered], 100U);
     queue_.accept_at_most(1);
     poll_all();
     EXPECT_EQ(wire_.frames.size(), 100U);
-    EXPECT_EQ(responder_.drops().unanswered + responder_.drops().overflow, 0U);
+    EXPECT_EQ(responder_.drops()[NeighborDrop::neighbour_unanswered] + responder_.drops()[NeighborDrop::neighbour_overflow], 0U);
 }
 
 /// A gateway with a cold neighbour table asks for 4,096 hosts at once, while others ask 10,000
@@ -229,12 +229,12 @@ TEST_F(NeighborResponderTest, AnswersAGatewayThatAsksForThousandsOfHostsAtOnce) 
         responder.poll();
     }
     EXPECT_EQ(wire_.frames.size(), asked);
-    EXPECT_EQ(responder.drops().overflow + responder.drops().unanswered, 0U);
+    EXPECT_EQ(responder.drops()[NeighborDrop::neighbour_overflow] + responder.drops()[NeighborDrop::neighbour_unanswered], 0U);
     for (unsigned number = 0; number < NeighborMailbox::capacity + 5; ++number) {  // and more than it can take are told
         arrive(number);
         receiver->poll();
     }
-    EXPECT_EQ(responder.drops().overflow, 5U);
+    EXPECT_EQ(responder.drops()[NeighborDrop::neighbour_overflow], 5U);
 }
 
 TEST_F(NeighborResponderTest, StrangersCannotFillItsMemory) {

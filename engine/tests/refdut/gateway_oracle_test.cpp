@@ -232,16 +232,16 @@ TEST(RefdutGatewayOracle, RandomMixturesLeaveAndAreCountedAsTheRulesSay) {
 
         ASSERT_EQ(numbers_of(right), expected.out) << "round " << round;
         const DirectionCounts& counts = command.snapshot.counts.directions[0];
-        EXPECT_EQ(counts.test_frames, arrivals.size());
-        EXPECT_EQ(counts.forwarded, expected.forwarded);
-        EXPECT_EQ(counts.lost, expected.lost);
-        EXPECT_EQ(counts.own_drops[static_cast<std::size_t>(OwnDrop::queue_full)], expected.queue_full);
+        EXPECT_EQ(counts[DirectionCount::test_frames], arrivals.size());
+        EXPECT_EQ(counts[DirectionCount::forwarded], expected.forwarded);
+        EXPECT_EQ(counts[DirectionCount::lost], expected.lost);
+        EXPECT_EQ(counts.own_drops[OwnDrop::queue_full], expected.queue_full);
         EXPECT_EQ(counts.dropped(), expected.queue_full);
-        EXPECT_EQ(counts.duplicated, expected.duplicated);
-        EXPECT_EQ(counts.corrupted[static_cast<std::size_t>(Field::hop_limit)], expected.corrupted);
-        EXPECT_EQ(counts.reordered, expected.reordered);
-        EXPECT_EQ(counts.reorder_short, expected.reorder_short);
-        EXPECT_EQ(counts.held, 0U);
+        EXPECT_EQ(counts[DirectionCount::duplicated], expected.duplicated);
+        EXPECT_EQ(counts.corrupted[Field::hop_limit], expected.corrupted);
+        EXPECT_EQ(counts[DirectionCount::reordered], expected.reordered);
+        EXPECT_EQ(counts[DirectionCount::reorder_short], expected.reorder_short);
+        EXPECT_EQ(counts[DirectionCount::held], 0U);
         EXPECT_EQ(MemoryForwardingPort::in_use, 0U);
     }
 }

@@ -81,7 +81,8 @@ TEST_F(RefdutGateway, RoutesBothWaysAtOnce) {
     EXPECT_TRUE(sent.link_destination == right_peer && sent.link_source == right_mac && sent.hop_limit == 9 && sent.destination_port == 7);
     const Snapshot taken = counts();
     for (const DirectionCounts& direction : taken.counts.directions) {
-        EXPECT_TRUE(direction.balanced() && direction.received == 1 && direction.test_frames == 1 && direction.forwarded == 1);
+        EXPECT_TRUE(direction.balanced() && direction[DirectionCount::received] == 1 && direction[DirectionCount::test_frames] == 1 &&
+                    direction[DirectionCount::forwarded] == 1);
         EXPECT_TRUE(direction.delay_samples == 1 && direction.delay_max == 0);
     }
 }
@@ -95,7 +96,7 @@ TEST_F(RefdutGateway, HoldsAFrameForExactlyItsDelay) {
     poll_at(2 * second);
     poll_at(2 * second + ms - 1);
     EXPECT_TRUE(right.sent.empty());
-    EXPECT_EQ(counts().counts.directions[0].held, 2U);
+    EXPECT_EQ(counts().counts.directions[0][DirectionCount::held], 2U);
     poll_at(2 * second + ms);
     EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2}));
     poll_at(2 * second + 3 * ms - 1);
@@ -104,8 +105,9 @@ TEST_F(RefdutGateway, HoldsAFrameForExactlyItsDelay) {
     EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2, 1}));
     const Snapshot taken = counts();
     const DirectionCounts& forward = taken.counts.directions[0];
-    EXPECT_TRUE(forward.delay_min == ms && forward.delay_max == 3 * ms + 12'000 && forward.held == 0 && forward.balanced());
-    EXPECT_TRUE(forward.late == 1 && forward.late_max == 12'000);
+    EXPECT_TRUE(forward.delay_min == ms && forward.delay_max == 3 * ms + 12'000 && forward[DirectionCount::held] == 0 &&
+                forward.balanced());
+    EXPECT_TRUE(forward[DirectionCount::late] == 1 && forward.late_max == 12'000);
 }
 
 TEST_F(RefdutGateway, CountsAGapBetweenPollsOnlyIfAFrameWaited) {
@@ -155,10 +157,10 @@ TEST_F(RefdutGateway, OnlyTestFramesTakePart) {
     left.arrive(frame(4));
     poll_at(2 * second);
     const Snapshot taken = counts();
-    EXPECT_TRUE(taken.counts.directions[0].received == 5 && taken.counts.directions[0].test_frames == 1);
-    EXPECT_EQ(taken.counts.directions[0].lost, 1U);
-    EXPECT_EQ(taken.counts.other_dropped, 3U);
-    EXPECT_EQ(taken.counts.other_forwarded, 1U);
+    EXPECT_TRUE(taken.counts.directions[0][DirectionCount::received] == 5 && taken.counts.directions[0][DirectionCount::test_frames] == 1);
+    EXPECT_EQ(taken.counts.directions[0][DirectionCount::lost], 1U);
+    EXPECT_EQ(taken.counts.other[OtherCount::dropped], 3U);
+    EXPECT_EQ(taken.counts.other[OtherCount::forwarded], 1U);
     EXPECT_EQ(right.sent.size(), 1U);
 }
 
@@ -171,7 +173,7 @@ TEST_F(RefdutGateway, AResetDropsWhatIsHeldAndWhatArrives) {
     poll_at(2 * second + ms);  // waits to be overtaken
     left.arrive(frame(2));
     poll_at(2 * second + ms + 1);
-    EXPECT_EQ(counts().counts.directions[0].held, 2U);
+    EXPECT_EQ(counts().counts.directions[0][DirectionCount::held], 2U);
     execute({.kind = Command::Kind::reset, .duration_ns = 10 * ms});
     const std::uint64_t until = now + 10 * ms;
     left.arrive(frame(3));
@@ -182,7 +184,7 @@ TEST_F(RefdutGateway, AResetDropsWhatIsHeldAndWhatArrives) {
     EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{4}));
     const Snapshot taken = counts();
     const DirectionCounts& forward = taken.counts.directions[0];
-    EXPECT_EQ(forward.own_drops[static_cast<std::size_t>(OwnDrop::reset)], 3U);
+    EXPECT_EQ(forward.own_drops[OwnDrop::reset], 3U);
     EXPECT_TRUE(forward.balanced());
 }
 
@@ -201,7 +203,8 @@ TEST_F(RefdutGateway, ResetCountsRestartsSelectorsAndForgetsFramesInFlight) {
     EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2, 4}));
     const Snapshot taken = counts();
     const DirectionCounts& forward = taken.counts.directions[0];
-    EXPECT_TRUE(forward.carried_over == 1 && forward.forwarded == 1 && forward.lost == 1 && forward.test_frames == 2 && forward.balanced());
+    EXPECT_TRUE(forward[DirectionCount::carried_over] == 1 && forward[DirectionCount::forwarded] == 1 &&
+                forward[DirectionCount::lost] == 1 && forward[DirectionCount::test_frames] == 2 && forward.balanced());
 }
 
 TEST_F(RefdutGateway, ALoadKeepsTheConnectionsOfTheSameTranslation) {
@@ -236,8 +239,9 @@ TEST_F(RefdutGateway, RefusesWithAnErrorWhenTheTableIsFull) {
     ASSERT_EQ(left.sent.size(), 1U) << "one error a millisecond";
     EXPECT_EQ(left.sent[0][23], std::byte{1}) << "ICMP";
     const Snapshot taken = counts();
-    EXPECT_EQ(taken.counts.directions[0].translator_drops[static_cast<std::size_t>(Drop::table_full)], 2U);
-    EXPECT_TRUE(taken.counts.errors_sent == 1 && taken.counts.directions[0].balanced() && taken.table.refused == 2);
+    EXPECT_EQ(taken.counts.directions[0].translator_drops[Drop::table_full], 2U);
+    EXPECT_TRUE(taken.counts.other[OtherCount::icmp_errors] == 1 && taken.counts.directions[0].balanced() &&
+                taken.table[NatCount::refused] == 2);
 }
 
 TEST_F(RefdutGateway, AsksForANeighbourItDoesNotKnow) {
@@ -250,8 +254,8 @@ TEST_F(RefdutGateway, AsksForANeighbourItDoesNotKnow) {
     ASSERT_EQ(right.sent.size(), 1U) << "one question in ten milliseconds";
     EXPECT_TRUE(right.sent[0][12] == std::byte{8} && right.sent[0][13] == std::byte{6}) << "ARP";
     const Snapshot taken = counts();
-    EXPECT_EQ(taken.counts.directions[0].own_drops[static_cast<std::size_t>(OwnDrop::no_neighbour)], 3U);
-    EXPECT_TRUE(taken.counts.neighbour_asked == 1 && taken.counts.directions[0].balanced());
+    EXPECT_EQ(taken.counts.directions[0].own_drops[OwnDrop::no_neighbour], 3U);
+    EXPECT_TRUE(taken.counts.neighbour[NeighbourCount::asked] == 1 && taken.counts.directions[0].balanced());
 }
 
 TEST_F(RefdutGateway, CountsWhatThePortDoesNotTakeAndWhatIsTooLong) {
@@ -267,7 +271,7 @@ TEST_F(RefdutGateway, CountsWhatThePortDoesNotTakeAndWhatIsTooLong) {
     EXPECT_EQ(right.sent.size(), 1U);
     const Snapshot taken = counts();
     const auto& drops = taken.counts.directions[0].own_drops;
-    EXPECT_TRUE(drops[static_cast<std::size_t>(OwnDrop::too_long)] == 1 && drops[static_cast<std::size_t>(OwnDrop::transmit_full)] == 1);
+    EXPECT_TRUE(drops[OwnDrop::too_long] == 1 && drops[OwnDrop::transmit_full] == 1);
     EXPECT_TRUE(taken.counts.directions[0].balanced());
 }
 
@@ -283,8 +287,7 @@ TEST_F(RefdutGateway, AFrameForTheWrongPortGoesBackWithTheTagOfWhereItBelongs) {
     const SlowPacket back = gatemark::test::read_packet(left.sent[0]);
     EXPECT_TRUE(back.link_destination == left_peer && back.vlan == 200 && back.destination_port == 2 && back.hop_limit == 9);
     const Snapshot taken = counts();
-    EXPECT_TRUE(taken.counts.directions[0].corrupted[static_cast<std::size_t>(Field::wrong_port)] == 1 &&
-                taken.counts.directions[0].balanced());
+    EXPECT_TRUE(taken.counts.directions[0].corrupted[Field::wrong_port] == 1 && taken.counts.directions[0].balanced());
 }
 
 /// From the first customer of the vectors.
@@ -316,7 +319,8 @@ TEST_F(RefdutGateway, ARelayHairpinsToWhereAFrameCameFrom) {
     EXPECT_EQ(gatemark::test::read_packet(right.sent[0]).vlan, 200);
     const Snapshot taken = counts();
     const DirectionCounts& forward = taken.counts.directions[0];
-    EXPECT_TRUE(forward.forwarded == 3 && forward.hairpinned == 2 && forward.not_applicable == 1 && forward.balanced());
+    EXPECT_TRUE(forward[DirectionCount::forwarded] == 3 && forward[DirectionCount::hairpinned] == 2 &&
+                forward[DirectionCount::not_applicable] == 1 && forward.balanced());
 }
 
 TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
@@ -357,13 +361,13 @@ TEST_F(RefdutGateway, ARelayOfTunnelsDamagesThemExactlyAsOftenAsAsked) {
     EXPECT_EQ(starts(left, std::byte{0x86}, std::byte{4}), 51);
     const Snapshot taken = counts();
     const DirectionCounts &forward = taken.counts.directions[0], &reverse = taken.counts.directions[1];
-    const auto number = [](Field field) { return static_cast<std::size_t>(field); };
-    EXPECT_TRUE(forward.balanced() && forward.test_frames == count + 1U && forward.forwarded == count);
-    EXPECT_TRUE(forward.corrupted[number(Field::tunnel_left)] == 20 && forward.reasons[number(Field::tunnel_left)] == 20);
-    EXPECT_EQ(forward.not_applicable, 8U) << "tunnel_missing";
-    EXPECT_EQ(forward.translator_drops[static_cast<std::size_t>(Drop::no_mapping)], 1U) << "to another relay";
-    EXPECT_TRUE(reverse.balanced() && reverse.test_frames == count && reverse.forwarded == count && reverse.not_applicable == 0);
-    EXPECT_TRUE(reverse.corrupted[number(Field::other_subscriber)] == 15 && reverse.corrupted[number(Field::tunnel_option)] == 9);
+    EXPECT_TRUE(forward.balanced() && forward[DirectionCount::test_frames] == count + 1U && forward[DirectionCount::forwarded] == count);
+    EXPECT_TRUE(forward.corrupted[Field::tunnel_left] == 20 && forward.reasons[Field::tunnel_left] == 20);
+    EXPECT_EQ(forward[DirectionCount::not_applicable], 8U) << "tunnel_missing";
+    EXPECT_EQ(forward.translator_drops[Drop::no_mapping], 1U) << "to another relay";
+    EXPECT_TRUE(reverse.balanced() && reverse[DirectionCount::test_frames] == count && reverse[DirectionCount::forwarded] == count &&
+                reverse[DirectionCount::not_applicable] == 0);
+    EXPECT_TRUE(reverse.corrupted[Field::other_subscriber] == 15 && reverse.corrupted[Field::tunnel_option] == 9);
 }
 
 TEST_F(RefdutGateway, WhatComesInIpv4ThroughARelayOf6rdIsATestFrame) {
@@ -384,7 +388,7 @@ TEST_F(RefdutGateway, WhatComesInIpv4ThroughARelayOf6rdIsATestFrame) {
     ASSERT_EQ(right.sent.size(), 2U);
     EXPECT_TRUE(right.sent[0][12] == std::byte{0x86} && right.sent[1][12] == std::byte{0x08});
     const DirectionCounts forward = counts().counts.directions[0];
-    EXPECT_TRUE(forward.balanced() && forward.test_frames == 2 && forward.corrupted[static_cast<std::size_t>(Field::tunnel_left)] == 1);
+    EXPECT_TRUE(forward.balanced() && forward[DirectionCount::test_frames] == 2 && forward.corrupted[Field::tunnel_left] == 1);
 }
 
 TEST_F(RefdutGateway, ARelayTellsACustomerThatThePortIsNotItsOwn) {
@@ -399,8 +403,8 @@ TEST_F(RefdutGateway, ARelayTellsACustomerThatThePortIsNotItsOwn) {
     ASSERT_EQ(left.sent.size(), 1U) << "one error a millisecond";
     EXPECT_EQ(gatemark::test::to_hex(std::span{left.sent[0]}.subspan(18 + 40, 2)), "0105");
     const Snapshot taken = counts();
-    EXPECT_EQ(taken.counts.directions[0].translator_drops[static_cast<std::size_t>(Drop::outside_port_set)], 2U);
-    EXPECT_TRUE(taken.counts.errors_sent == 1 && taken.counts.directions[0].balanced());
+    EXPECT_EQ(taken.counts.directions[0].translator_drops[Drop::outside_port_set], 2U);
+    EXPECT_TRUE(taken.counts.other[OtherCount::icmp_errors] == 1 && taken.counts.directions[0].balanced());
 }
 
 TEST_F(RefdutGateway, ACustomerEdgeAnswersForItsMapAddress) {
@@ -420,7 +424,8 @@ TEST_F(RefdutGateway, ACustomerEdgeAnswersForItsMapAddress) {
     ASSERT_TRUE(right.sent.size() == 1 && left.sent.size() == 1);
     EXPECT_EQ(numbers(left), (std::vector<std::uint16_t>{5000}));
     const Snapshot taken = counts();
-    EXPECT_TRUE(taken.connections == 1 && taken.counts.directions[0].forwarded == 1 && taken.counts.directions[1].forwarded == 1);
+    EXPECT_TRUE(taken.connections == 1 && taken.counts.directions[0][DirectionCount::forwarded] == 1 &&
+                taken.counts.directions[1][DirectionCount::forwarded] == 1);
 }
 
 }  // namespace

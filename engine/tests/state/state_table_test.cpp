@@ -73,34 +73,36 @@ protected:
 TEST_F(BehaviourTest, SeesPreservedPortsAndIndependentMapping) {
     const Behaviour behaviour =
         of([](std::uint64_t, const enumerate::Tuple& tuple) { return Endpoint{tuple.source_host, tuple.source_port}; });
-    EXPECT_EQ(behaviour.examined, 8000U);
-    EXPECT_EQ(behaviour.port_preserved, 8000U);
-    EXPECT_EQ(behaviour.parity_preserved, 8000U);
-    EXPECT_EQ(behaviour.port_class_preserved, 8000U);
-    EXPECT_EQ(behaviour.public_addresses, 4U);
-    EXPECT_EQ(behaviour.public_ports, 100U);
-    EXPECT_EQ(behaviour.public_port_minimum, 1000U);
-    EXPECT_EQ(behaviour.public_port_maximum, 1099U);
-    EXPECT_EQ(behaviour.sources_compared, 400U);
-    EXPECT_EQ(behaviour.sources_endpoint_independent, 400U);
+    EXPECT_EQ(behaviour[Observation::examined], 8000U);
+    EXPECT_EQ(behaviour[Observation::port_preserved], 8000U);
+    EXPECT_EQ(behaviour[Observation::parity_preserved], 8000U);
+    EXPECT_EQ(behaviour[Observation::port_class_preserved], 8000U);
+    EXPECT_EQ(behaviour[Observation::public_addresses], 4U);
+    EXPECT_EQ(behaviour[Observation::public_ports], 100U);
+    EXPECT_EQ(behaviour[Observation::public_port_minimum], 1000U);
+    EXPECT_EQ(behaviour[Observation::public_port_maximum], 1099U);
+    EXPECT_EQ(behaviour[Observation::sources_compared], 400U);
+    EXPECT_EQ(behaviour[Observation::sources_endpoint_independent], 400U);
 }
 
 TEST_F(BehaviourTest, NoticesANewPortForEachDestination) {
     const Behaviour behaviour = of([](std::uint64_t k, const enumerate::Tuple& tuple) {
         return Endpoint{0, static_cast<std::uint16_t>(2000 + 2 * (k % 30'000) + tuple.source_port % 2)};
     });
-    EXPECT_EQ(behaviour.port_preserved, 0U);
-    EXPECT_EQ(behaviour.parity_preserved, 8000U);
-    EXPECT_EQ(behaviour.port_class_preserved, 8000U * 76 / 100) << "source ports 1000 to 1023 went up";
-    EXPECT_EQ(behaviour.public_addresses, 1U);
-    EXPECT_EQ(behaviour.sources_compared, 400U);
-    EXPECT_EQ(behaviour.sources_endpoint_independent, 0U);
+    EXPECT_EQ(behaviour[Observation::port_preserved], 0U);
+    EXPECT_EQ(behaviour[Observation::parity_preserved], 8000U);
+    EXPECT_EQ(behaviour[Observation::port_class_preserved], 8000U * 76 / 100) << "source ports 1000 to 1023 went up";
+    EXPECT_EQ(behaviour[Observation::public_addresses], 1U);
+    EXPECT_EQ(behaviour[Observation::sources_compared], 400U);
+    EXPECT_EQ(behaviour[Observation::sources_endpoint_independent], 0U);
 }
 
 TEST_F(BehaviourTest, SaysNothingOfAnEmptyTable) {
     const Behaviour behaviour = of([](std::uint64_t, const enumerate::Tuple&) { return std::optional<Endpoint>{}; });
-    EXPECT_EQ(behaviour.examined + behaviour.public_addresses + behaviour.public_ports + behaviour.sources_compared, 0U);
-    EXPECT_EQ(behaviour.public_port_minimum, 0U);
+    EXPECT_EQ(behaviour[Observation::examined] + behaviour[Observation::public_addresses] + behaviour[Observation::public_ports] +
+                  behaviour[Observation::sources_compared],
+              0U);
+    EXPECT_EQ(behaviour[Observation::public_port_minimum], 0U);
 }
 
 }  // namespace
