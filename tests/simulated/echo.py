@@ -12,7 +12,9 @@ from typing import Any
 
 from tests.simulated.delays import PERCENTILES
 from tests.simulated.device import SimulatedDevice
+from tests.simulated.zeros import zeros_of
 
+from gatemark.trial.report import Counts
 from gatemark.units import frames_in
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
@@ -154,23 +156,14 @@ def _direction(body: Mapping[str, Any], echoes: _Echoes, way: str) -> dict[str, 
 
 def _counts(*, offered: int = 0, received: int = 0, late: int = 0, lost: int = 0) -> dict[str, Any]:
     return {
+        **zeros_of(Counts),
         "frame_octets": None,
         "intended": offered,
         "offered": offered,
         "received": received,
         "faulty": 0,
-        "duplicate": 0,
         "late": late,
         "lost": lost,
-        "zero_checksum": 0,
-        "congestion_experienced": 0,
-        "congestion_outside": 0,
-        "flow_label_set": 0,
-        "with_trailer": 0,
-        "identifications": 0,
-        "distinct_identifications": 0,
-        "reordered": 0,
-        "reordering_extent_max": 0,
         "faults": {},
         "loss": {
             "runs": min(1, lost),

@@ -20,9 +20,11 @@ from tests.simulated.delays import ClassDelays, tagged
 from tests.simulated.device import SimulatedDevice
 from tests.simulated.echo import echo_trial
 from tests.simulated.state import Gaps, SimulatedGateway, distinct
+from tests.simulated.zeros import zeros_of
 
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.errors import EngineError, Interrupted
+from gatemark.trial.report import Counts, Foreign
 from gatemark.units import frames_before, frames_in
 
 __all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]
@@ -384,6 +386,7 @@ class SimulatedEngine:
         options = body.get("delays") or {}
         delays = ClassDelays(lost.keeping(arrived - faulty), self._pattern(body), options.get("timeout_ns"))
         return {
+            **zeros_of(Counts),
             "intended": intended,
             "offered": lost.total,
             "received": arrived - faulty - delays.late,
@@ -392,14 +395,6 @@ class SimulatedEngine:
             "duplicate": arrived // device.duplicate_every if device.duplicate_every else 0,
             "lost": lost.count,
             "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
-            "congestion_experienced": 0,
-            "congestion_outside": 0,
-            "flow_label_set": 0,
-            "with_trailer": 0,
-            "identifications": 0,
-            "distinct_identifications": 0,
-            "reordered": 0,
-            "reordering_extent_max": 0,
             "faults": faults,
             "loss": dict(loss),
             "loss_table": None,
@@ -429,15 +424,7 @@ class SimulatedEngine:
                     for of_class in ("foreground", "background")
                 )
             ],
-            "foreign": {
-                "other_trial": 0,
-                "neighbour": 2,
-                "icmp": {},
-                "fragment": 0,
-                "foreign": 0,
-                "of_gateway": 0,
-                "of_other_port": 0,
-            },
+            "foreign": {**zeros_of(Foreign), "neighbour": 2, "icmp": {}},
             "own_drops": drops,
             "peer_queue_drops": 0,
         }

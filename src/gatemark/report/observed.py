@@ -194,30 +194,6 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
         )
 
 
-WRITTEN = {
-    "congestion_experienced": (
-        "the gateway marked {frames} as congestion experienced (RFC 3168 section 5), which counts as delivered"
-    ),
-    "congestion_outside": (
-        "a router marked the tunnel of {frames} as congestion experienced (RFC 6040 section 4.1), which counts as"
-        " delivered"
-    ),
-    "flow_label_set": (
-        "the gateway gave {frames} without flow label one (RFC 6437 section 3), which counts as delivered"
-    ),
-    "with_trailer": (
-        "{frames} had octets behind the IP packet, which are not part of it (RFC 894, RFC 2464 section 3), and count"
-        " as delivered"
-    ),
-    "repeated_identifications": (
-        "{count} of {identifications} that may be fragmented later have the same IPv4 identification as an earlier one"
-        " between the same hosts, so their fragments may be mistaken for each other (RFC 7915 section 5.1, RFC 6864"
-        " section 4.1)"
-    ),
-}
-"""What is said of each count of `HeaderChanges` that is not 0."""
-
-
 def _header_sentences(document: ResultDocument) -> Iterator[str]:
     """Say what the gateway wrote into headers, for each run in which it did."""
     for run in document.runs:
@@ -225,9 +201,9 @@ def _header_sentences(document: ResultDocument) -> Iterator[str]:
         if changes is None:
             continue
         of = _frames(changes.identifications)
-        for name, count in changes.told():
-            words = WRITTEN[name].format(count=format_count(count), frames=_frames(count), identifications=of)
-            yield f"Run {run.number}: {words}."
+        for words, count in changes.told():
+            said = words.format(count=format_count(count), frames=_frames(count), identifications=of)
+            yield f"Run {run.number}: {said}."
 
 
 def _frames(count: int) -> str:

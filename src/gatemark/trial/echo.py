@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from gatemark.trial.facts import Facts, Natural
 from gatemark.trial.messages import ClosedLoop, Echo
@@ -100,6 +101,10 @@ class RoundTrips(Facts):
         return next((percentile.ns for percentile in self.percentiles if percentile.per_100000 == per_100000), None)
 
 
+OF_CLIENT = "counted of each client"
+Messages = Annotated[Natural, OF_CLIENT]
+
+
 class EchoClient(Facts):
     """One client. Times are since the start of the trial's schedule."""
 
@@ -109,25 +114,25 @@ class EchoClient(Facts):
     """When its first request was handed over."""
     end_ns: Natural
     """When its last request was handed over."""
-    requests: Natural
+    requests: Messages
     """Requests handed over."""
-    arrived: Natural
+    arrived: Messages
     """Requests that arrived correct at the host that answers."""
-    replies: Natural
+    replies: Messages
     """Replies correct and in time."""
-    late: Natural
+    late: Messages
     """Correct replies after the timeout."""
-    lost: Natural
+    lost: Messages
     """Requests without any reply."""
-    duplicate: Natural
+    duplicate: Messages
     """Packets that arrived more than once."""
-    faulty: Natural
+    faulty: Messages
     """Requests or replies with a fault, each counted once."""
     rtt: RoundTrips
     """Round-trip times of its requests."""
 
 
-COUNTS = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty")
+COUNTS = tuple(name for name, field in EchoClient.model_fields.items() if OF_CLIENT in field.metadata)
 """What is counted of each client."""
 
 
