@@ -74,8 +74,9 @@ class Counts(Facts):
     3), so the packet was delivered; in a translated frame the gateway, or what is behind it, put them there. Null in
     older journals."""
     identifications: Natural | None = None
-    """Frames of `received`, among the first 16,384 at each queue and 256 of each pair of hosts, of which a translator
-    chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in older journals."""
+    """Frames of `received`, among the first 16,384 at each queue and 256 of each pair of hosts that has several, of
+    which a translator chose the IPv4 identification although others may fragment them (RFC 7915 section 5.1). Null in
+    older journals."""
     distinct_identifications: Natural | None = None
     """How many different ones they have, counted for each pair of hosts: from one to one other, none must come again
     soon (RFC 6864 section 4.1)."""
