@@ -28,7 +28,7 @@ from gatemark.dut.recipe import complete_campaign, load_recipe
 from gatemark.procedures.back_to_back.table import BackToBackTable
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.results.coordinates import MEANINGS
+from gatemark.results.coordinates import NAMES
 from gatemark.results.search import RateResult
 from gatemark.series.run import measure_series
 from gatemark.session import measure
@@ -173,7 +173,9 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
     assert {(quantity.procedure, quantity.name, quantity.unit, quantity.better) for quantity in quantities} <= (
         declared_figures()
     )
-    assert {name for quantity in quantities for name in quantity.coordinates} <= set(MEANINGS)
+    assert {name for quantity in quantities for name in quantity.coordinates} <= {
+        name for name, _, meaning, _ in NAMES if meaning
+    }
     assert judged([result.folder]) == []
     for run in result.runs:
         assert run.limited_by != "tester"

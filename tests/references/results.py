@@ -8,7 +8,7 @@ from tests.references.page import table
 from gatemark.compare.document import ComparisonDocument
 from gatemark.pairs.document import PairDocument
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.results.coordinates import COORDINATES, MEANINGS
+from gatemark.results.coordinates import NAMES
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.quantity import COLUMNS
@@ -40,7 +40,7 @@ PAGE = Page(
 
 def _columns() -> str:
     always = ((name, column.unit, column.meaning) for name, column in COLUMNS.items())
-    others = ((name, *words) for name, words in MEANINGS.items() if name not in COORDINATES)
+    others = ((name, unit, meaning) for name, unit, meaning, always in NAMES if meaning and not always)
     rows = ((f"`{name}`", unit, meaning) for name, unit, meaning in (*always, *others))
     return table(("column", "unit", "meaning"), rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatemark.results.coordinates import COORDINATES, Place, dimension, ordered, place_words, telling
+from gatemark.results.coordinates import COORDINATES, NAMES, ORDER, Place, dimension, ordered, place_words, telling
 
 PLACE: Place = {
     "direction": "forward",
@@ -52,3 +52,26 @@ def test_each_name_belongs_to_one_dimension() -> None:
     assert [name for name in COORDINATES if name not in dimension(name).names] == []
     assert ordered(["cores", *reversed(COORDINATES)]) == (*COORDINATES, "cores")
     assert dimension("cores").words({"cores": 2}) == "2"
+
+
+def test_each_name_is_listed_once() -> None:
+    assert len(ORDER) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_common"), [("frame_size_tunnel", True), ("alpha", True), ("cores", False), ("map.edges", False)]
+)
+def test_tables_of_figures_have_a_column_of_what_is_common_to_all(name: str, *, is_common: bool) -> None:
+    assert dimension(name).is_common is is_common
+
+
+def test_label_phrase_and_axis_follow_from_the_heading() -> None:
+    drawn, sizes = dimension("drawn_frames"), dimension("frame_size_ipv6")
+    assert (drawn.heading, drawn.label, drawn.phrase, drawn.axis) == (
+        "drawn\nframes",
+        "drawn frames",
+        "drawn frames {}",
+        "drawn frames",
+    )
+    assert (sizes.label, sizes.axis) == ("frame size IPv4 / IPv6", "frame size IPv4 / IPv6, octets with FCS")
+    assert (dimension("connections").label, dimension("map.edges").axis) == ("connections", "map.edges")

@@ -19,7 +19,7 @@ from gatemark.report.words import (
     format_percent,
     limit_text,
 )
-from gatemark.results.coordinates import CONNECTIONS, DIMENSIONS, LOAD, MIX, SIZES, dimension
+from gatemark.results.coordinates import CONNECTIONS, LOAD, MIX, SIZES, dimension
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity, Row, varying
@@ -97,7 +97,7 @@ def own_rate_tables(document: ResultDocument, runs: Sequence[RateResult]) -> tup
 def figure_table(title: str, rows: Sequence[FigureRow], *, left_out: Collection[Column[FigureRow]]) -> Table:
     """Return a table of figures with one unit. Columns that say nothing of any row are left out as well."""
     words = FigureWords.of(rows[0].quantity.unit, (row.quantity for row in rows))
-    others = [name for name in varying([row.row for row in rows]) if dimension(name) not in DIMENSIONS]
+    others = [name for name in varying([row.row for row in rows]) if not dimension(name).is_common]
     is_rate = isinstance(rows[0].run, RateResult)
     columns: tuple[Column[FigureRow], ...] = (
         CAMPAIGN,

@@ -39,7 +39,6 @@ GROUP_GAP = 0.6
 class Axis:
     """What figures are plotted against."""
 
-    heading: str
     names: tuple[str, ...]
     """Coordinates that say where a row stands: the first that it has."""
     follow: tuple[str, ...] = (LOAD,)
@@ -48,6 +47,10 @@ class Axis:
     """Of a logarithmic axis; None for one that starts at 0."""
     names_places: bool = True
     """Whether places have a tick each, rather than round numbers."""
+
+    @property
+    def heading(self) -> str:
+        return dimension(self.names[0]).axis
 
     def place(self, row: Row) -> int:
         """Return where a row stands."""
@@ -61,18 +64,21 @@ class Axis:
 
 
 AXES: Mapping[str, Axis] = {
-    "frame_size": Axis(heading="frame size IPv4 / IPv6, octets with FCS", names=SIZES, log_base=2),
-    "connections": Axis(heading="number of connections", names=(CONNECTIONS,), follow=("alpha", LOAD)),
-    "load": Axis(heading="load, frames/s in one direction", names=(LOAD,), log_base=None, names_places=False),
-    "cores": Axis(heading="cores of the gateway", names=("cores",), log_base=2),
+    "frame_size": Axis(names=SIZES, log_base=2),
+    "connections": Axis(names=(CONNECTIONS,), follow=("alpha", LOAD)),
+    "load": Axis(names=(LOAD,), log_base=None, names_places=False),
+    "cores": Axis(names=("cores",), log_base=2),
 }
 """Axes that any campaign may have."""
 
 
-def axis_of(name: str, heading: str, places: Sequence[int], *, never_log: bool = False) -> Axis:
-    """Return an axis of one coordinate with these places: logarithmic if they span a decade, else from 0."""
-    spans_decade = not never_log and min(places) > 0 and max(places) >= 10 * min(places)
-    return Axis(heading=heading, names=(name,), log_base=10 if spans_decade else None)
+def axis_of(name: str, places: Sequence[int]) -> Axis:
+    """Return an axis of one coordinate with these places: logarithmic if they span a decade, else from 0.
+
+    Cores are always from 0.
+    """
+    spans_decade = name != "cores" and min(places) > 0 and max(places) >= 10 * min(places)
+    return Axis(names=(name,), log_base=10 if spans_decade else None)
 
 
 def plot_against(

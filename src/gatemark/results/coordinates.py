@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 from gatemark.units import format_duration_ns, format_ratio
 
@@ -16,23 +17,49 @@ Place = Mapping[str, Coordinate]
 """Coordinates of a figure, by name."""
 
 
+class Name(NamedTuple):
+    """A coordinate: a column of `result.csv`, if it has a meaning there; others are only drawn."""
+
+    name: str
+    unit: str = ""
+    meaning: str = ""
+    always: bool = True
+    """Whether each `result.csv` has the column; if not, those where some row has the coordinate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dimension:
     """One thing that figures are measured with."""
 
-    names: tuple[str, ...]
-    """Its coordinates: columns of `result.csv`."""
-    label: str
-    """What it is, with its unit."""
+    coordinates: tuple[Name, ...]
     heading: str
-    """The same, above a column of a table."""
-    write: Callable[..., str]
+    """What it is, with its unit, above a column of a table."""
+    write: Callable[..., str] = str
     """Its values in words, one argument for each of its names."""
-    phrase: str = "{}"
-    """What is said of a figure that was measured with it; `{}` stands for the words."""
+    phrase: str = ""
+    """What is said of a figure that was measured with it; `{}` stands for the words. Default: its label and they."""
+    label: str = field(default="", kw_only=True)
+    """The heading on one line, where that needs other words."""
+    axis: str = field(default="", kw_only=True)
+    """What it is below the axis of a plot, where that needs other words than the label."""
     numeric: bool = field(default=True, kw_only=True)
     say: Callable[..., str] | None = field(default=None, kw_only=True)
     """What is said instead of the phrase, where that needs other words than a table."""
+
+    def __post_init__(self) -> None:
+        label = self.label or self.heading.replace("-\n", "").replace("\n", " ")
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "phrase", self.phrase or f"{label} {{}}")
+        object.__setattr__(self, "axis", self.axis or label)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(coordinate.name for coordinate in self.coordinates)
+
+    @property
+    def is_common(self) -> bool:
+        """Whether each `result.csv` has columns of it."""
+        return any(coordinate.always for coordinate in self.coordinates)
 
     def words(self, place: Place) -> str:
         """Return the values of a place in words; empty where it has none."""
@@ -84,56 +111,120 @@ LOAD = "load_frames_per_second"
 """The one coordinate that is itself measured where the file says it as a share."""
 
 DIMENSIONS = (
-    Dimension(("direction",), "direction", "direction", str, numeric=False),
-    Dimension(("class",), "class", "class", str, numeric=False),
-    Dimension((*SIZES, TUNNEL_SIZE), "frame size IPv4 / IPv6", "IPv4 / IPv6\noctets", size_words, say=size_phrase),
-    Dimension(MIX, "foreground:background", "fore:back-\nground", lambda m, n: mix_words(m, n) if m and n else ""),
-    Dimension((CONNECTIONS,), "connections", "connec-\ntions", "{:,}".format, "{} connections"),
-    Dimension(("alpha",), "alpha", "alpha", lambda alpha: f"{float(Fraction(alpha)):g}", "alpha {}"),
-    Dimension(("loss_tolerance",), "loss tolerance", "loss\ntolerance", _percent, "loss tolerance {}"),
     Dimension(
-        ("frame_timeout_ns",), "frame timeout", "frame\ntimeout", format_duration_ns, "frames later than {} lost"
+        (
+            Name(
+                "direction",
+                "",
+                "`forward`, `reverse` or `bidirectional`: a figure may be of one direction of a bidirectional run",
+            ),
+        ),
+        "direction",
+        phrase="{}",
+        numeric=False,
     ),
-    Dimension((LOAD,), "load, frames/s", "load,\nframes/s", "{:,}".format, "at {} frames/s"),
+    Dimension(
+        (Name("class", "", "`foreground` or `background`, where the figure is of one of them"),),
+        "class",
+        phrase="{}",
+        numeric=False,
+    ),
+    Dimension(
+        (
+            Name(SIZES[0], "octets", "frame size on the side of IPv4; empty without IPv4 on the path"),
+            Name(SIZES[1], "octets", "frame size on the side of IPv6; empty without IPv6 on the path"),
+            Name(TUNNEL_SIZE, "octets", "frame size with the outer header, where packets are in tunnels", always=False),
+        ),
+        "IPv4 / IPv6\noctets",
+        size_words,
+        label="frame size IPv4 / IPv6",
+        axis="frame size IPv4 / IPv6, octets with FCS",
+        say=size_phrase,
+    ),
+    Dimension(
+        (
+            Name(MIX[0], "", "foreground frames of every `foreground_n`"),
+            Name(MIX[1], "", "frame i is foreground if and only if i mod n < m"),
+        ),
+        "fore:back-\nground",
+        lambda m, n: mix_words(m, n) if m and n else "",
+        "{}",
+        label="foreground:background",
+    ),
+    Dimension(
+        (Name(CONNECTIONS, "connections", "number of connections N, stateful gateways only"),),
+        "connec-\ntions",
+        "{:,}".format,
+        "{} connections",
+        axis="number of connections",
+    ),
+    Dimension(
+        (Name("alpha", "ratio", "rate of the validation as a share of the rate under test"),),
+        "alpha",
+        lambda alpha: f"{float(Fraction(alpha)):g}",
+    ),
+    Dimension(
+        (
+            Name(
+                "loss_tolerance",
+                "ratio",
+                "highest ratio of frames undelivered that still passed; empty where none may be lost",
+            ),
+        ),
+        "loss\ntolerance",
+        _percent,
+    ),
+    Dimension(
+        (Name("frame_timeout_ns", "ns", "a correct frame that arrived later than this did not count as delivered"),),
+        "frame\ntimeout",
+        format_duration_ns,
+        "frames later than {} lost",
+    ),
+    Dimension(
+        (Name(LOAD, "frames/s", "load at which it was measured, where the load is not the figure itself"),),
+        "load,\nframes/s",
+        "{:,}".format,
+        "at {} frames/s",
+        axis="load, frames/s in one direction",
+    ),
+    Dimension(
+        (Name(OFFERED, "", f"`{ONE_WAY}` where such a figure is of a run that sent in no other direction", False),),
+        "offered",
+    ),
+    Dimension((Name("case", "", "case of the conformity", False),), "case"),
+    Dimension(
+        (Name("domain", "", "number of the MAP domain of that case in the campaign file, from 0", False),), "domain"
+    ),
+    Dimension((Name("judgement", "", "how that case was judged", False),), "judgement"),
+    Dimension((Name("burst_frames", "frames", "frames of each burst of bursty traffic", False),), "burst\nframes"),
+    Dimension(
+        (Name("clients", "clients", "number of clients of echo requests", False),), "clients", axis="number of clients"
+    ),
+    Dimension(
+        (Name("drawn_frames", "frames", "frames of each trial with repeated four-tuples", False),), "drawn\nframes"
+    ),
+    Dimension(
+        (Name("cores", "", "number of the gateway's cores, if the campaign file names them", False),),
+        "cores",
+        axis="cores of the gateway",
+    ),
+    Dimension((Name("domains", always=False),), "domains", axis="number of domains"),
+    Dimension((Name("flows", always=False),), "flows", axis="number of flows"),
+    Dimension((Name("subscribers", always=False),), "subscribers", axis="customers of the provider's gateway"),
+    Dimension((Name("title", always=False),), "title", phrase="{}"),
 )
-"""What a quantity may be measured with, in the order of the columns. Direction and class are those of the figure."""
+"""All that figures may be measured with, in the order of the columns. Direction and class are those of the figure."""
 
-COORDINATES = tuple(name for dimension in DIMENSIONS for name in dimension.names if name != TUNNEL_SIZE)
-"""Names of all of them. A campaign may vary other things, whose names are keys of its file."""
+NAMES = tuple(name for dimension in DIMENSIONS for name in dimension.coordinates)
+ORDER: Mapping[str, int] = {name.name: place for place, name in enumerate(NAMES)}
 
-MEANINGS: Mapping[str, tuple[str, str]] = {
-    "direction": (
-        "",
-        "`forward`, `reverse` or `bidirectional`: a figure may be of one direction of a bidirectional run",
-    ),
-    OFFERED: ("", f"`{ONE_WAY}` where such a figure is of a run that sent in no other direction"),
-    "class": ("", "`foreground` or `background`, where the figure is of one of them"),
-    "frame_size_ipv4": ("octets", "frame size on the side of IPv4; empty without IPv4 on the path"),
-    "frame_size_ipv6": ("octets", "frame size on the side of IPv6; empty without IPv6 on the path"),
-    TUNNEL_SIZE: ("octets", "frame size with the outer header, where packets are in tunnels"),
-    "foreground_m": ("", "foreground frames of every `foreground_n`"),
-    "foreground_n": ("", "frame i is foreground if and only if i mod n < m"),
-    "connections": ("connections", "number of connections N, stateful gateways only"),
-    "alpha": ("ratio", "rate of the validation as a share of the rate under test"),
-    "loss_tolerance": ("ratio", "highest ratio of frames undelivered that still passed; empty where none may be lost"),
-    "frame_timeout_ns": ("ns", "a correct frame that arrived later than this did not count as delivered"),
-    "load_frames_per_second": ("frames/s", "load at which it was measured, where the load is not the figure itself"),
-    "case": ("", "case of the conformity"),
-    "domain": ("", "number of the MAP domain of that case in the campaign file, from 0"),
-    "judgement": ("", "how that case was judged"),
-    "burst_frames": ("frames", "frames of each burst of bursty traffic"),
-    "clients": ("clients", "number of clients of echo requests"),
-    "drawn_frames": ("frames", "frames of each trial with repeated four-tuples"),
-    "cores": ("", "number of the gateway's cores, if the campaign file names them"),
-}
-"""Unit and meaning of each coordinate. Those that are not in `COORDINATES` are columns where some row has them."""
+COORDINATES = tuple(name.name for name in NAMES if name.always)
+"""Those that each `result.csv` has. A campaign may vary other things, whose names are keys of its file."""
 
 
 def dimension(name: str) -> Dimension:
     """Return the dimension that a coordinate belongs to; one that is not in the list is written as it is."""
-    words = name.replace("_", " ")
-    phrase = "{}" if name == "title" else f"{words} {{}}"
-    other = Dimension((name,), words, words.replace(" ", "\n"), str, phrase)
+    other = Dimension((Name(name, always=False),), name.replace("_", "\n"), axis=name)
     return next((known for known in DIMENSIONS if name in known.names), other)
 
 
@@ -144,8 +235,7 @@ def share_of(share: Fraction, whole: str) -> str:
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of coordinates in the order of the list, others last, each once."""
-    unordered = dict.fromkeys(names)
-    return (*(name for name in COORDINATES if name in unordered), *(n for n in unordered if n not in COORDINATES))
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: ORDER.get(name, len(ORDER))))
 
 
 def is_mixed(place: Place) -> bool:
@@ -161,7 +251,4 @@ def telling(place: Place) -> list[str]:
 
 def place_words(place: Place, names: Iterable[str]) -> list[str]:
     """Return some coordinates of a place in words, in the order of the list, others last."""
-    chosen = [*names]
-    others = (other for name in chosen if (other := dimension(name)) not in DIMENSIONS)
-    listed = (known for known in DIMENSIONS if not {*known.names}.isdisjoint(chosen))
-    return [said for known in (*listed, *others) if (said := known.said(place))]
+    return [said for known in dict.fromkeys(map(dimension, ordered(names))) if (said := known.said(place))]

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from gatemark.harmless import csv_text
-from gatemark.results.coordinates import COORDINATES, LOAD, MEANINGS, Coordinate, Place, ordered
+from gatemark.results.coordinates import LOAD, NAMES, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
 
@@ -167,7 +167,7 @@ COLUMNS: Mapping[str, CsvColumn] = {
     "quantity": _figure("name", "", "name of the figure, see the next table"),
     "unit": _figure("unit", "", "unit of all figures in the row"),
     "better": _figure("better", "", "`higher` or `lower`: whether more or less of it is better"),
-    **{name: CsvColumn(_coordinate(name), *MEANINGS[name]) for name in COORDINATES},
+    **{known.name: CsvColumn(_coordinate(known.name), known.unit, known.meaning) for known in NAMES if known.always},
     "repetitions": _figure("repetitions", "", "valid repetitions that the figure is made of"),
     "median": _figure("median", "as `unit`", "median of the repetitions (RFC 8219 section 12)"),
     "p1": _figure("p1", "as `unit`", "1st percentile of the repetitions (RFC 8219 section 12)"),

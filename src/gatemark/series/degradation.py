@@ -194,7 +194,7 @@ def degradation_plots(document: SeriesDocument) -> Iterator[Plot]:
         flows = sorted({int(row.coordinates["flows"] or 0) for row in rows})
         if len(flows) < 2:
             continue
-        axis = axis_of("flows", "number of flows", flows)
+        axis = axis_of("flows", flows)
         yield from plot(
             plot_against(rows, axis, name=f"Degradation of {name} against the number of flows"),
             f"Xpd of {name} against the number of flows: how much worse the median is than with one flow.",

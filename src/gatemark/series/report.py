@@ -336,21 +336,18 @@ def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title:
 def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int]] | None:
     """Return an axis for a part of the series, the name of its coordinate, and the place of each column."""
     columns = document.columns
-    cores = {column.number: column.parameters.cores for column in columns}
-    counts = {column.number: settings_of(column.parameters).count for column in columns}
-    candidates: list[tuple[str, str, dict[int, int | None]]] = [
-        ("cores", "cores of the gateway", cores),
-        ("connections", "number of connections", counts),
-        ("domains", "number of domains", {column.number: column.parameters.map_domains for column in columns}),
-        ("flows", "number of flows", {column.number: column.parameters.flows for column in columns}),
+    candidates: list[tuple[str, dict[int, int | None]]] = [
+        ("cores", {column.number: column.parameters.cores for column in columns}),
+        (CONNECTIONS, {column.number: settings_of(column.parameters).count for column in columns}),
+        ("domains", {column.number: column.parameters.map_domains for column in columns}),
+        ("flows", {column.number: column.parameters.flows for column in columns}),
     ]
     for key in document.varied[part].keys:
-        values = {column.number: _number(column.settings.get(key)) for column in columns}
-        candidates.append((key, key, values))
-    for name, heading, values in candidates:
+        candidates.append((key, {column.number: _number(column.settings.get(key)) for column in columns}))
+    for name, values in candidates:
         known = {number: value for number, value in values.items() if value is not None}
         if len(known) == len(columns) and _follows(document, part, known):
-            return axis_of(name, heading, sorted(set(known.values())), never_log=name == "cores"), name, known
+            return axis_of(name, sorted(set(known.values()))), name, known
     return None
 
 

@@ -218,7 +218,7 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
             )
             rows = list(_over_subscribers(services, metric))
             if services.counts and rows:
-                axis = axis_of("subscribers", "customers of the provider's gateway", services.counts)
+                axis = axis_of("subscribers", services.counts)
                 yield from plot(
                     plot_against(rows, axis, name=f"{title} against customers"),
                     f"{title}: the provider's gateway against its customers; median, bars from the smallest to the"

@@ -24,7 +24,7 @@ from gatemark.procedures.overload.result import (
 )
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
-from gatemark.report.plots import axis_of, plot_against
+from gatemark.report.plots import AXES, axis_of, plot_against
 from gatemark.report.table import Block, Column, Plot, Section, Table, plot, table_of, turned
 from gatemark.report.words import (
     DASH,
@@ -468,9 +468,9 @@ def plots(part: ReportPart, runs: Sequence[OverloadResult]) -> Iterator[Plot]:
             continue
         rows = [Row(campaign=document.name, gateway=document.gateway.name, quantity=q) for q in run.own_quantities()]
         clients = sorted({point.clients for point in run.points})
-        axis = axis_of("clients", "number of clients", clients) if run.mode == "closed_loop" else "load"
+        axis = axis_of("clients", clients) if run.mode == "closed_loop" else AXES["load"]
         for names, name, caption in PLOTS:
             drawn = [row for row in rows if row.quantity.name in names]
-            against = "number of clients" if run.mode == "closed_loop" else "rate of requests"
+            against = axis.heading if run.mode == "closed_loop" else "rate of requests"
             svg = plot_against(drawn, axis, name=f"{name} against the {against}, run {run.number}")
             yield from plot(svg, f"{caption}, against the {against}: medians, bars from p1 to p99.")
