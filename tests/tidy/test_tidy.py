@@ -120,7 +120,7 @@ PURE = (
     "results.ceiling", "results.connections", "results.coordinates", "results.document",
     "results.header_changes", "results.part",
     "results.provenance", "results.quantity", "results.run", "results.search", "results.telemetry",
-    "results.tester_parts",
+    "results.tester_parts", "results.unit",
     "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",
     "series.report", "series.services",
 )  # fmt: skip

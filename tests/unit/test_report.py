@@ -252,13 +252,13 @@ def test_the_campaign_file_is_text_and_not_markup(shown: Callable[..., Shown]) -
 def test_plots_are_deterministic_and_name_what_they_show(shown: Callable[..., Shown]) -> None:
     page = shown(DEVICE)
     trials = part_of(ResultFolder.open(page.result.folder)).trials
-    drawn = search_plot(trials, unit="frames/s in one direction")
+    drawn = search_plot(trials, unit="frames/s")
     assert drawn is not None
-    again = search_plot(trials, unit="frames/s in one direction")
+    again = search_plot(trials, unit="frames/s")
     assert again is not None and again.svg == drawn.svg
     assert drawn.svg.startswith('<svg role="img" aria-label="search path"')
     assert "invalid (neither)" in drawn.svg
-    assert search_plot([], unit="frames/s in one direction") is None
+    assert search_plot([], unit="frames/s") is None
     assert plot_against([], "frame_size", name="nothing", places_min=1) is None
     assert overview_plot([], name="nothing") is None
     assert lateness_plot([(1000, 0)], str) is None

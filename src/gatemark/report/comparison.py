@@ -25,6 +25,7 @@ from gatemark.results.coordinates import (
 )
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import Quantity, Row
+from gatemark.results.unit import unit_named
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.technology import TECHNOLOGIES
 
@@ -187,7 +188,7 @@ def _is_rate(quantity: Quantity) -> bool:
     """Whether a figure is a rate that the gateway limits."""
     return (
         quantity.is_headline
-        and quantity.unit.endswith("/s")
+        and unit_named(quantity.unit).is_rate
         and quantity.limited_by == "gateway"
         and quantity.is_certain
         and bool(quantity.median)
@@ -205,5 +206,6 @@ def _key(row: Row) -> tuple[object, ...]:
 
 
 def _what(row: Row) -> tuple[str, ...]:
-    names = [name for name in telling(row.place) if name != "direction" or row.quantity.unit == "frames/s"]
+    is_one_way = unit_named(row.quantity.unit).is_one_way
+    names = [name for name in telling(row.place) if name != "direction" or is_one_way]
     return (row.quantity.name, *place_words(row.place, [name for name in names if name in WHAT]))

@@ -25,6 +25,7 @@ from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity, Row, varying
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
+from gatemark.results.unit import unit_named
 
 
 class FigureRow(NamedTuple):
@@ -67,12 +68,12 @@ def rate_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
         if not isinstance(rows[0].run, RateResult):
             continue
         labels = {direction_label(row.run) for row in rows}
-        title = f"{capital(name)}, {unit}"
+        title = f"{capital(name)}, {unit_named(unit).title}"
         left_out: tuple[Column[FigureRow], ...] = (CAMPAIGN,)
         if len(documents) > 1:
             left_out = (DIRECTION, SUM, MAXIMUM) if len(labels) == 1 else (SUM, MAXIMUM)
-        if unit == "frames/s":
-            title += f", {labels.pop()}" if DIRECTION in left_out else " in one direction"
+        if unit_named(unit).is_one_way and DIRECTION in left_out:
+            title = f"{capital(name)}, {unit}, {labels.pop()}"
         yield figure_table(title, rows, left_out=left_out)
 
 
@@ -127,9 +128,10 @@ def _traffic(name: str) -> Column[FigureRow]:
 
 
 def _direction(row: FigureRow) -> str:
-    if row.quantity.unit == "frames/s":
+    unit = unit_named(row.quantity.unit)
+    if unit.is_one_way:
         return direction_label(row.run)
-    return "" if row.quantity.unit == "connections/s" else str(row.row.place.get("direction") or "")
+    return str(row.row.place.get("direction") or "") if unit.has_direction else ""
 
 
 def _figure(row: FigureRow, words: FigureWords) -> str:
@@ -154,7 +156,7 @@ def _bounds(row: FigureRow, words: FigureWords) -> str:
 
 
 def _sum(row: FigureRow) -> str:
-    both = row.run.direction == "bidirectional" and row.quantity.unit == "frames/s"
+    both = row.run.direction == "bidirectional" and unit_named(row.quantity.unit).is_one_way
     median = row.quantity.median if both and row.is_known else None
     return "" if median is None else format_count(2 * median)
 

@@ -24,6 +24,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
+from gatemark.results.unit import unit_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ def _headline(run: RunResult, quantities: Sequence[Quantity]) -> Headline:
     if run.connection_count is not None:
         named.append(f"{format_count(run.connection_count)} connections")
     named.append(say_sizes(run) if run.frame_sizes.tunnel else f"{say_sizes(run)} (IPv4 / IPv6)")
-    if first.unit != "connections/s":
+    if unit_named(first.unit).has_direction:
         named.append(direction_label(run))
     figure, unit = _figure(quantities)
     return Headline(run=run.number, figure=figure, unit=unit, label=", ".join(named), limited_by=run.limited_by)
@@ -88,7 +89,7 @@ def _figure(quantities: Sequence[Quantity]) -> tuple[str, str]:
     if first.unit == "%":
         return f"{format_percent(worst)} lost", ""
     least = "≥ " if first.limited_by == "maximum" else ""
-    if first.unit.endswith("/s") and 2 * worst % 1:  # a quotient; a median of whole rates ends in .5 at most
+    if unit_named(first.unit).is_rate and 2 * worst % 1:  # a quotient; a median of whole rates ends in .5 at most
         worst = round(worst)
     figure = f"{least}{format_count(worst)}"
     return figure if all(quantity.is_certain for quantity in quantities) else f"({figure})", first.unit

@@ -27,6 +27,7 @@ from gatemark.results.connections import PortRange
 from gatemark.results.coordinates import Dimension, dimension
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity
+from gatemark.results.unit import unit_named
 from gatemark.stats.summary import Number
 from gatemark.units import format_duration_ns
 
@@ -124,11 +125,16 @@ class FigureWords:
         words, divisor = unit_of_times(values) if unit == "ns" else (unit, None)
         return cls(unit=words, divisor=divisor)
 
+    @property
+    def title(self) -> str:
+        """The unit in a title."""
+        return unit_named(self.unit).title
+
     def write(self, value: Number | None) -> str:
         """Return a value without its unit."""
         if self.divisor is not None:
             return format_in(value, self.divisor)
-        if self.unit.endswith("/s") and value is not None and 2 * value % 1:  # a quotient
+        if unit_named(self.unit).is_rate and value is not None and 2 * value % 1:  # a quotient
             value = round(value)
         return format_percent(value) if self.unit == "%" else format_count(value)
 
@@ -138,7 +144,7 @@ class FigureWords:
             return "not made"
         if quantity.limited_by in NOT_THE_GATEWAY:
             return limited(quantity.limited_by)
-        if quantity.unit.endswith("/s") and (quantity.limited_by == "maximum" or quantity.value is None):
+        if unit_named(quantity.unit).is_rate and (quantity.limited_by == "maximum" or quantity.value is None):
             return rate_cell(quantity) if quantity.is_certain else "not known"
         if quantity.value is None:
             return "not known"

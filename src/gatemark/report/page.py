@@ -27,6 +27,7 @@ from gatemark.report.telemetry import telemetry_plots, telemetry_section
 from gatemark.report.trial_table import trial_section
 from gatemark.results.part import ReasonPart
 from gatemark.results.search import RateResult
+from gatemark.results.unit import unit_named
 from gatemark.trial.named_counts import FAULTS
 from gatemark.trial.record import BootFacts
 from gatemark.units import format_duration_ns
@@ -194,7 +195,8 @@ def _series(part: ReportPart) -> Iterator[Chapter]:
     section = series_section(part.document)
     if section is None:
         return
-    rates = [row for row in part.document.figures() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
+    headline = [row for row in part.document.figures() if row.quantity.is_headline]
+    rates = [row for row in headline if unit_named(row.quantity.unit).is_rate]
     drawn = plot(
         plot_against(rates, "connections", name="rates against number of connections"),
         "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",

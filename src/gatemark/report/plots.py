@@ -24,6 +24,7 @@ from gatemark.report.plot_style import (
 from gatemark.report.words import format_count, format_in, unit_of_times
 from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, dimension, place_words
 from gatemark.results.quantity import Quantity, Row, varying
+from gatemark.results.unit import unit_named
 from gatemark.stats.summary import Number
 
 if TYPE_CHECKING:
@@ -270,8 +271,7 @@ def _unit(rows: Sequence[Row]) -> tuple[str, int]:
     """Return the unit of an axis and the divisor of its values; times are in a unit that suits all of them."""
     units = list(dict.fromkeys(row.quantity.unit for row in rows))
     if units != ["ns"]:
-        words = ["frames/s in one direction" if unit == "frames/s" else unit for unit in units]
-        return "; ".join(words), 1
+        return "; ".join(unit_named(unit).title for unit in units), 1
     return unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
 
 

@@ -14,6 +14,7 @@ from gatemark.report.words import (
 )
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.search import RateResult
+from gatemark.results.unit import unit_named
 from gatemark.units import format_duration_ns
 
 
@@ -38,7 +39,7 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
         lowest = format_count(rate.upper_bound)
         return f"{what}: no {passed} from {lowest} {rate.unit} up passed, {of}; {context}.{_forwarded_more(run)}"
     both = ""
-    if run.direction == "bidirectional" and rate.unit == "frames/s":
+    if run.direction == "bidirectional" and unit_named(rate.unit).is_one_way:
         both = f" ({format_count(2 * summary.median)} frames/s as the sum of both directions)"
     least = "at least " if rate.limited_by == "maximum" else ""
     limit = "the chosen maximum load" if rate.limited_by == "maximum" else "the gateway"

@@ -27,6 +27,7 @@ from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import Quantity
 from gatemark.results.search import RateResult
+from gatemark.results.unit import unit_named
 from gatemark.stats.series import ratios_to_previous
 
 MEANING = (
@@ -121,7 +122,7 @@ def _block(entries: Sequence[RunEntry | None]) -> Block[RunEntry]:
         return Block((), entries)
     first = known[0]
     words = FigureWords.of(first.quantity.unit, (entry.quantity for entry in known))
-    phase_one = (PHASE_ONE,) if first.quantity.unit == "frames/s" else ()
+    phase_one = (PHASE_ONE,) if unit_named(first.quantity.unit).is_one_way else ()
     lines = (*phase_one, *coordinate_lines(["alpha"]), *figure_lines(words, entries))
     return Block(lines, entries, _block_title(first.run, first.quantity))
 
@@ -129,7 +130,7 @@ def _block(entries: Sequence[RunEntry | None]) -> Block[RunEntry]:
 def _block_title(run: RateResult, quantity: Quantity) -> str:
     """What is measured, and its unit."""
     name = capital(quantity.name)
-    if quantity.unit != "frames/s":
+    if not unit_named(quantity.unit).is_one_way:
         return f"{name}, {quantity.unit}"
     comma = "" if run.direction == "bidirectional" else ","
     return f"{name} in phase 2, {quantity.unit}{comma} {direction_label(run)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.report.plot_style import BLUE, GRID, INK, LINES, QUIET, RUST, SERIES, Drawing, add_legend
 from gatemark.report.words import format_count
+from gatemark.results.unit import unit_named
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def search_plot(trials: Sequence[TrialRow], *, unit: str) -> Drawing | None:
         axes.set_xlim(0.3, len(trials) + 0.7)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_xlabel("trial, in the order measured (dotted line: next repetition)")
-        axes.set_ylabel(f"load, {unit}")
+        axes.set_ylabel(f"load, {unit_named(unit).title}")
         add_legend(axes)
 
     return Drawing(name="search path", draw=draw, height=2.9)

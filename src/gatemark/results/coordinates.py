@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
+from gatemark.results.unit import unit_named
 from gatemark.units import format_duration_ns, format_ratio
 
 DASH = "\u2013"
@@ -185,7 +186,7 @@ DIMENSIONS = (
         "load,\nframes/s",
         "{:,}".format,
         "at {} frames/s",
-        axis="load, frames/s in one direction",
+        axis=f"load, {unit_named('frames/s').title}",
     ),
     Dimension(
         (Name(OFFERED, "", f"`{ONE_WAY}` where such a figure is of a run that sent in no other direction", False),),

@@ -134,7 +134,7 @@ def _title(benchmark: _Benchmark, words: FigureWords) -> str:
     where = dict(benchmark.where)
     named = [
         f"Degradation: {benchmark.name}",
-        "frames/s in one direction" if words.unit == "frames/s" else words.unit,
+        words.title,
         *place_words(where, telling(where)),
         *benchmark.titles,
         "" if benchmark.interval_ns is None else f"a flow started every {benchmark.interval_ns / 1e9:g} s",

@@ -15,6 +15,7 @@ from gatemark.results.coordinates import CONNECTIONS, LOAD, SIZES, Coordinate, o
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import LimitedBy
 from gatemark.results.quantity import Quantity, Row, true_range
+from gatemark.results.unit import unit_named
 from gatemark.series.document import (
     ENDED,
     OF_QUANTITY,
@@ -307,7 +308,7 @@ def _figure(
 
 def _sum(quantity: Quantity) -> SumOfDirections | None:
     """Return a rate of both directions together; None if it is no rate of bidirectional frames."""
-    both = quantity.coordinates.get("direction") == "bidirectional" and quantity.unit == "frames/s"
+    both = quantity.coordinates.get("direction") == "bidirectional" and unit_named(quantity.unit).is_one_way
     if not both or quantity.median is None or quantity.p1 is None or quantity.p99 is None:
         return None
     error = quantity.resolution
@@ -351,7 +352,7 @@ def expected_results(quantities: Iterable[Quantity]) -> dict[str, int]:
     rates: dict[str, list[Number]] = {}
     for quantity in quantities:
         value = comparable(quantity)
-        if quantity.is_headline and quantity.resolution is not None and value and quantity.unit.endswith("/s"):
+        if quantity.is_headline and quantity.resolution is not None and value and unit_named(quantity.unit).is_rate:
             rates.setdefault(quantity.procedure, []).append(value)
     return {procedure: int(statistics.median_low(values)) for procedure, values in rates.items()}
 
@@ -363,7 +364,7 @@ def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
     unless the gateway limited both. Both rates are those of the same direction.
     """
     column, rate = member.column, member.quantity
-    value = comparable(rate) if rate.unit == "frames/s" else None
+    value = comparable(rate) if unit_named(rate.unit).is_one_way else None
     if column.is_plain_forwarding or not value:
         return None
     routers = [other for other in columns if other.is_plain_forwarding and _differ_in_one_part(column, other)]
@@ -406,7 +407,7 @@ def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> d
         for cores, column in group.items():
             member = known.get(column.number)
             value = None if member is None else comparable(member.quantity)
-            if member is not None and value and member.quantity.unit.endswith("/s"):
+            if member is not None and value and unit_named(member.quantity.unit).is_rate:
                 rates[cores] = Fraction(value)
         base = known.get(group[1].number)
         if 1 not in rates or base is None:
@@ -496,7 +497,7 @@ def _why_none(member: _Member, flows: int) -> str | None:
     quantity, words = member.quantity, "1 flow" if flows == 1 else f"{flows:,} flows"
     if comparable(quantity) is None:
         return f"with {words} {_NO_FIGURE.get(quantity.limited_by, 'it is not certain or not measured')}"
-    rate = quantity.value if quantity.unit == "frames/s" else quantity.coordinates.get(LOAD)
+    rate = quantity.value if unit_named(quantity.unit).is_one_way else quantity.coordinates.get(LOAD)
     time_ns = member.column.frames_needed_ns
     if time_ns is None or not isinstance(rate, int | float) or not 0 < rate * time_ns < flows * 10**9:
         return None

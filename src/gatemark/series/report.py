@@ -30,6 +30,7 @@ from gatemark.report.words import (
 from gatemark.results.coordinates import CONNECTIONS, Coordinate, ordered, place_words, telling
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Row
+from gatemark.results.unit import unit_named
 from gatemark.series.document import (
     ColumnFigure,
     MemoryEstimate,
@@ -274,14 +275,11 @@ def figure_words(*metrics: Metric) -> FigureWords:
 
 def metric_title(metric: Metric) -> str:
     """Return what is measured, its unit, and with what in all columns."""
-    where = metric.where
-    says_nothing = metric.unit == "connections/s" or (
-        metric.unit != "frames/s" and where.get("direction") == "bidirectional"
-    )
+    where, unit = metric.where, unit_named(metric.unit)
+    says_something = unit.has_direction and (unit.is_one_way or where.get("direction") != "bidirectional")
     place = metric.row(metric.figures[0]).coordinates
-    named = place_words(place, [key for key in telling(where) if key != "direction" or not says_nothing])
-    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else figure_words(metric).unit
-    words = [capital(metric.quantity), unit, *named]
+    named = place_words(place, [key for key in telling(where) if key != "direction" or says_something])
+    words = [capital(metric.quantity), figure_words(metric).title, *named]
     return ", ".join(word for word in words if word)
 
 
@@ -377,7 +375,7 @@ def _ideal(document: SeriesDocument, metrics: Sequence[Metric]) -> Iterator[dict
         for column in document.columns
     ]
     for metric in metrics:
-        if not metric.unit.endswith("/s"):
+        if not unit_named(metric.unit).is_rate:
             continue
         for group in core_groups(columns):
             base = metric.of(group[1].number)

@@ -99,5 +99,5 @@ def sentence(part: ReportPart, run: BurstyTrafficResult) -> str:
 def plots(part: ReportPart, runs: Sequence[BurstyTrafficResult]) -> Iterator[Plot]:
     """Yield the loads that were tried."""
     for run in runs:
-        searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
+        searched = search_plot(part.trials_of(run), unit="frames/s")
         yield from plot(searched, f"Load of every trial. {run_name(run)}.")

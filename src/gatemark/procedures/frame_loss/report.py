@@ -117,7 +117,7 @@ def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
         trial = max(lossy, key=lambda trial: (trial.frames_per_second, -trial.trial_number), default=None)
         over_time = None if trial is None else loss_over_time_plot(trial)
         load = "" if trial is None else f" at {format_count(trial.frames_per_second)} frames/s"
-        searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
+        searched = search_plot(part.trials_of(run), unit="frames/s")
         yield from plot(drawing, f"Frame loss against load. {run_name(run)}.")
         yield from plot(over_time, f"Loss over time in one trial{load}. {run_name(run)}.")
         yield from plot(searched, f"Load of every trial. {run_name(run)}.")

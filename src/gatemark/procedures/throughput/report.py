@@ -59,7 +59,7 @@ def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
         drawing = plot_against(rows, "frame_size", name="throughput against frame size", limits=limits, places_min=1)
         yield from plot(drawing, caption)
     for run in runs:
-        drawing = search_plot(part.trials_of(run), unit="frames/s in one direction")
+        drawing = search_plot(part.trials_of(run), unit="frames/s")
         yield from plot(drawing, f"Load of every trial. {run_name(run)}.")
 
 
