@@ -125,17 +125,19 @@ def _microseconds(value_ns: float | None) -> str:
     return "-" if value_ns is None else f"{value_ns / 1000:,.2f}"
 
 
-RATES: tuple[Column[Entry], ...] = (
+FRAMES: tuple[Column[Entry | SelfLatency | EchoLoop], ...] = (
     Column("family", lambda entry: entry.family, names=True, numeric=False),
     Column("octets", lambda entry: str(entry.frame_octets), names=True),
+)
+RATES: tuple[Column[Entry], ...] = (
+    *FRAMES,
     Column("direction", lambda entry: entry.direction, names=True, numeric=False),
     Column("mode", _mode, names=True, numeric=False),
     Column("rate/s", lambda entry: format_rate(entry.frames_per_second)),
     Column("limited by", lambda entry: entry.limited or "nothing up to the highest rate", numeric=False),
 )
 DELAYS: tuple[Column[SelfLatency], ...] = (
-    Column("family", lambda delay: delay.family, names=True, numeric=False),
-    Column("octets", lambda delay: str(delay.frame_octets), names=True),
+    *FRAMES,
     Column("frames/s", lambda delay: format_rate(delay.frames_per_second), names=True),
     Column("direction", lambda delay: delay.direction, names=True, numeric=False),
     Column("shortest,\nµs", lambda delay: _microseconds(delay.minimum_ns)),
@@ -145,8 +147,7 @@ DELAYS: tuple[Column[SelfLatency], ...] = (
     Column("longest,\nµs", lambda delay: _microseconds(delay.maximum_ns)),
 )
 ECHO_LOOPS: tuple[Column[EchoLoop], ...] = (
-    Column("family", lambda loop: loop.family, names=True, numeric=False),
-    Column("octets", lambda loop: str(loop.frame_octets), names=True),
+    *FRAMES,
     Column("clients", lambda loop: str(loop.clients), names=True),
     Column("slots", lambda loop: str(loop.clients * loop.window), names=True),
     Column(

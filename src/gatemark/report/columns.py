@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from gatemark.report.table import Column
-from gatemark.report.words import direction_label
+from gatemark.report.words import direction_label, limit_text
 from gatemark.results.coordinates import CONNECTIONS, MIX, SIZES, Place, dimension, is_mixed
+from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
@@ -33,9 +34,12 @@ def coordinate(name: str) -> Column[Place]:
     return Column(known.heading, cell, names=True, numeric=known.numeric, optional=True)
 
 
-TRAFFIC: tuple[Column[RunResult], ...] = tuple(
-    coordinate(name).of(lambda run: run.coordinates()) for name in (CONNECTIONS, SIZES[0], MIX[0])
-)
+def _of_run(name: str) -> Column[RunResult]:
+    return coordinate(name).of(lambda run: run.coordinates())
+
+
+SIZE = _of_run(SIZES[0])
+TRAFFIC: tuple[Column[RunResult], ...] = (_of_run(CONNECTIONS), SIZE, _of_run(MIX[0]))
 """What a run was measured with."""
 
 DIRECTION: Column[RunResult] = Column("direction", direction_label, names=True, numeric=False)
@@ -48,6 +52,8 @@ def way(run: RunResult, direction: str, class_: str) -> str:
     word = run.way_word(direction)
     return f"{word},\n{class_}" if run.mix.is_mixed else word
 
+
+LIMITED_BY: Column[Quantity] = Column("limited by", limit_text, numeric=False)
 
 WAY: Column[Line[Any, Any]] = Column(
     "direction", lambda line: way(line.run, line.part.direction, line.part.class_), names=True, numeric=False

@@ -12,6 +12,9 @@ from gatemark.report.plots import overview_plot, plot_against
 from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
 from gatemark.report.words import (
     DASH,
+    FROM_P1_TO_P99,
+    HOLLOW_BAR,
+    SCALE_UP,
     capital,
     format_count,
     format_percent,
@@ -33,10 +36,7 @@ SHARE_NOTE = (
     "A share is the median divided by the median of another campaign with the same traffic: of plain forwarding by as"
     " many cores if that was measured, else of the first campaign of the same technology."
 )
-SCALE_UP_NOTE = (
-    "Relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect; below it is the ratio to the median of the"
-    " column before."
-)
+SCALE_UP_NOTE = f"{capital(SCALE_UP)}; below it is the ratio to the median of the column before."
 
 WHAT = tuple(name for name in COORDINATES if name != LOAD)
 """Coordinates that must be equal for two figures to be the same measurement."""
@@ -54,8 +54,8 @@ def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
             continue
         title = capital(name)
         caption = (
-            f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile. A hollow bar is a lower"
-            " bound: what passed in every repetition."
+            f"{title}: median of the repetitions, whiskers {FROM_P1_TO_P99}. {HOLLOW_BAR}: what passed in every"
+            " repetition."
         )
         yield from plot(overview_plot(rows, name=f"{name} compared"), caption)
         over_cores = plot_against(rows, "cores", name=f"{name} against cores")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
-from gatemark.report.columns import coordinate
+from gatemark.report.columns import LIMITED_BY, coordinate
 from gatemark.report.lines import FigureWords
-from gatemark.report.self_error import ceiling_cell, ceiling_of, is_near_ceiling
+from gatemark.report.self_error import CEILING, ceiling_beside, ceiling_of
 from gatemark.report.table import Column, Table, repetitions, table_of
 from gatemark.report.words import (
     DASH,
@@ -17,7 +18,6 @@ from gatemark.report.words import (
     direction_label,
     format_count,
     format_percent,
-    limit_text,
 )
 from gatemark.results.coordinates import CONNECTIONS, LOAD, MIX, SIZES, dimension
 from gatemark.results.document import ResultDocument
@@ -117,8 +117,8 @@ def figure_table(title: str, rows: Sequence[FigureRow], *, left_out: Collection[
         replace(_traffic("loss_tolerance"), names=False, chosen=True),
         repetitions(lambda row: str(row.quantity.repetitions)),
         MAXIMUM,
-        Column("self-test\nceiling", _ceiling, optional=True),
-        Column("limited by", lambda row: limit_text(row.quantity), numeric=False),
+        Column(CEILING, _ceiling, optional=True),
+        LIMITED_BY.of(attrgetter("quantity")),
     )
     return table_of(title, (column for column in columns if column not in left_out), rows)
 
@@ -171,9 +171,8 @@ def _ceiling(row: FigureRow) -> str:
     document, run, unit = row.document, row.run, row.quantity.unit
     if ceiling_of(document, run, unit) is None:
         return ""
-    cell = ceiling_cell(document, run, unit).replace("\n", " ")
     highest = max((value for value in row.quantity.values if value is not None), default=None)
-    return f"{cell}\nwithin 5 %" if is_near_ceiling(document, run, unit, highest) else cell
+    return ceiling_beside(document, run, unit, highest)
 
 
 CAMPAIGN: Column[FigureRow] = Column("campaign", lambda row: row.document.name, names=True, numeric=False)

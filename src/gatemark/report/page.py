@@ -199,7 +199,7 @@ def _series(part: ReportPart) -> Iterator[Chapter]:
     rates = [row for row in headline if unit_named(row.quantity.unit).is_rate]
     drawn = plot(
         plot_against(rates, "connections", name="rates against number of connections"),
-        "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",
+        f"Rates against number of connections: median of the repetitions, bars {words.FROM_P1_TO_P99}.",
     )
     yield Chapter(section=section, plots=drawn)
 

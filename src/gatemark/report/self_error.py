@@ -85,6 +85,15 @@ def ceiling_cell(document: ResultDocument, run: RunResult, unit: str) -> str:
     return f"{format_count(limit.frames_per_second)}{size}"
 
 
+CEILING = "self-test\nceiling"
+
+
+def ceiling_beside(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None, of: str = "") -> str:
+    """The ceiling beside a rate, with a remark if the rate is near it."""
+    cell = ceiling_cell(document, run, unit).replace("\n", " ")
+    return f"{cell}\nwithin 5 %{of}" if is_near_ceiling(document, run, unit, rate) else cell
+
+
 def is_near_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:
     """Whether a rate is within 5 % of what the Tester reaches alone: then it may be the Tester's limit."""
     return ceiling.is_near(rate, ceiling_of(document, run, unit))

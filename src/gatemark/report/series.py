@@ -21,7 +21,16 @@ from gatemark.report.lines import (
     figure_lines,
 )
 from gatemark.report.table import Block, Column, Section, Table, turned
-from gatemark.report.words import DASH, capital, direction_label, format_count, format_mix, format_range, name_sizes
+from gatemark.report.words import (
+    DASH,
+    FEW_REPETITIONS,
+    capital,
+    direction_label,
+    format_count,
+    format_mix,
+    format_range,
+    name_sizes,
+)
 from gatemark.results.connections import Connections, GatewayTable
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.document import ResultDocument
@@ -33,8 +42,8 @@ from gatemark.stats.series import ratios_to_previous
 MEANING = (
     "UDP only: TCP has states and timeouts of its own (RFC 9693 section 8). Test phase 1 establishes every connection"
     " once, in an empty table; test phase 2 uses them. Establishment rates are connections/s: every connection arrived"
-    " translated; validated ones also answered afterwards, at alpha times the rate. p1 and p99 are the smallest and the"
-    " largest value with fewer than 100 repetitions."
+    " translated; validated ones also answered afterwards, at alpha times the rate."
+    f" {FEW_REPETITIONS}"
 )
 
 

@@ -387,6 +387,10 @@ def _level(series: str) -> Callable[[Shown], Level | None]:
     return lambda row: row.levels.get(series)
 
 
+def _busy(row: Shown) -> Other:
+    return Other(row, BUSY)
+
+
 def _extreme(row: Shown, series: str, name: Literal["minimum", "maximum"]) -> str:
     level = row.levels.get(series)
     return _value(None if level is None else getattr(level, name))
@@ -421,14 +425,16 @@ DEVIATION: tuple[Column[Level], ...] = (
     Column("sd", lambda level: _value(level.sd)),
     Column("max.", lambda level: _value(level.maximum)),
 )
+BEFORE: Column[Other] = Column("before,\nmean", lambda row: _mean(row.shown.facts.level("before", row.series)))
+AFTER: Column[Other] = Column("after,\nmean", lambda row: _mean(row.shown.facts.level("after", row.series)))
 BUSY_COLUMNS: tuple[Column[Shown], ...] = (
     *WHICH,
-    Column("before,\nmean", lambda row: _mean(row.facts.level("before", BUSY))),
+    BEFORE.of(_busy),
     replace(MEAN, heading="all cores:\nmean").of(_level(BUSY)),
     *(column.of(_level(BUSY)) for column in DEVIATION),
     Column("busiest core", _busiest),
     *(column.of(_level(BUSIEST)) for column in (MEAN, *DEVIATION)),
-    Column("after,\nmean", lambda row: _mean(row.facts.level("after", BUSY))),
+    AFTER.of(_busy),
     Column("time covered", _covered),
     Column("each core, mean", lambda row: _by_core(row.levels), numeric=False),
 )
@@ -451,7 +457,7 @@ OTHER_COLUMNS: tuple[Column[Other], ...] = (
     *(column.of(attrgetter("shown")) for column in WHICH),
     Column("what", lambda row: words_of(row.series), names=True, numeric=False),
     Column("unit", lambda row: unit_of(row.series), numeric=False),
-    Column("before,\nmean", lambda row: _mean(row.shown.facts.level("before", row.series))),
+    BEFORE,
     *(column.of(attrgetter("level")) for column in (MEAN, *DEVIATION)),
-    Column("after,\nmean", lambda row: _mean(row.shown.facts.level("after", row.series))),
+    AFTER,
 )

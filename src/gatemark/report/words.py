@@ -22,6 +22,13 @@ TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
 """Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
 
 
+FEW_REPETITIONS = "p1 and p99 are the smallest and the largest value with fewer than 100 repetitions."
+FROM_P1_TO_P99 = "from the 1st to the 99th percentile"
+HOLLOW_BAR = "A hollow bar is a lower bound"
+SCALE_UP = "relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect"
+"""What tables and captions of several sections say."""
+
+
 def capital(text: str) -> str:
     """A heading or a sentence: its first letter as a capital."""
     return f"{text[:1].upper()}{text[1:]}"

@@ -23,10 +23,7 @@ from gatemark.report.lines import (
 )
 from gatemark.report.plots import Axis, axis_of, overview_plot, plot_against
 from gatemark.report.table import Block, Column, Plot, Section, Table, plot, turned
-from gatemark.report.words import (
-    capital,
-    format_count,
-)
+from gatemark.report.words import FEW_REPETITIONS, FROM_P1_TO_P99, HOLLOW_BAR, SCALE_UP, capital, format_count
 from gatemark.results.coordinates import CONNECTIONS, Coordinate, ordered, place_words, telling
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Row
@@ -49,9 +46,8 @@ from gatemark.units import parse_rate
 
 MEANING = (
     "Each column is a campaign of its own. The ratio to the column before is that of the medians, along the part of the"
-    " series that changes fastest; the relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect. The share of"
-    " plain forwarding is the median as a part of that of a column with a router and the same cores, ports, hosts and"
-    " frames. p1 and p99 are the smallest and the largest value with fewer than 100 repetitions."
+    f" series that changes fastest; the {SCALE_UP}. The share of plain forwarding is the median as a part of that of a"
+    f" column with a router and the same cores, ports, hosts and frames. {FEW_REPETITIONS}"
 )
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -295,7 +291,7 @@ def plots(document: SeriesDocument) -> Iterator[Plot]:
         rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
         yield from drawn or plot(
             overview_plot(rows, name=name),
-            f"{title}: median, whiskers from the 1st to the 99th percentile. A hollow bar is a lower bound.",
+            f"{title}: median, whiskers {FROM_P1_TO_P99}. {HOLLOW_BAR}.",
         )
 
 
@@ -327,7 +323,7 @@ def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title:
     ideal = list(_ideal(document, metrics)) if name == "cores" else []
     drawn = plot_against(rows, axis, name=f"{title} against {axis.heading}", ideal=ideal)
     dotted = "; dotted: X(1) times the number of cores" if ideal else ""
-    caption = f"{title} against {axis.heading}: median, bars from the 1st to the 99th percentile{dotted}."
+    caption = f"{title} against {axis.heading}: median, bars {FROM_P1_TO_P99}{dotted}."
     return plot(drawn, caption)
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from gatemark.config.sizes import middle_overhead
 from gatemark.report.plots import Bar, axis_of, grouped_plot, plot_against
 from gatemark.report.table import Column, Plot, Section, Table, plot, table_of
-from gatemark.report.words import DASH, format_count, format_percent
+from gatemark.report.words import DASH, HOLLOW_BAR, format_count, format_percent
 from gatemark.results.coordinates import Coordinate
 from gatemark.results.quantity import Row
 from gatemark.series.document import MemoryEstimate, Metric, SeriesColumn, SeriesDocument, SubscriberMemory
@@ -214,7 +214,7 @@ def services_plots(document: SeriesDocument) -> Iterator[Plot]:
             title = metric_title(metric)
             yield from plot(
                 grouped_plot(list(_bars(services, metric)), name=title),
-                f"{title}: median, whiskers from the smallest to the largest value. A hollow bar is a lower bound.",
+                f"{title}: median, whiskers from the smallest to the largest value. {HOLLOW_BAR}.",
             )
             rows = list(_over_subscribers(services, metric))
             if services.counts and rows:

@@ -21,6 +21,7 @@ from gatemark.report.self_error import Sent, error_columns, error_notes
 from gatemark.report.table import Column, Plot, Section, Table, plot, repetitions, table_of
 from gatemark.report.words import (
     DASH,
+    FROM_P1_TO_P99,
     direction_label,
     format_count,
     format_in,
@@ -30,6 +31,7 @@ from gatemark.report.words import (
     run_name,
     unit_of_times,
 )
+from gatemark.results.coordinates import LOAD, dimension
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.quantity import Row as TidyRow
@@ -176,7 +178,7 @@ def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figur
     )
     columns: tuple[Column[Row], ...] = (
         *(column.of(attrgetter("run")) for column in TRAFFIC),
-        Column("load,\nframes/s", lambda row: _load_cell(row.point), names=True),
+        Column(dimension(LOAD).heading, lambda row: _load_cell(row.point), names=True),
         Column("direction", _way, names=True, numeric=False),
         replace(repetitions(_repetitions), names=True),
         *(column.of(attrgetter("series")) for column in figures.columns(unit, unit_ns)),
@@ -340,7 +342,7 @@ def plots(part: ReportPart, runs: Sequence[DelayResult]) -> Iterator[Plot]:
     """Yield delays against frame size and load, then those of all frames of each run."""
     first = {run.number: run.points[0].frames_per_second for run in runs if run.points}
     rows = [row for row in part.document.figures() if row.quantity.run in first]
-    spread = "median of the repetitions, bars from the 1st to the 99th percentile"
+    spread = f"median of the repetitions, bars {FROM_P1_TO_P99}"
     at_first = [row for row in rows if row.place["load_frames_per_second"] == first[row.quantity.run]]
     for what, names in (("Latency", ("typical latency", "worst case latency")), ("Delay variation", ("PDV",))):
         for caption, drawing in (

@@ -11,10 +11,11 @@ from gatemark.report.columns import way
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import plot_against
-from gatemark.report.self_error import ceiling_cell, is_near_ceiling
+from gatemark.report.self_error import CEILING, ceiling_beside
 from gatemark.report.table import Column, Plot, Section, Table, plot, repetitions, table_of
 from gatemark.report.trial_plots import loss_over_time_plot, search_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_percent, run_name
+from gatemark.results.coordinates import LOAD, dimension
 from gatemark.results.document import ResultDocument
 
 MEANING = (
@@ -32,7 +33,7 @@ def section(document: ResultDocument, runs: Sequence[FrameLossResult]) -> Sectio
 
 def _table(document: ResultDocument, run: FrameLossResult) -> Table:
     columns: tuple[Column[_Row], ...] = (
-        Column("load,\nframes/s", lambda row: format_count(row.point.frames_per_second), names=True),
+        Column(dimension(LOAD).heading, lambda row: format_count(row.point.frames_per_second), names=True),
         Column("of\nmaximum", lambda row: _of_maximum(run, row.point), names=True),
         Column("direction", lambda row: _way(run, row), names=True, numeric=False),
         Column(f"lost, median\np1 {DASH} p99", lambda row: _lost(row.loss), strong=True),
@@ -40,9 +41,7 @@ def _table(document: ResultDocument, run: FrameLossResult) -> Table:
         repetitions(lambda row: "" if row.loss is None else str(row.point.repetitions)),
     )
     if document.self_test is not None:
-        columns += (
-            Column("self-test\nceiling", lambda row: "" if row.loss is None else _ceiling(document, run, row.point)),
-        )
+        columns += (Column(CEILING, lambda row: "" if row.loss is None else _ceiling(document, run, row.point)),)
     rows = (_Row(point, loss) for point in run.points for loss in point.losses or (None,))
     return table_of(run_name(run), columns, rows)
 
@@ -83,9 +82,7 @@ COUNTS: tuple[Column[ClassLoss], ...] = (
 
 
 def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -> str:
-    cell = ceiling_cell(document, run, "frames/s").replace("\n", " ")
-    near = is_near_ceiling(document, run, "frames/s", point.frames_per_second)
-    return f"{cell}\nwithin 5 % of the load" if near else cell
+    return ceiling_beside(document, run, "frames/s", point.frames_per_second, " of the load")
 
 
 def sentence(part: ReportPart, run: FrameLossResult) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from gatemark.procedures.overload.result import (
     BUSY_SHARE_MAX,
@@ -15,6 +15,7 @@ from gatemark.procedures.overload.result import (
     OUTSTANDING_EXCESS,
     OWN_SHARE_MAX,
     EchoClientPart,
+    EchoCounts,
     GracefulCheck,
     HostFigure,
     OverloadPoint,
@@ -41,6 +42,7 @@ from gatemark.report.words import (
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.quantity import Row
+from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.stats.summary import Number
 from gatemark.units import format_duration_ns
 
@@ -145,7 +147,7 @@ def _lines(
             *map(time, ("minimum", "p50", "p99", "p99.9")),
             *map(first_time, ("mean", "p99.9")),
         ),
-        "Packets of all repetitions": COUNTS,
+        "Packets of all repetitions": [column.of(attrgetter("counts")) for column in COUNTS],
         "Consistency": tuple(_consistency(run, points)),
         "Xpd against one client, %": tuple(_degradations(run)) if run.mode == "closed_loop" else (),
     }
@@ -155,14 +157,23 @@ def _line(label: str, choose: Callable[[OverloadPoint], Figure], words: Words) -
     return Column(label, lambda point: _cell(choose(point), words))
 
 
-COUNTS: tuple[PointColumn, ...] = (
-    Column("requests", lambda point: format_count(sum(point.counts.requests))),
-    Column("arrived at the host that answers", lambda point: format_count(sum(point.counts.arrived))),
-    Column("correct replies in time", lambda point: format_count(sum(point.counts.replies))),
-    Column("late", lambda point: format_count(sum(point.counts.late))),
-    Column("lost", lambda point: format_count(sum(point.counts.lost))),
-    Column("duplicate", lambda point: format_count(sum(point.counts.duplicate))),
-    Column("faulty", lambda point: format_count(sum(point.counts.faulty))),
+REQUESTS: Column[EchoCounts] = Column("requests", lambda counts: format_count(sum(counts.requests)))
+NO_REPLIES: tuple[Column[EchoCounts], ...] = (
+    Column("late", lambda counts: format_count(sum(counts.late))),
+    Column("lost", lambda counts: format_count(sum(counts.lost))),
+    Column("duplicate", lambda counts: format_count(sum(counts.duplicate))),
+    Column("faulty", lambda counts: format_count(sum(counts.faulty))),
+)
+COUNTS: tuple[Column[EchoCounts], ...] = (
+    REQUESTS,
+    Column("arrived at the host that answers", lambda counts: format_count(sum(counts.arrived))),
+    Column("correct replies in time", lambda counts: format_count(sum(counts.replies))),
+    *NO_REPLIES,
+)
+CLIENT_COUNTS: tuple[Column[EchoCounts], ...] = (
+    REQUESTS,
+    Column("correct replies\nin time", lambda counts: format_count(sum(counts.replies))),
+    *NO_REPLIES,
 )
 
 
@@ -239,12 +250,7 @@ def _client_table(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> T
     columns: tuple[Column[tuple[OverloadPoint, EchoClientPart]], ...] = (
         Column("column", lambda row: _heading(row[0]).replace("\n", ", "), names=True, numeric=False),
         Column("client", lambda row: str(row[1].client + 1), names=True),
-        Column("requests", lambda row: format_count(sum(row[1].requests))),
-        Column("correct replies\nin time", lambda row: format_count(sum(row[1].replies))),
-        Column("late", lambda row: format_count(sum(row[1].late))),
-        Column("lost", lambda row: format_count(sum(row[1].lost))),
-        Column("duplicate", lambda row: format_count(sum(row[1].duplicate))),
-        Column("faulty", lambda row: format_count(sum(row[1].faulty))),
+        *(column.of(itemgetter(1)) for column in CLIENT_COUNTS),
         Column(f"round trip,\nmean, {unit}", time("mean")),
         Column(f"99.9 %,\n{unit}", time("p99.9")),
     )
@@ -265,7 +271,7 @@ def _cell(figure: Figure, words: Words) -> str:
 def _round_trip(figures: Mapping[str, Figure], key: str, unit_ns: int) -> str:
     """Return a round-trip time; a percentile that falls on a request without a reply says in how many repetitions."""
     values = figures[key].values
-    unanswered = values.count(None) if key.startswith("p") else 0
+    unanswered = values.count(None) if key in DELAY_PERCENTILES else 0
     if not unanswered:
         return _cell(figures[key], _in(unit_ns))
     return NO_REPLY if unanswered == len(values) else f"{NO_REPLY}\nin {unanswered} of {len(values)}"

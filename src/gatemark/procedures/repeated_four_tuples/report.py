@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
+from gatemark.report.columns import LIMITED_BY, SIZE
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.rate_sentence import rate_sentence
 from gatemark.report.table import Column, Plot, Section, plot, repetitions, table_of
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import DASH, bounds_cell, format_count, format_sizes, limit_text, rate_cell, run_name
+from gatemark.report.words import DASH, bounds_cell, format_count, rate_cell, run_name
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.quantity import Quantity
@@ -57,7 +58,7 @@ def _counts(figure: Figure) -> str:
 COLUMNS: tuple[Column[RepeatedFourTuplesResult], ...] = (
     Column("combi-\nnations K", lambda run: format_count(run.connection_count), names=True),
     Column("frames F", lambda run: format_count(run.drawn_frames), names=True),
-    Column("IPv4 / IPv6\noctets", format_sizes, names=True),
+    SIZE,
     Column("frames/s,\nmedian", lambda run: rate_cell(_rate(run)), strong=True),
     Column("passed /\nfailed", lambda run: bounds_cell(_rate(run))),
     Column("connections,\nexpected", _expected),
@@ -65,7 +66,7 @@ COLUMNS: tuple[Column[RepeatedFourTuplesResult], ...] = (
     Column("counted by the gateway,\nmedian, range", lambda run: _counts(run.counted)),
     Column("new at\nthe end", _new_at_the_end),
     repetitions(lambda run: str(len(run.repetitions))),
-    Column("limited by", lambda run: limit_text(_rate(run)), numeric=False),
+    LIMITED_BY.of(_rate),
 )
 
 

@@ -20,6 +20,7 @@ from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, plot, table_of
 from gatemark.report.trial_plots import loss_over_time_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_in, format_range, run_name
+from gatemark.results.coordinates import LOAD, dimension
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 
@@ -70,7 +71,9 @@ COLUMNS: tuple[Column[Line[ResetResult, ResetSeries]], ...] = (
     *TRAFFIC_OF_LINE,
     WAY,
     Column("kind", lambda line: line.run.kind, numeric=False),
-    Column("load,\nframes/s", lambda line: stated(line.run.frames_per_second, measured=line.run.throughput_measured)),
+    Column(
+        dimension(LOAD).heading, lambda line: stated(line.run.frames_per_second, measured=line.run.throughput_measured)
+    ),
     Column(f"undelivered,\nminimum {DASH} maximum", lambda line: _range(line.part.undelivered)),
     Column("reset time by loss, ms\nsmallest and largest", lambda line: _by_loss(line.part), strong=True),
     Column("by the gap, ms\nsmallest and largest", lambda line: _by_gap(line.part)),

@@ -13,7 +13,7 @@ from gatemark.report.rate_sentence import rate_sentence
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.table import Plot, Section, plot
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import direction_label, run_name
+from gatemark.report.words import FROM_P1_TO_P99, direction_label, run_name
 from gatemark.results.document import ResultDocument
 
 MEANING = (
@@ -46,7 +46,7 @@ def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
     rows = [row for row in part.document.figures() if row.quantity.run in {run.number for run in runs}]
     limits = _limits(runs)
     sizes = {AXES["frame_size"].place(row) for row in rows}
-    caption = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
+    caption = f"Throughput against frame size: median of the repetitions, bars {FROM_P1_TO_P99}."
     if limits:
         caption = f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
     elif any(run.theoretical_maximum is not None for run in runs):
