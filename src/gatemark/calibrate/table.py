@@ -11,6 +11,7 @@ from pydantic import computed_field
 from gatemark.calibrate.links import LinkKind
 from gatemark.calibrate.model import CalibrationPart, CheckResult, Comparison, Number, SelfError
 from gatemark.report.table import Column, table_of
+from gatemark.report.text_tables import markdown_table
 from gatemark.units import format_duration_ns
 
 
@@ -117,9 +118,7 @@ def to_markdown(
         f"{summary_of(results, chosen)}.",
         "",
         *self_error_lines(self_error),
-        f"| {' | '.join(column.heading for column in table.columns)} |",
-        f"|{'---|' * len(table.columns)}",
-        *(f"| {' | '.join(row)} |" for row in table.rows),
+        markdown_table(table).rstrip("\n"),
     ]
     problems = [f"- {result.name}: {_one_line(result.problem)}" for result in results if result.problem]
     skipped = [f"- {result.name}: {_one_line(result.skipped)}" for result in results if result.skipped]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from gatemark.compare.document import (
@@ -91,12 +90,11 @@ def sides_section(document: ComparisonDocument) -> Section:
 
 def setup_section(sides: Table, labels: Sequence[str], differences: Sequence[SetupDifference]) -> Section:
     """Return a table of sides with these labels, and the facts in which their set-up differs."""
-    headings = ("set-up", *labels)
-    columns = (Column(heading, itemgetter(place), numeric=False) for place, heading in enumerate(headings))
+    columns = (SETUP, *(_setup_column(place, label) for place, label in enumerate(labels)))
     why = "A difference of figures may be due to any of them."
     return Section(
         title="Set-up",
-        tables=(sides, table_of("Differences of set-up", columns, map(_difference, differences), notes=(why,))),
+        tables=(sides, table_of("Differences of set-up", columns, differences, notes=(why,))),
         notes=() if differences else ("The set-up is the same as far as it is recorded.",),
     )
 
@@ -116,14 +114,25 @@ def _folder_words(side: ComparedSide) -> str:
     return f"{words}\n{side.folders} campaigns, one value each" if side.kind == "repeated" else words
 
 
-def _difference(difference: SetupDifference) -> tuple[str, ...]:
+def _setup_words(difference: SetupDifference) -> str:
     where = f"\n{'; '.join(difference.where)}" if difference.where else ""
+    return f"{difference.topic}: {difference.key}{where}"
+
+
+SETUP: Column[SetupDifference] = Column("set-up", _setup_words, numeric=False)
+
+
+def _setup_column(place: int, label: str) -> Column[SetupDifference]:
+    return Column(label, lambda difference: _setup_values(difference)[place], numeric=False)
+
+
+def _setup_values(difference: SetupDifference) -> list[str]:
     words = [_value_words(value) for value in difference.values]
     if difference.key.endswith("sha256"):
         words = [word[:DIGEST_MAX] for word in words]
     if any(len(word) > CELL_MAX for word in words):
         words = [_apart(word, words) for word in words]
-    return (f"{difference.topic}: {difference.key}{where}", *words)
+    return words
 
 
 def _value_words(value: object) -> str:

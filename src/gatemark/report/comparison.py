@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from operator import itemgetter
 from typing import NamedTuple
 
 from gatemark.report.figure_tables import headline_rows, rate_tables, time_tables
@@ -29,7 +28,7 @@ from gatemark.results.coordinates import (
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import Quantity, Row
 from gatemark.results.unit import unit_named
-from gatemark.stats.series import ratios_to_previous, relative_scale_ups
+from gatemark.stats.series import relative_scale_ups
 from gatemark.technology import TECHNOLOGIES
 
 SHARE_NOTE = (
@@ -42,6 +41,10 @@ WHAT = tuple(name for name in COORDINATES if name != LOAD)
 """Coordinates that must be equal for two figures to be the same measurement."""
 
 
+_Medians = dict[int, Fraction]
+"""Rates by cores."""
+_OverCores = tuple[tuple[str, ...], _Medians]
+"""What was measured, and with how many cores."""
 _Rates = tuple[ResultDocument, Sequence[Row]]
 """A campaign with its rates that the gateway limits."""
 
@@ -97,31 +100,31 @@ def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
         if 1 not in by_cores or not len(by_cores) == len(members) > 1:
             continue
         counts = sorted(by_cores)
-        medians: dict[tuple[str, ...], dict[int, Fraction]] = {}
+        medians: dict[tuple[str, ...], _Medians] = {}
         for count in counts:
             for row in by_cores[count].rows():
                 if _is_rate(row.quantity):
                     medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.median or 0)
-        rows = [
-            (", ".join(what), *_scale_up_cells(rates, counts))
-            for what, rates in medians.items()
-            if 1 in rates and len(rates) > 1
-        ]
-        figures = (Column(str(count), itemgetter(place)) for place, count in enumerate(counts, start=1))
-        columns = (Column("cores", itemgetter(0), numeric=False), *figures)
+        rows = [(what, of_cores) for what, of_cores in medians.items() if 1 in of_cores and len(of_cores) > 1]
+        columns = (CORES, *(_scale_up(count, before) for before, count in zip([0, *counts], counts, strict=False)))
         if rows:
             yield table_of(f"{gateway} over its cores", columns, rows, notes=(SCALE_UP_NOTE,))
 
 
-def _scale_up_cells(rates: dict[int, Fraction], counts: Sequence[int]) -> Iterator[str]:
-    relative = relative_scale_ups(rates)
-    steps = ratios_to_previous([rates.get(count, Fraction(0)) for count in counts])
-    for count, step in zip(counts, steps, strict=True):
+CORES: Column[_OverCores] = Column("cores", lambda row: ", ".join(row[0]), numeric=False)
+
+
+def _scale_up(count: int, before: int) -> Column[_OverCores]:
+    """Return the column of a number of cores: median, relative scale-up, ratio to the column before."""
+
+    def cell(row: _OverCores) -> str:
+        rates = row[1]
         if count not in rates:
-            yield DASH
-            continue
-        ratio = f"{float(step):.2f}" if step else DASH
-        yield f"{format_count(float(rates[count]))}\n{float(relative[count]):.3f}\n{ratio}"
+            return DASH
+        ratio = f"{float(rates[count] / rates[before]):.2f}" if before in rates else DASH
+        return f"{format_count(float(rates[count]))}\n{float(relative_scale_ups(rates)[count]):.3f}\n{ratio}"
+
+    return Column(str(count), cell)
 
 
 class Share(NamedTuple):

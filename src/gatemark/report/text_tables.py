@@ -20,8 +20,8 @@ _LATEX_CHARACTERS = {
 
 
 def markdown_table(table: Table) -> str:
-    """Return a table as Markdown (GitHub's tables), its title above and its sentences below."""
-    lines = [f"**{_markdown(table.title)}**", ""]
+    """Return a table as Markdown (GitHub's tables), its title, if it has one, above and its sentences below."""
+    lines = [f"**{_markdown(table.title)}**", ""] if table.title else []
     lines.append(_markdown_row(column.heading for column in table.columns))
     lines.append("|" + "|".join("---:" if column.numeric else "---" for column in table.columns) + "|")
     for place, row in enumerate(table.rows):
