@@ -85,13 +85,17 @@ CHECK: tuple[Column[FigureRow], ...] = (
     Column("truth given", lambda row: row.check.truth, numeric=False),
 )
 """What a row is about."""
+STYLES = {
+    **{"passed": "green", "failed": "bold red", "measured": "dim"},
+    **dict.fromkeys(("skipped", "no result", "reference not kept"), "yellow"),
+}
 FIGURES: tuple[Column[FigureRow], ...] = (
     _figure("quantity", lambda figure: figure.quantity, numeric=False),
     _figure("true", lambda figure: _with_unit(figure.true, figure)),
     _figure("measured", lambda figure: _with_unit(figure.measured, figure)),
     _figure("error", lambda figure: "" if figure.error is None else _signed(figure.error, figure.unit)),
     _figure("allowed error", lambda figure: "" if figure.error is None else _allowed(figure)),
-    Column("result", lambda row: row.outcome, numeric=False),
+    Column("result", lambda row: row.outcome, numeric=False, styles=STYLES),
 )
 
 

@@ -22,7 +22,7 @@ from gatemark.results.search import MaximumForwardingRate, RateResult
 from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
-from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
+from gatemark.trial.telemetry import MEASURED, Level, figure_of, unit_of, words_of
 
 FORWARDS_MORE = 1.5
 """A forwarding rate so many times the rate found is published beside it."""
@@ -173,12 +173,7 @@ class _HostTally:
 
 
 def _figure(series: str, level: Level) -> int | float:
-    """Return the one figure of a series: the least memory that is available, the most that is in use, else the mean."""
-    value = level.mean
-    if series == AVAILABLE:
-        value = level.minimum
-    elif unit_of(series) in ("kB", "connections"):
-        value = level.maximum
+    value = figure_of(series, level)
     return int(value) if value.is_integer() else value
 
 

@@ -21,11 +21,6 @@ from gatemark.report.table import Table, table_of
 from gatemark.report.terminal import print_table
 from gatemark.tester import stop_signals
 
-_STYLES = {
-    **{"passed": "green", "failed": "bold red", "measured": "dim"},
-    **dict.fromkeys(("skipped", "no result", "reference not kept"), "yellow"),
-}
-
 
 def calibrate(
     *,
@@ -139,7 +134,7 @@ def results_table(results: Sequence[CheckResult]) -> Table:
 
 
 def _print_results(results: list[CheckResult], self_error: SelfError | None, folder: Path) -> None:
-    print_table(results_table(results), styles=_STYLES)
+    print_table(results_table(results))
     print("\n".join([*self_error_lines(self_error), f"{summary_of(results, len(results))}; {folder / PAGE_FILE}"]))
     for result in results:
         if result.problem or result.skipped:

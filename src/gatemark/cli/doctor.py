@@ -51,7 +51,7 @@ def doctor(
         json.dump([finding.to_json() for finding in findings], sys.stdout, indent=2)
         print()
     else:
-        print_table(findings_table(findings), styles=_STYLES)
+        print_table(findings_table(findings))
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
@@ -59,7 +59,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     """Return a row for each finding."""
     columns: tuple[Column[Finding], ...] = (
         Column("check", lambda finding: finding.check, names=True, numeric=False),
-        Column("status", lambda finding: finding.status, names=True, numeric=False),
+        Column("status", lambda finding: finding.status, names=True, numeric=False, styles=_STYLES),
         Column("observed", lambda finding: finding.observed, numeric=False),
         Column("remedy", lambda finding: finding.remedy, numeric=False),
     )

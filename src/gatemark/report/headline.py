@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gatemark.report.words import (
+    at_least,
     capital,
     direction_label,
     format_count,
@@ -79,8 +80,7 @@ def _figure(quantities: Sequence[Quantity]) -> tuple[str, str]:
         return limited(first.limited_by), ""
     if len(values) < len(quantities):
         if first.upper_bound is not None or first.lower_bound is not None:
-            figure = rate_cell(first)
-            return figure, first.unit if figure.startswith("≥") else ""
+            return rate_cell(first), "" if at_least(first) is None else first.unit
         return "not known", ""
     worst = max(values) if first.better == "lower" else min(values)
     if first.unit == "ns":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
@@ -34,6 +34,8 @@ class Column(Generic[R_contra]):
     """What the table is about."""
     chosen: bool = False
     """The campaign says it; it was not measured."""
+    styles: Mapping[str, str] = field(default_factory=dict)
+    """How the terminal shows some of its words."""
     optional: bool = False
     """It is left out where it says nothing of any row, and has a dash in a row of which it says nothing."""
 

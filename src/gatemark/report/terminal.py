@@ -6,10 +6,9 @@ Not rich's own tables: these break figures or cut columns off where there is no 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import RenderableType
@@ -54,10 +53,10 @@ _SEVERAL_PARTS = _Form(cell_width=22, repeated_apart=True)
 """Form of a table that fits in none."""
 
 
-def print_table(table: Table, *, styles: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Print a table to standard output. `styles` has those of some cells."""
+def print_table(table: Table) -> None:
+    """Print a table to standard output."""
     console = stdout_console()
-    for part in table_text(table, width=console.width, styles=styles):
+    for part in table_text(table, width=console.width):
         console.print(part)
 
 
@@ -80,10 +79,8 @@ def _sentences(sentences: Sequence[str]) -> Iterator[Text]:
         yield Text("")
 
 
-def table_text(
-    table: Table, *, width: int, styles: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[RenderableType]:
-    """Yield a table in the widest form that fits; figures are never broken. `styles` has those of some cells.
+def table_text(table: Table, *, width: int) -> Iterator[RenderableType]:
+    """Yield a table in the widest form that fits; figures are never broken.
 
     If it fits in none, it is yielded in several parts, each of which begins with what a row is about. If there would be
     many parts, because few columns fit, it is a list instead: one line for each figure.
@@ -100,7 +97,7 @@ def table_text(
         yield from _titled(table.title, "", _listed(table, width))
         return
     for group in groups:
-        yield from _titled(table.title, repeated, _lines(shaped, [*range(shaped.names), *group], width, styles))
+        yield from _titled(table.title, repeated, _lines(shaped, [*range(shaped.names), *group], width))
 
 
 def _titled(title: str, repeated: str, lines: Iterator[Text]) -> Iterator[Text]:
@@ -166,7 +163,7 @@ def _longest(cell: str) -> int:
     return max(map(len, cell.split("\n")))
 
 
-def _lines(table: Table, numbers: Sequence[int], width: int, styles: Mapping[str, str]) -> Iterator[Text]:
+def _lines(table: Table, numbers: Sequence[int], width: int) -> Iterator[Text]:
     """Yield the lines of a table with some of its columns."""
     columns = [table.columns[number] for number in numbers]
     numeric = [column.numeric for column in columns]
@@ -184,9 +181,8 @@ def _lines(table: Table, numbers: Sequence[int], width: int, styles: Mapping[str
             continue
         style = "bold" if place in table.strong_rows else ""
         cells = [row[number] for number in numbers]
-        yield from _row(
-            [cell.split("\n") for cell in cells], numeric, widths, [styles.get(cell, style) for cell in cells]
-        )
+        styles = [column.styles.get(cell, style) for cell, column in zip(cells, columns, strict=True)]
+        yield from _row([cell.split("\n") for cell in cells], numeric, widths, styles)
 
 
 def _row(

@@ -11,7 +11,7 @@ from gatemark.results.document import Gateway
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
-from gatemark.stats.summary import Summary
+from gatemark.stats.summary import Number, Summary
 from gatemark.technology import TECHNOLOGIES
 from gatemark.trial.host_counters import growths
 
@@ -208,12 +208,19 @@ def tester_limit(quantity: Quantity) -> str:
     return f"{limited(quantity.limited_by)}{at} (gateway ≥ {format_count(quantity.lower_bound)})"
 
 
+def at_least(quantity: Quantity) -> Number | None:
+    """What a search found that ended at its maximum; None if it ended elsewhere, or if nothing passed."""
+    if quantity.limited_by != "maximum":
+        return None
+    return quantity.lower_bound if quantity.median is None else quantity.median
+
+
 def rate_cell(quantity: Quantity) -> str:
     """What a search found: a figure only if one was measured."""
     if quantity.limited_by in NOT_THE_GATEWAY:
         return tester_limit(quantity)
     if quantity.limited_by == "maximum":
-        least = quantity.lower_bound if quantity.median is None else quantity.median
+        least = at_least(quantity)
         return "nothing passed in every repetition" if least is None else f"≥ {format_count(least)}"
     return "nothing passed" if quantity.median is None else format_count(quantity.median)
 

@@ -14,7 +14,7 @@ from gatemark.results.coordinates import OFFERED, ONE_WAY, TUNNEL_SIZE, Coordina
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Better, Quantity, QuantityKind, summarised
-from gatemark.results.telemetry import HostLevel
+from gatemark.results.telemetry import HostLevel, is_of_one_core
 from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary
 from gatemark.technology import Family
@@ -25,6 +25,10 @@ Outcome = Literal["recovered", "not_recovered", "no_loss", "unknown"]
 frames were lost up to the end of the observation. ``no_loss``: no frame was lost where frames had to be lost, so there
 was nothing to recover from. ``unknown``: frames came back faulty or late; their place in the trial is not recorded, so
 the time is not known."""
+
+
+BETTER_AT_HOST: Mapping[str, Better] = {"busy": "lower", "busiest": "lower", "memory_available": "higher"}
+"""Series of the gateway's host of which less or more is better."""
 
 
 class FrameSizes(Part):
@@ -170,14 +174,13 @@ class RunResult(Part):
     def host_quantities(self) -> Iterable[Quantity]:
         """Return what the gateway's host did while frames were sent, as far as it has a unit and is of all cores."""
         for level in self.telemetry:
-            if not level.unit or level.series.startswith(("cpu.", "interrupts.")):
+            if not level.unit or is_of_one_core(level.series):
                 continue
             known = [Fraction(value) for value in level.values if value is not None]
-            better: Better | None = "lower" if level.unit.startswith("%") else "higher"
             kind = QuantityKind(
                 level.name if level.phase == "measured" else f"{level.name}, {level.phase}",
                 level.unit,
-                better if level.series in ("busy", "busiest", "memory_available") else None,
+                BETTER_AT_HOST.get(level.series),
             )
             yield self.quantity(
                 kind,

@@ -8,6 +8,11 @@ from gatemark.results.part import Part, ReasonPart
 from gatemark.stats.summary import Number
 
 
+def is_of_one_core(series: str) -> bool:
+    """Whether a series is of a single core: its own table shows it, and no figure is made of it."""
+    return series.startswith(("cpu.", "interrupts."))
+
+
 class HostLevel(Part):
     """One thing that was sampled at the gateway's host while frames were sent, over the repetitions of a run."""
 

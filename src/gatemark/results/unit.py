@@ -15,6 +15,8 @@ class Unit:
     """Whether it is something per second: searched for, shared, and rounded where it is a quotient."""
     is_one_way: bool = False
     """Whether it counts what passes in one direction, also where both carry traffic: then the sum is twice that."""
+    is_share: bool = False
+    """Whether it is a part of a whole, in percent."""
     has_direction: bool = True
     """Whether the direction says something about it: a connection has frames in both."""
 
@@ -31,6 +33,8 @@ UNITS: Mapping[str, Unit] = {
         Unit("connections/s", is_rate=True, has_direction=False),
         Unit("packets/s", is_rate=True),
         Unit("1/s", is_rate=True),
+        Unit("%", is_share=True),
+        Unit("% of a core", is_share=True),
     )
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatemark.report.lines import COLUMNS_MAX, FigureWords
 from gatemark.report.plots import axis_of, plot_against
@@ -46,11 +46,23 @@ class _Benchmark:
     """From the start of one flow to that of the next; None if all start together."""
 
 
+class _Place(NamedTuple):
+    """What a column is about."""
+
+    size: str
+    value: str
+    """Which of the values that the benchmark has in common, such as "minimum"; empty if it has one."""
+
+    def words(self, separator: str) -> str:
+        """Return both, or the one that there is."""
+        return separator.join(filter(None, self))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cell:
     """Figures of one frame size and value with one flow and with n flows."""
 
-    heading: str
+    place: _Place
     metric: Metric
     single: ColumnFigure
     many: ColumnFigure
@@ -90,7 +102,7 @@ def _cells(document: SeriesDocument) -> Iterator[tuple[_Benchmark, _Cell]]:
             size = dimension(SIZES[0]).said(place)
             value = metric.quantity.removeprefix(first).strip() if has_values else ""
             cell = _Cell(
-                heading="\n".join(filter(None, (size, value))),
+                place=_Place(size, value),
                 metric=metric,
                 single=single,
                 many=many,
@@ -117,15 +129,15 @@ def _other_titles(document: SeriesDocument, many: ColumnFigure, single: ColumnFi
 
 def _tables(benchmark: _Benchmark, cells: Sequence[_Cell]) -> Iterator[Table]:
     """Yield the table of a benchmark, split if it has more columns than fit side by side."""
-    headings = list(dict.fromkeys(cell.heading for cell in cells))
+    places = list(dict.fromkeys(cell.place for cell in cells))
     words = figure_words(*(cell.metric for cell in cells))
-    for at in range(0, len(headings), COLUMNS_MAX):
-        shown = headings[at : at + COLUMNS_MAX]
+    for at in range(0, len(places), COLUMNS_MAX):
+        shown = places[at : at + COLUMNS_MAX]
         yield turned(
             _title(benchmark, words),
             "flows",
-            shown,
-            _blocks([cell for cell in cells if cell.heading in shown], shown, words),
+            [place.words("\n") for place in shown],
+            _blocks([cell for cell in cells if cell.place in shown], shown, words),
             notes=_reasons(cells, shown),
         )
 
@@ -142,13 +154,13 @@ def _title(benchmark: _Benchmark, words: FigureWords) -> str:
     return ", ".join(word for word in named if word)
 
 
-def _blocks(cells: Sequence[_Cell], headings: Sequence[str], words: FigureWords) -> Iterator[Block[Any]]:
+def _blocks(cells: Sequence[_Cell], places: Sequence[_Place], words: FigureWords) -> Iterator[Block[Any]]:
     """Yield the figures with one flow, then those with each number of flows and their degradation."""
-    singles = {cell.heading: cell.metric.row(cell.single) for cell in cells}
-    yield Block(_figure_lines("1 flow", words), [singles[heading] for heading in headings])
+    singles = {cell.place: cell.metric.row(cell.single) for cell in cells}
+    yield Block(_figure_lines("1 flow", words), [singles[place] for place in places])
     for flows in sorted({cell.degradation.flows for cell in cells}):
-        many = {cell.heading: cell for cell in cells if cell.degradation.flows == flows}
-        of_columns = [many.get(heading) for heading in headings]
+        many = {cell.place: cell for cell in cells if cell.degradation.flows == flows}
+        of_columns = [many.get(place) for place in places]
         figures = [None if cell is None else cell.metric.row(cell.many) for cell in of_columns]
         yield Block(_figure_lines(f"{format_count(flows)} flows", words), figures)
         yield Block(XPD, of_columns)
@@ -173,12 +185,12 @@ def _percent(cell: _Cell) -> str:
 XPD: tuple[Column[_Cell], ...] = (Column("Xpd", _percent, strong=True),)
 
 
-def _reasons(cells: Sequence[_Cell], headings: Sequence[str]) -> Iterator[str]:
+def _reasons(cells: Sequence[_Cell], places: Sequence[_Place]) -> Iterator[str]:
     """Say why there is no degradation, once for each reason."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
-        if cell.degradation.reason is not None and cell.heading in headings:
-            reasons.setdefault(cell.degradation.reason, []).append(cell.heading.replace("\n", " "))
+        if cell.degradation.reason is not None and cell.place in places:
+            reasons.setdefault(cell.degradation.reason, []).append(cell.place.words(" "))
     for reason, names in reasons.items():
         yield f"No Xpd of {', '.join(dict.fromkeys(names))}: {reason}."
 

@@ -83,6 +83,13 @@ class Level(Facts):
     """Most of the samples."""
 
 
+def figure_of(series: str, level: Level) -> float:
+    """Return the one figure of a series: the least memory that is available, the most that is in use, else the mean."""
+    if series == AVAILABLE:
+        return level.minimum
+    return level.maximum if unit_of(series) in ("kB", "connections") else level.mean
+
+
 class SpanFacts(Facts):
     """One span of a trial. The series are named as in the file of the samples."""
 

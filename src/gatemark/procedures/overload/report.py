@@ -42,6 +42,8 @@ from gatemark.report.words import (
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.quantity import Row
+from gatemark.results.telemetry import is_of_one_core
+from gatemark.results.unit import unit_named
 from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.stats.summary import Number
 from gatemark.units import format_duration_ns
@@ -182,9 +184,9 @@ def _host_lines(points: Sequence[OverloadPoint]) -> Iterator[PointColumn]:
     first = {sampled.series: sampled for point in reversed(points) for sampled in reversed(point.host)}
     for series in dict.fromkeys(sampled.series for point in points for sampled in point.host):
         name, unit = first[series].name, first[series].unit
-        if series.startswith(("cpu.", "interrupts.")):
+        if is_of_one_core(series):
             continue
-        if unit.startswith("%"):
+        if unit_named(unit).is_share:
             yield _host_line(f"{name}, {unit}", series, lambda figure: figure.values, _short)
             yield _host_line(f"{name}, standard deviation", series, lambda figure: figure.deviation, _short)
         elif first[series].above_baseline is not None:

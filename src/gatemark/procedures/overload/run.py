@@ -36,7 +36,7 @@ from gatemark.trial.form import TrialForm
 from gatemark.trial.messages import FramesRequest
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.request import frames_of
-from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
+from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, figure_of, unit_of, words_of
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 SHOWN_PER_SECOND = 1000
@@ -211,7 +211,7 @@ def _host(sampled: Sequence[TelemetryFacts | None]) -> Iterator[HostFigure]:
             series=name,
             name=words_of(name),
             unit=unit_of(name),
-            values=Figure.of([None if level is None else _value(name, level) for level in levels]),
+            values=Figure.of([None if level is None else figure_of(name, level) for level in levels]),
             deviation=Figure.of([None if level is None else level.sd for level in levels]),
             above_baseline=Figure.of([_more(name, *pair) for pair in zip(baselines, levels, strict=True)])
             if is_memory
@@ -219,17 +219,11 @@ def _host(sampled: Sequence[TelemetryFacts | None]) -> Iterator[HostFigure]:
         )
 
 
-def _value(series: str, level: Level) -> float:
-    if series == AVAILABLE:
-        return level.minimum
-    return level.maximum if unit_of(series) in ("kB", "connections") else level.mean
-
-
 def _more(series: str, before: Level | None, sending: Level | None) -> float | None:
     """Return how much more memory was in use than before; None if either is not known."""
     if before is None or sending is None:
         return None
-    change = _value(series, sending) - before.mean
+    change = figure_of(series, sending) - before.mean
     return -change if series == AVAILABLE else change
 
 
