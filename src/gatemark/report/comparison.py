@@ -104,7 +104,7 @@ def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
         for count in counts:
             for row in by_cores[count].rows():
                 if _is_rate(row.quantity):
-                    medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.median or 0)
+                    medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.comparable or 0)
         rows = [(what, of_cores) for what, of_cores in medians.items() if 1 in of_cores and len(of_cores) > 1]
         columns = (CORES, *(_scale_up(count, before) for before, count in zip([0, *counts], counts, strict=False)))
         if rows:
@@ -141,7 +141,7 @@ class Share(NamedTuple):
     @property
     def percent(self) -> Fraction:
         """The median as a part of that of the reference."""
-        return 100 * Fraction(self.row.quantity.median or 0) / Fraction(self.reference.quantity.median or 1)
+        return 100 * Fraction(self.row.quantity.comparable or 0) / Fraction(self.reference.quantity.comparable or 1)
 
 
 SHARES: tuple[Column[Share], ...] = (
@@ -189,13 +189,7 @@ def _is_router(document: ResultDocument) -> bool:
 
 def _is_rate(quantity: Quantity) -> bool:
     """Whether a figure is a rate that the gateway limits."""
-    return (
-        quantity.is_headline
-        and unit_named(quantity.unit).is_rate
-        and quantity.limited_by == "gateway"
-        and quantity.is_certain
-        and bool(quantity.median)
-    )
+    return quantity.is_headline and unit_named(quantity.unit).is_rate and bool(quantity.comparable)
 
 
 def _connections_match(reference: Row, row: Row) -> bool:

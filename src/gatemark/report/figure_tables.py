@@ -156,9 +156,8 @@ def _bounds(row: FigureRow, words: FigureWords) -> str:
 
 
 def _sum(row: FigureRow) -> str:
-    both = row.run.direction == "bidirectional" and unit_named(row.quantity.unit).is_one_way
-    median = row.quantity.median if both and row.is_known else None
-    return "" if median is None else format_count(2 * median)
+    both = row.quantity.sum_of_directions if row.is_known else None
+    return "" if both is None else format_count(both)
 
 
 def _maximum(row: FigureRow) -> str:

@@ -14,7 +14,6 @@ from gatemark.report.words import (
 )
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.search import RateResult
-from gatemark.results.unit import unit_named
 from gatemark.units import format_duration_ns
 
 
@@ -38,9 +37,8 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
     if summary is None:
         lowest = format_count(rate.upper_bound)
         return f"{what}: no {passed} from {lowest} {rate.unit} up passed, {of}; {context}.{_forwarded_more(run)}"
-    both = ""
-    if run.direction == "bidirectional" and unit_named(rate.unit).is_one_way:
-        both = f" ({format_count(2 * summary.median)} frames/s as the sum of both directions)"
+    total = rate.sum_of_directions
+    both = "" if total is None else f" ({format_count(total)} {rate.unit} as the sum of both directions)"
     least = "at least " if rate.limited_by == "maximum" else ""
     limit = "the chosen maximum load" if rate.limited_by == "maximum" else "the gateway"
     return (

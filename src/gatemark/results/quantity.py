@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from gatemark.harmless import csv_text
 from gatemark.results.coordinates import LOAD, NAMES, Coordinate, Place, ordered
 from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
+from gatemark.results.unit import unit_named
 from gatemark.stats.summary import Number, Summary
 
 Better = Literal["higher", "lower"]
@@ -88,6 +89,17 @@ class Quantity:
     def is_measured(self) -> bool:
         """Whether it is a figure of the gateway that may be compared."""
         return self.value is not None and self.limited_by not in NOT_THE_GATEWAY and self.is_certain
+
+    @property
+    def comparable(self) -> Number | None:
+        """The figure if it is the gateway's own, and not only a bound of it."""
+        return self.value if self.is_measured and self.limited_by in ("gateway", None) else None
+
+    @property
+    def sum_of_directions(self) -> Number | None:
+        """A rate of both directions together; None unless it is one of frames that both carried."""
+        both = unit_named(self.unit).is_one_way and self.coordinates.get("direction") == "bidirectional"
+        return 2 * self.median if both and self.median is not None else None
 
     @property
     def passed_at_least(self) -> int | None:

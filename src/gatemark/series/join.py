@@ -308,21 +308,15 @@ def _figure(
 
 def _sum(quantity: Quantity) -> SumOfDirections | None:
     """Return a rate of both directions together; None if it is no rate of bidirectional frames."""
-    both = quantity.coordinates.get("direction") == "bidirectional" and unit_named(quantity.unit).is_one_way
-    if not both or quantity.median is None or quantity.p1 is None or quantity.p99 is None:
+    both, error = quantity.sum_of_directions, quantity.resolution
+    if both is None or quantity.p1 is None or quantity.p99 is None:
         return None
-    error = quantity.resolution
     return SumOfDirections(
-        median=2 * quantity.median,
+        median=both,
         p1=2 * quantity.p1,
         p99=2 * quantity.p99,
         resolution=None if error is None else 2 * error,
     )
-
-
-def comparable(quantity: Quantity) -> Number | None:
-    """Return the figure of a quantity if it is the gateway's own, and not only a bound of it."""
-    return quantity.value if quantity.is_measured and quantity.limited_by in ("gateway", None) else None
 
 
 def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:
@@ -332,7 +326,7 @@ def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict
         lines.setdefault((column.steps[:-1], column.is_plain_forwarding), []).append(column)
     ratios = {}
     for line in lines.values():
-        values = [comparable(known[c.number].quantity) if c.number in known else None for c in line]
+        values = [known[c.number].quantity.comparable if c.number in known else None for c in line]
         steps = ratios_to_previous([Fraction(value or 0) for value in values])
         ratios.update(
             {
@@ -351,7 +345,7 @@ def expected_results(quantities: Iterable[Quantity]) -> dict[str, int]:
     """
     rates: dict[str, list[Number]] = {}
     for quantity in quantities:
-        value = comparable(quantity)
+        value = quantity.comparable
         if quantity.is_headline and quantity.resolution is not None and value and unit_named(quantity.unit).is_rate:
             rates.setdefault(quantity.procedure, []).append(value)
     return {procedure: int(statistics.median_low(values)) for procedure, values in rates.items()}
@@ -364,7 +358,7 @@ def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
     unless the gateway limited both. Both rates are those of the same direction.
     """
     column, rate = member.column, member.quantity
-    value = comparable(rate) if unit_named(rate.unit).is_one_way else None
+    value = rate.comparable if unit_named(rate.unit).is_one_way else None
     if column.is_plain_forwarding or not value:
         return None
     routers = [other for other in columns if other.is_plain_forwarding and _differ_in_one_part(column, other)]
@@ -375,7 +369,7 @@ def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
         for quantity in other.quantities
         if _name(quantity) == _name(rate) and _same_frames(quantity, rate)
     ]
-    whole = comparable(rates[0]) if len(rates) == 1 else None
+    whole = rates[0].comparable if len(rates) == 1 else None
     return Fraction(value) / Fraction(whole) if whole else None
 
 
@@ -406,7 +400,7 @@ def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> d
         rates: dict[int, Fraction] = {}
         for cores, column in group.items():
             member = known.get(column.number)
-            value = None if member is None else comparable(member.quantity)
+            value = None if member is None else member.quantity.comparable
             if member is not None and value and unit_named(member.quantity.unit).is_rate:
                 rates[cores] = Fraction(value)
         base = known.get(group[1].number)
@@ -458,7 +452,7 @@ def _degradations(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -
 
 def _degradation(flows: int, single: _Member, many: _Member) -> Degradation:
     """Return Xpd of two figures, or why there is none."""
-    before, after = comparable(single.quantity), comparable(many.quantity)
+    before, after = single.quantity.comparable, many.quantity.comparable
     reason = _why_none(single, 1) or _why_none(many, flows)
     percent = error = None
     if reason is None and before is not None and after is not None:
@@ -495,7 +489,7 @@ _NO_FIGURE: Mapping[LimitedBy | None, str] = {
 def _why_none(member: _Member, flows: int) -> str | None:
     """Return why a figure is nothing to compare; None if it is."""
     quantity, words = member.quantity, "1 flow" if flows == 1 else f"{flows:,} flows"
-    if comparable(quantity) is None:
+    if quantity.comparable is None:
         return f"with {words} {_NO_FIGURE.get(quantity.limited_by, 'it is not certain or not measured')}"
     rate = quantity.value if unit_named(quantity.unit).is_one_way else quantity.coordinates.get(LOAD)
     time_ns = member.column.frames_needed_ns

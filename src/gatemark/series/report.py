@@ -39,7 +39,7 @@ from gatemark.series.document import (
     SubscriberMemory,
     VariedKeys,
 )
-from gatemark.series.join import ColumnRows, comparable, core_groups
+from gatemark.series.join import ColumnRows, core_groups
 from gatemark.series.memory import TRIALS_MIN
 from gatemark.stats.summary import Number
 from gatemark.units import parse_rate
@@ -375,6 +375,6 @@ def _ideal(document: SeriesDocument, metrics: Sequence[Metric]) -> Iterator[dict
             continue
         for group in core_groups(columns):
             base = metric.of(group[1].number)
-            single = None if base is None else comparable(metric.row(base))
+            single = None if base is None else metric.row(base).comparable
             if single:
                 yield {cores: cores * single for cores in sorted(group)}
