@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gatemark.bed_kinds import BED_KINDS
+from gatemark.bed_kinds import RECIPE_BED
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, unmade_aftr
 from gatemark.config.complete import complete
@@ -281,7 +281,7 @@ def _private_problems(recipe: Recipe, private: IPv4Network, usual: IPv4Network, 
 
 def _refused(recipe: Recipe, where: str) -> Iterator[Problem]:
     """Find keys that the technology has no use for."""
-    refused = list(refusals(recipe, recipe.technology, BED_KINDS["netns"]))
+    refused = list(refusals(recipe, recipe.technology, RECIPE_BED))
     if recipe.set_by_machine and (refusal := STATEFUL.refusal(recipe.technology, None)) is not None:
         refused.append(("host_sysctl", *refusal))
     for key, what, fix in refused:
