@@ -123,7 +123,7 @@ def test_the_campaign_that_is_kept_says_all_of_it(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told_with_the_remedy(tmp_path: Path) -> None:
-    assert "gateway.control.commands: 'jol' is none of iptables, jool, " in refused(tmp_path, 'commands = "jol"')
+    assert "gateway.control.commands: 'jol' is not one of iptables, jool, " in refused(tmp_path, 'commands = "jol"')
     assert "did you mean jool?" in refused(tmp_path, 'commands = "jol"')
     assert "cannot be read: No such file or directory" in refused(tmp_path, 'commands = "none.toml"')
     (tmp_path / "bad.toml").write_text('clear_stat = "x"\ncount_connections = 7\n')
@@ -131,7 +131,7 @@ def test_what_is_wrong_is_told_with_the_remedy(tmp_path: Path) -> None:
     assert "bad.toml: clear_stat: unknown key" in message
     assert "did you mean clear_state?" in message
     assert "bad.toml: count_connections: 7 should be a valid string" in message
-    assert "'jol' is none of" in message  # all of it at once
+    assert "'jol' is not one of" in message  # all of it at once
     deep = f"clear_state{'.a' * 2000} = 1"
     for text in ("clear_state =", f"clear_state = {'[' * 10_000}", f"clear_state = {'9' * 10_000}", deep):
         (tmp_path / "bad.toml").write_text(text)

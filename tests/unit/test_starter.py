@@ -165,9 +165,9 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--technology", "nat4"], "--technology: 'nat4' is none of"),
-        (["--technology", "nat44", "--place", "there"], "--place: 'there' is none of"),
-        (["--technology", "router44", "--recipe", "nft-nat44"], "--recipe: 'nft-nat44' is none of linux-"),
+        (["--technology", "nat4"], "--technology: 'nat4' is not one of"),
+        (["--technology", "nat44", "--place", "there"], "--place: 'there' is not one of"),
+        (["--technology", "router44", "--recipe", "nft-nat44"], "--recipe: 'nft-nat44' is not one of linux-"),
         (["--technology", "router44", "--place", "ports", "--ports", "a", "a"], "two different ports"),
         (["--technology", "router44", "--place", "ports", "--recipe", "linux-router4"], "--recipe: does not apply"),
         (["--technology", "router44", "--place", "namespaces", "--ports", *PAIR], "--ports: does not apply"),

@@ -327,7 +327,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert problems(document(processes=["longer than a kernel keeps"]))
     local = document()
     local["gateway"]["control"] = {"describe": "uname"}
-    assert "where the Tester works as well" in problems(local)["gateway.telemetry.cpus"]
+    assert "where the Tester also works" in problems(local)["gateway.telemetry.cpus"]
     del local["gateway"]["control"]
     assert "needs gateway.control" in problems(local)["gateway.telemetry"]
 
@@ -340,7 +340,7 @@ def test_what_will_be_sampled_is_planned(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["plan", str(campaign_file)]) == 0
     shown = capsys.readouterr().out
     assert (
-        "each 2s at gateway: busy share of each CPU (all of the gateway), memory, connections, interrupts of" in shown
+        "every 2s on gateway: busy share of each CPU (all of the gateway), memory, connections, interrupts of" in shown
     )
     assert "its network cards by core, process jool" in shown
     assert "- telemetry.load: echo 1" in shown and "a trial without samples is invalid" in shown

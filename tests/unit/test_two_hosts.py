@@ -260,7 +260,7 @@ def test_all_commands_of_both_hosts_are_planned(tmp_path: Path, capsys: pytest.C
     captures = [line.split(" -p ")[0] for line in shown.splitlines() if "tcpdump" in line]
     at_other = "- other_host: capture, through `ssh second sudo -n sh -s`: tcpdump -i eth7"
     assert captures == ["- capture: tcpdump -i eth0", "- capture: tcpdump -i eth1", at_other]
-    assert "\nand at second: busy share of each CPU, memory, connections, interrupts of its network cards" in shown
+    assert "\nand on second: busy share of each CPU, memory, connections, interrupts of its network cards" in shown
     assert main(["plan", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["other_host"] == "second"
 

@@ -138,7 +138,7 @@ def self_error_lines(error: SelfError | None) -> list[str]:
     return [
         f"The Tester's own path through the ports: median {format_duration_ns(error.median_ns)}, shortest"
         f" {format_duration_ns(error.minimum_ns)}, 99.9th percentile {format_duration_ns(error.p999_ns)}, longest"
-        f" {format_duration_ns(error.maximum_ns)}. The truth of TL and WCL holds its median.",
+        f" {format_duration_ns(error.maximum_ns)}. The truth of TL and WCL includes its median.",
         "",
     ]
 

@@ -81,7 +81,7 @@ class TrialTally:
 
     @property
     def is_open_for_host_alone(self) -> bool:
-        """Whether loads remained open, each because others held up the gateway's host."""
+        """Whether loads remained open, each because other work held up the gateway's host."""
         return self._open.is_for_host_alone
 
     @property

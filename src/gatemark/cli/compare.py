@@ -42,7 +42,7 @@ def compare(
     quantity
         Compare the quantity with this name instead of those that are the purpose of a run. Can be repeated.
     everything
-        Compare every quantity, also what the gateway's host did.
+        Compare every quantity, including those of the gateway's host.
     confidence
         Confidence of all intervals together.
     output

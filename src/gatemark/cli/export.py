@@ -48,7 +48,7 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
     """Print commands that configure the provider's gateway of a campaign.
 
     These are MAP rules or softwires with the routes to their customers, the tunnels of B4s, or the 6rd prefix; and
-    routes to hosts behind a router. For Snabb they are a part of its configuration file.
+    routes to hosts behind a router. For Snabb the output is part of its configuration file.
 
     Example: gatemark export jool campaign.toml > relay.sh
 

@@ -38,7 +38,7 @@ def init(
         What the gateway does: a value of gateway.technology.
     place
         namespaces: gatemark makes the gateway. ports: it is between two ports of this machine. USER@HOST: the same,
-        and ssh reaches its host.
+        with its host reached by ssh.
     recipe
         In namespaces: name or path of the recipe.
     ports

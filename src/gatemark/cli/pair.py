@@ -71,7 +71,7 @@ def pair(
     recipe
         Recipe of A, then that of B, in place of the recipe of the file: a name or a path.
     quantity
-        forwarding rate; median delay; connections per second, of stateful gateways; or throughput, of two searches.
+        forwarding rate; median delay; connections per second (stateful gateways); or throughput (two searches).
     fail_if
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.
@@ -94,9 +94,9 @@ def pair(
     output
         Folder for the results; by default a new folder in results/.
     resume
-        Go on with the pairs in this folder; of the other options, --time may say how long in all.
+        Continue the pairs in this folder. Of the other options only --time, the total time, is allowed.
     trust_commands
-        With --resume: continue a folder that came from another user. That of another machine is refused in any case.
+        With --resume: continue a folder that came from another user. A folder from another machine is always refused.
     as_json
         Print pair.json instead of tables.
     """

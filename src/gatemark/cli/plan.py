@@ -295,10 +295,10 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     what += [f"process {name}" for name in telemetry["processes"]]
     what += [f"command {name}" for name in telemetry["commands"]]
     other = telemetry["other_host"]
-    others = "" if other is None else f"\nand at {other}: busy share of each CPU, memory, connections, {of_cards}"
+    others = "" if other is None else f"\nand on {other}: busy share of each CPU, memory, connections, {of_cards}"
     lacking = "a trial without samples is invalid" if telemetry["required"] else "a trial without samples still counts"
     return (
-        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join(what)}{others}\n"
+        f"every {format_duration_ns(telemetry['interval_ns'])} on {where}: {', '.join(what)}{others}\n"
         "a sample costs the host a millisecond or two of CPU time plus the time of the commands; gatemark measures this"
         f" before the first trial\nno trial waits longer for a sample; {lacking}"
     )

@@ -163,5 +163,5 @@ def _telemetry(campaign: Campaign) -> Iterator[Problem]:
         fix = 'add [gateway.control] with host = "root@192.0.2.1" for example'
         yield problem(campaign, key, what, fix)
     elif control.host is None and not telemetry.cpus:
-        what = "is missing: commands run on this machine, where the Tester works as well"
+        what = "is missing: commands run on this machine, where the Tester also works"
         yield problem(campaign, f"{key}.cpus", what, "name the CPUs that do the gateway's work")

@@ -105,7 +105,7 @@ def _read(name: str, where: str) -> dict[str, Any]:
         known = known_commands()
         guess = nearest(name, known)
         fix = f"did you mean {guess}?" if guess else "write one of these, or the path of a file"
-        raise ConfigError(what=f"{name!r} is none of {', '.join(known)}", where=where, fix=fix) from None
+        raise ConfigError(what=f"{name!r} is not one of {', '.join(known)}", where=where, fix=fix) from None
     except OSError as error:
         what = f"{name} cannot be read: {error.strerror}"
         raise ConfigError(what=what, where=where, fix="name an existing file") from None

@@ -41,7 +41,7 @@ def text_of(path: Path, kind: str = "campaign file") -> str:
     """Return the text of a campaign file, or of a file of another kind. Raises ConfigError."""
     name = str(path).encode(errors="backslashreplace").decode()
     if name != str(path):
-        raise ConfigError(what="its path is not UTF-8, as files of results are", where=name, fix="rename it")
+        raise ConfigError(what="its path is not UTF-8, which files of results require", where=name, fix="rename it")
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

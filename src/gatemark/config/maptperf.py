@@ -212,7 +212,7 @@ def _notes(entries: Entries, rule: MapDomain) -> tuple[str, ...]:
         if ports != others:
             notes.append(
                 f"{background} {others[0]}-{others[1]} is left out for {way} frames: their background has the ports"
-                f" {ports[0]}-{ports[1]} of {foreground}, as the foreground."
+                f" {ports[0]}-{ports[1]} of {foreground}, like the foreground."
             )
     if rule.dmr == WELL_KNOWN_PREFIX and not IPv4Address(values["Tester-R-IPv4"]).is_global:
         notes.append(

@@ -335,7 +335,7 @@ def _connections(writer: Writer, inside: SideName) -> None:
     if not ports and not addresses:
         writer.note(
             "no enumeration: four-tuples would repeat. Connections are enumerated here; frames with"
-            " repeated four-tuples are a procedure of their own.",
+            " repeated four-tuples are a separate procedure.",
             "Enumerate-ports",
         )
     writer.put("connections.order", MODES[ports or addresses or 3], "Enumerate-ports", "Enumerate-ips")

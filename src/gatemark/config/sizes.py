@@ -185,7 +185,7 @@ def _mtu_problems(campaign: Campaign, sizes: FrameSizes, mix: Mix) -> Iterator[P
         for kind in sorted(kinds):
             data = sizes.of(kind) - defaults.LINK_OVERHEAD
             if data > mtu:
-                holds = f"{data} octets with what is behind it" if campaign.traffic.trailer_octets else f"{data}"
+                holds = f"{data} octets including the trailer" if campaign.traffic.trailer_octets else f"{data}"
                 yield Problem(
                     where="traffic.frame_sizes.octets",
                     what=f"{_KIND_WORDS[kind]} of {sizes.of(kind)} octets holds a packet of {holds},"

@@ -324,14 +324,13 @@ class GatewayControlModel(HostModel, Commands):
     repetition as well. `trial`: before each trial; the boot then also empties the table, before each test phase 1, in
     place of `clear_state`."""
     boot_after_collapse: Annotated[StrictBool, BOOTING_THROUGHOUT] = False
-    """The host is booted as well when the gateway stopped working in a trial, and the campaign goes on. It needs
-    `health`."""
+    """Boot the host also when the gateway stopped working in a trial, and continue the campaign. Needs `health`."""
     reboot: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Boots the host, from there; it may take its connection with it."""
     power_cycle: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Boots the host, from this machine: by IPMI or a power distribution unit for example."""
     boot_id: Annotated[str | None, BOOTING] = None
-    """Prints a value at the host that changes with each boot. Required without `host`. Default: `boot_id` of Linux,
+    """Prints a value on the host that changes with each boot. Required without `host`. Default: `boot_id` of Linux,
     `kern.boottime` of a BSD."""
     after_boot: Annotated[tuple[str, ...], AsList, BOOTING] = ()
     """Run after each boot, before the settings: what a boot forgets."""
@@ -349,7 +348,7 @@ class TelemetryModel(Table):
     share counts for the sending time only if both of its samples lie in it, so a trial should be some intervals
     long."""
     cpus: Annotated[tuple[Annotated[StrictInt, Field(ge=0)], ...], ELSEWHERE] = ()
-    """CPUs of its host that do its work. Required where commands run on this machine, where the Tester works as well.
+    """CPUs of its host that do its work. Required where commands run on this machine, where the Tester also works.
     Kind `netns` takes those of `testbed.gateway_cores`. Default: all."""
     processes: Annotated[tuple[ProcessName, ...], AsList] = ()
     """Names of processes whose memory and CPU time are sampled, all of one name together. A name has at most 15
@@ -776,7 +775,7 @@ class TrialModel(Table):
 
 
 class ValidityModel(Table):
-    """When a trial says nothing about the gateway: the Tester fell short, or others held up the gateway's host."""
+    """When a trial says nothing about the gateway: the Tester fell short, or other work held up the gateway's host."""
 
     retries: Annotated[StrictInt, Field(ge=0, le=1000)] = defaults.RETRIES
     """How often an invalid trial is repeated before the load counts as Tester-limited; more often where such trials end

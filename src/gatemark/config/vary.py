@@ -224,8 +224,8 @@ class _Reader:
                 self.tell(
                     f"[{number}].{path}",
                     f"has {len(column)} values, {first} has {count}",
-                    "the lists of one [[vary]] change together and have the same length; what is to be combined with"
-                    " every other value needs a [[vary]] of its own",
+                    "the lists of one [[vary]] change together and have the same length; to combine a key with every"
+                    " other value, give it a [[vary]] of its own",
                 )
                 del good[path]
         without = self._without(number, table, count)

@@ -44,7 +44,7 @@ class PairSide(Part):
     invalid: int
     """Trials in which the Tester did not do its job, searches for a load included."""
     suspect: int
-    """Trials in which others held up the gateway's host, searches for a load included."""
+    """Trials in which other work held up the gateway's host, searches for a load included."""
     idle_cpu_share: float | None
     """CPU time of the processes of its test bed, engine included, while the other one was measured / the time that
     took, in the last session. Null if nothing was measured in it."""

@@ -26,7 +26,7 @@ OTHER: Mapping[Side, Side] = {"A": "B", "B": "A"}
 Outcome = Literal["measured", "bound", "lossy", "invalid", "suspect"]
 """What a trial says. ``bound``: the gateway forwarded nearly all that was offered, so its rate may be higher than
 measured. ``lossy``: it lost frames at a load that was to be below its limit, so its delay is another one. ``invalid``:
-the Tester did not do its job. ``suspect``: others held up the gateway's host."""
+the Tester did not do its job. ``suspect``: other work held up the gateway's host."""
 
 LEFT_OUT: frozenset[Outcome] = frozenset(("lossy", "invalid", "suspect"))
 """Trials that take their partner with them."""

@@ -143,9 +143,9 @@ def _lead(part: ReportPart) -> Iterator[str]:
     sampled = part.document.telemetry
     assert sampled is not None, "only where the host was sampled"
     yield (
-        f"A program at the gateway's host took samples while {format_count(sampled.sampled)} of"
+        f"A program on the gateway's host took samples while {format_count(sampled.sampled)} of"
         f" {format_count(sampled.trials)} trials ran (each test phase is one); in {format_count(sampled.sending)} of"
-        " them some time between two samples lies entirely in the sending time. For each run, the table shows the"
+        " them two samples lie within the sending time. For each run, the table shows the"
         " trial with the highest load that passed. All samples are in the folder telemetry."
     )
     sampling = None if part.provenance is None else part.provenance.last.sampling

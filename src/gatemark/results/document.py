@@ -75,7 +75,7 @@ class HostPart(Part):
     suspect: int
     """Trials that failed, but may have failed for the host: they do not count."""
     held_up_max_ns: int | None
-    """A failure is suspect only if others held up the gateway for longer than this, or if its loss looks like that.
+    """A failure is suspect only if other work held up the gateway for longer than this, or if its loss looks like that.
     Null where that is the time in which the gateway's queue fills at the load of the trial."""
     queue_frames: int | None
     """Frames that the smallest queue of the gateway holds. Null if the host was not read."""

@@ -16,7 +16,7 @@ from gatemark.stats.summary import Number, Summary, number
 
 LimitedBy = Literal["gateway", "tester", "host", "maximum"]
 """What limited a result. ``tester`` in any repetition: only a lower bound of the gateway is known. ``host``: the same,
-and the Tester was not at fault, but others held up the gateway's host in every trial at some load. ``maximum``: the
+and the Tester was not at fault, but other work held up the gateway's host in every trial at some load. ``maximum``: the
 highest load allowed passed in a repetition, so the gateway may do more."""
 
 NOT_THE_GATEWAY: frozenset[LimitedBy] = frozenset(("tester", "host"))

@@ -118,8 +118,8 @@ class RunResult(Part):
     """What the medium carries in one direction. Null if the medium has no rate (veth, rings) or it is not known."""
     limited_by: LimitedBy
     """What limited the run. `tester`: the Tester could not offer a load in some repetition, so only a lower bound of
-    the gateway is known. `host`: the same, but at every such load others held up the gateway's host in all trials. The
-    keys that begin with `tester_limited` then say at which load. `maximum`: the highest load allowed passed in some
+    the gateway is known. `host`: the same, but at every such load other work held up the gateway's host in all trials.
+    The keys that begin with `tester_limited` then say at which load. `maximum`: the highest load allowed passed in some
     repetition (of a frame loss run: no load lost a frame), so the gateway may do more."""
     refused: str | None = None
     """Why the procedure could not be made here, as a sentence. `limited_by` is then `gateway` if the gateway is the

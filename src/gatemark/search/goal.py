@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     TESTER_LIMITED = "tester_limited"
-    """No trial at this load says anything about the gateway: the Tester fell short, or others held up the gateway's
+    """No trial at this load says anything about the gateway: the Tester fell short, or other work held up the gateway's
     host."""
 
 

@@ -73,7 +73,7 @@ def _place(given: Given, *, can_be_made: bool) -> str:
             return text
         if re.fullmatch(r"[\w.-]+@[\w.:-]+", text) and text != "USER@HOST":
             return text
-        raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+        raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
 
     implied = given.place
     if implied is None and given.recipe is not None:
@@ -85,7 +85,7 @@ def _recipe(recipes: Mapping[str, str], given: str | None) -> str:
     def read(text: str) -> str:
         if text in recipes or Path(text).exists():
             return text
-        raise ValueError(f"{text!r} is none of {', '.join(recipes)}, and no file")
+        raise ValueError(f"{text!r} is not one of {', '.join(recipes)}, nor a file")
 
     question = _with_choices("Which gateway? Or the path of a recipe of your own.", recipes)
     return _answer("recipe", question, next(iter(recipes), None), given, read)
@@ -113,7 +113,7 @@ def _tables(technology: Technology, given: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if name not in known:
                 guess = nearest(name, list(known))
-                raise ValueError(f"{name!r} is none of {', '.join(known)}" + (f"; {guess}?" if guess else ""))
+                raise ValueError(f"{name!r} is not one of {', '.join(known)}" + (f"; {guess}?" if guess else ""))
         return names
 
     default = next(key for key, purpose in known.items() if not purpose.startswith("see"))
@@ -130,7 +130,7 @@ def _ask(option: str, question: str, choices: Mapping[str, str], default: str, g
         if text in choices:
             return text
         guess = nearest(text, list(choices))
-        raise ValueError(f"{text!r} is none of {', '.join(choices)}" + (f"; {guess}?" if guess else ""))
+        raise ValueError(f"{text!r} is not one of {', '.join(choices)}" + (f"; {guess}?" if guess else ""))
 
     return _answer(option, _with_choices(question, choices), default, given, read)
 
