@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.references import campaign, counters, results
+from tests.references import campaign, counters, refdut, results
 from tests.references.files import MADE, REFERENCE, made
 from tests.references.page import BLOCK
 
@@ -36,3 +36,7 @@ def test_every_object_of_a_result_has_its_place() -> None:
 
 def test_every_object_of_a_trial_and_every_list_of_names_has_its_place() -> None:
     assert sorted(blocks("counters.md")) == sorted([*counters.PAGE.blocks, *counters.NAMES])
+
+
+def test_every_table_of_the_reference_gateways_file_has_its_place() -> None:
+    assert blocks("refdut.md") == list(refdut.TABLES)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
-from tests.references.page import table
+from tests.references.page import default_in, table
 
 from gatemark.config.described import described
 from gatemark.config.keys import models_in
@@ -68,11 +67,9 @@ OTHERS: Mapping[str, Callable[[], str]] = {"technologies": _technologies, "cases
 
 def _row(model: type[BaseModel], name: str) -> tuple[str, str, str, str]:
     field = model.model_fields[name]
-    meaning, default = described(model, name), _default(field)
+    meaning, default = default_in(described(model, name))
     assert meaning, f"{model.__name__}.{name} has no docstring"
-    if said := re.search(r" Default: (.+?)\.(?= (?:For|With|Without) [^.]+ only\b|$)", meaning):
-        meaning, default = meaning.replace(said[0], ""), said[1]
-    return f"`{field.alias or name}`", _type(_annotation(field), _extra(field)), default, meaning
+    return f"`{field.alias or name}`", _type(_annotation(field), _extra(field)), default or _default(field), meaning
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.references import campaign, commands, counters, protocol, results
+from tests.references import campaign, commands, counters, protocol, refdut, results
 from tests.references.objects import described_schema
 from tests.references.page import filled
 
@@ -24,6 +24,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     REFERENCE / "result-keys.md": results.block,
     REFERENCE / "counters.md": counters.block,
     REFERENCE / "command-line.md": commands.block,
+    REFERENCE / "refdut.md": refdut.block,
 }
 """Pages by hand, and what makes their blocks."""
 

@@ -19,5 +19,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
 
 
+def default_in(words: str) -> tuple[str, str]:
+    """Return the words about a key without the default that they state, and that default; empty if they state none."""
+    stated = re.search(r" Default: (.+?)\.(?= (?:For|With|Without) [^.]+ only\b|$)", words)
+    return (words.replace(stated[0], ""), stated[1]) if stated else (words, "")
+
+
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")

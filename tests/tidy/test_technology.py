@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gatemark"
 NAMES = set(get_args(TechnologyName)) - set(CampaignFile.model_fields)
 """Without those that are the name of a table as well: a campaign of an AFTR has a table `b4`."""
-CHOSEN_IN = ("technology.py", "calibrate/checks")
-"""Where names stand: the table itself, and the checks that are made of some of the technologies."""
+CHOSEN_IN = ("technology.py", "calibrate/checks", "refdut/document.py")
+"""Where names stand: the table itself, the checks that are made of some of the technologies, and the docstrings that
+say in which modes the reference gateway has a key."""
 LETTER_TESTS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find"}
 NAMED = {"technology", "mode", "reference_mode"}
 TRIAL_KINDS = {
