@@ -147,7 +147,7 @@ def test_ports_of_the_background_that_are_lost_are_told() -> None:
     imported = read(f"{SHORTEST}bg-dport-min 5000\n")
     assert imported.document["traffic"]["reverse"]["destination_ports"]["range"] == "5000-49151"
     assert imported.notes[0] == (
-        "bg-dport 5000-49151 is left out for forward frames: their background has the ports 1-49151 of FW-dport, as"
+        "bg-dport 5000-49151 is left out for forward frames: their background has the ports 1-49151 of FW-dport, like"
         " the foreground."
     )
 
