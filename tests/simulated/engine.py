@@ -387,8 +387,6 @@ class SimulatedEngine:
         delays = ClassDelays(lost.keeping(arrived - faulty), self._pattern(body), options.get("timeout_ns"))
         return {
             **zeros_of(Counts),
-            "identifications": 0,
-            "distinct_identifications": 0,
             "intended": intended,
             "offered": lost.total,
             "received": arrived - faulty - delays.late,
