@@ -240,7 +240,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.take_special(request, expected_family, sent_link, received_link);
     if (request.connections) {
         stream.role_ = request.connections->role;
-        stream.nat_is_inside_ = request.connections->nat_is_inside;
+        stream.nat_side_ = request.connections->nat_side;
         stream.set_ = request.connections->set;
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }

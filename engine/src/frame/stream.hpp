@@ -25,12 +25,16 @@ namespace gatemark::frame {
 /// Responder sends to the endpoint it has learned (RFC 9693 section 4.1).
 enum class Role : std::uint8_t { stateless, initiator, responder };
 
+/// On which side of its translator a gateway's NAT is. Of a NAT46 both are common, and nobody says
+/// which.
+enum class NatSide : std::uint8_t { outside, inside, either };
+
 /// The connections that a stream's frames belong to.
 struct ConnectionTraffic {
     Role role = Role::initiator;
     enumerate::ConnectionSet set;
     enumerate::ConnectionChoice::Mode choice = enumerate::ConnectionChoice::Mode::pseudorandom;
-    bool nat_is_inside = false;  ///< of a gateway that translates between families: its NAT is on the Initiator's side
+    NatSide nat_side = NatSide::outside;  ///< of a gateway that translates between families
 };
 
 /// What the gateway makes of DF in an IPv4 packet: it stays; it is set above 1260 octets only (RFC
@@ -355,7 +359,10 @@ public:
     /// Whether what follows the translator changes the packet again: its NAT, or what gives a
     /// customer edge its shared address.
     [[nodiscard]] bool changes_after_translation() const noexcept {
-        return role_ == Role::stateless ? comes_from_edges_ && !keeps_family() : (role_ == Role::responder) == nat_is_inside_;
+        if (role_ == Role::stateless) {
+            return comes_from_edges_ && !keeps_family();
+        }
+        return nat_side_ == NatSide::either || (role_ == Role::responder) == (nat_side_ == NatSide::inside);
     }
     [[nodiscard]] bool as_sent() const noexcept { return as_sent_; }
     /// Whether a fragment header is due, of a packet that is no fragment.
@@ -418,7 +425,8 @@ private:
     bool draws_ = false;
     bool hosts_are_drawn_ = false;  ///< the same, whatever the frames belong to
     bool has_fragment_header_ = false;
-    bool zero_checksum_for_ones_ = false, as_sent_ = false, nat_is_inside_ = false;
+    bool zero_checksum_for_ones_ = false, as_sent_ = false;
+    NatSide nat_side_ = NatSide::outside;
     bool sent_without_checksum_ = false, expects_no_checksum_ = false;
     std::uint16_t networks_ = 1;
     Role role_ = Role::stateless;

@@ -167,16 +167,20 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     return errors.size() == before ? std::optional{plan} : std::nullopt;
 }
 
+frame::NatSide nat_side_of(const ConnectionIdentity& identity) {
+    if (identity.edge) {
+        return frame::NatSide::inside;
+    }
+    const bool is_nat46 = identity.sources.address.family == net::Family::ipv4 && identity.pool.family() == net::Family::ipv6;
+    return is_nat46 ? frame::NatSide::either : frame::NatSide::outside;
+}
+
 /// The connections that a stream's frames belong to; only foreground has any.
 frame::ConnectionTraffic traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
     if (direction != plan.upload()) {
-        return {.role = frame::Role::responder,
-                .set = plan.set(),
-                .choice = request.read_order,
-                .nat_is_inside = plan.identity.edge.has_value()};
+        return {.role = frame::Role::responder, .set = plan.set(), .choice = request.read_order, .nat_side = nat_side_of(plan.identity)};
     }
-    return {
-        .role = frame::Role::initiator, .set = plan.set(), .choice = request.send_order, .nat_is_inside = plan.identity.edge.has_value()};
+    return {.role = frame::Role::initiator, .set = plan.set(), .choice = request.send_order, .nat_side = nat_side_of(plan.identity)};
 }
 
 /// Checks one class of one direction and makes its stream.

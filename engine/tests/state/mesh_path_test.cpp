@@ -75,7 +75,7 @@ protected:
         request.connections = frame::ConnectionTraffic{.role = role,
                                                        .set = {ranges, enumerate::Order::pseudorandom, mesh_connections, test::seed},
                                                        .choice = choice,
-                                                       .nat_is_inside = true};
+                                                       .nat_side = frame::NatSide::inside};
         return request;
     }
     [[nodiscard]] static frame::Stream stream(Role role, Choice choice = Choice::increasing) {

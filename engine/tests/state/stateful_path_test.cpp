@@ -107,7 +107,7 @@ protected:
     /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are
     /// connections.
     [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false,
-                                       bool special = false, bool nat_is_inside = false) const {
+                                       bool special = false, frame::NatSide nat_side = frame::NatSide::outside) const {
         const bool initiator = role == Role::initiator;
         const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
         frame::StreamRequest request;
@@ -126,7 +126,7 @@ protected:
         request.connections = frame::ConnectionTraffic{.role = role,
                                                        .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed},
                                                        .choice = choice,
-                                                       .nat_is_inside = nat_is_inside};
+                                                       .nat_side = nat_side};
         request.without_checksum = special && request.source.address.family == net::Family::ipv4;
         return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse,
                                  special ? std::optional{test::seed} : std::nullopt);
@@ -440,11 +440,13 @@ TEST_P(StatefulEdge, MayUseNoOtherPortAndNoOtherAddress) {
     EXPECT_EQ(end.faults(Fault::outside_port_set), 6U);
 }
 
-/// Its NAT is before the translator outwards and behind it inwards, other than that of a NAT46.
+/// Its NAT is before the translator outwards and behind it inwards; that of a NAT64 is the other
+/// way round, that of a NAT46 may be on either side.
 TEST_P(StatefulEdge, AcceptsAZeroChecksumWhereItsNatFollowsTheTranslator) {
-    for (const bool is_edge : {false, true}) {
-        const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing, true, false, is_edge);
-        const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing, true, false, is_edge);
+    using frame::NatSide;
+    for (const NatSide side : {NatSide::outside, NatSide::inside, NatSide::either}) {
+        const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing, true, false, side);
+        const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing, true, false, side);
         End right{upload, Direction::forward, connection_count, &keeper_}, left{download, Direction::reverse, connection_count, nullptr};
         ASSERT_EQ(table_.reset(connection_count), std::nullopt);
         SlowPacket out = forwarded(0);
@@ -456,9 +458,9 @@ TEST_P(StatefulEdge, AcceptsAZeroChecksumWhereItsNatFollowsTheTranslator) {
         out.udp_checksum_absent = back.udp_checksum_absent = true;
         right.receive(out);
         left.receive(back);
-        EXPECT_EQ(right.faults(Fault::udp_checksum), is_edge ? 1U : 0U);
-        EXPECT_EQ(left.faults(Fault::udp_checksum), is_edge ? 0U : 1U);
-        EXPECT_EQ(right.counts()[Count::faulty] + left.counts()[Count::faulty], 1U);
+        EXPECT_EQ(right.faults(Fault::udp_checksum), side == NatSide::inside ? 1U : 0U);
+        EXPECT_EQ(left.faults(Fault::udp_checksum), side == NatSide::outside ? 1U : 0U);
+        EXPECT_EQ(right.counts()[Count::faulty] + left.counts()[Count::faulty], side == NatSide::either ? 0U : 1U);
     }
 }
 

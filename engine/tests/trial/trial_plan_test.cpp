@@ -547,6 +547,23 @@ TEST(TrialPlan, TheGatewayMayBeACustomerEdgeThatBothSidesComputeAlike) {
     EXPECT_NE(plan.connections->identity, std::get<TrialPlan>(make_trial_plan(again, {})).connections->identity);
 }
 
+TEST(TrialPlan, TheNatOfACustomerEdgeIsInsideAndThatOfANat46OnEitherSide) {
+    const auto changes = [](const TrialRequest& request) {
+        return std::get<TrialPlan>(make_trial_plan(request, {})).directions[0].foreground->changes_after_translation();
+    };
+    EXPECT_FALSE(changes(edge_trial()));
+    TrialRequest nat46 = edge_trial();
+    nat46.connections->edge.reset();
+    EXPECT_TRUE(changes(nat46));
+    nat46.directions = {connection_direction(Direction::reverse)};
+    frame::StreamRequest& stream = *nat46.directions[0].foreground;
+    stream.frame_octets = 84;
+    stream.source = test::fixed_host("2001:db8:ffff::c613:2");
+    stream.mapping = test::mapping_of("2001:db8:ffff::/96");
+    nat46.connections->phase = state::Phase::use;
+    EXPECT_TRUE(changes(nat46));
+}
+
 /// The server of `edge_trial` is another customer edge, in this phase of the connections.
 TrialRequest mesh_trial(state::Phase phase, bool with_upload, bool with_download, bool in_tunnels) {
     TrialRequest request = edge_trial();
