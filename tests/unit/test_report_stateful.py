@@ -371,6 +371,17 @@ def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
     assert sentence in terminal_of(published).replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("technology", "where"),
+    [("nat64", "In the Initiator's direction it is"), ("nat46", "In either direction it may be")],
+)
+def test_where_zero_checksums_are_due_inside_is_told(technology: str, where: str) -> None:
+    published = document(
+        [run("throughput", (1000,), changes={"zero_checksum": 3})], technology=technology, zero_udp_checksum=True
+    )
+    assert f"{where} due in a packet inside the gateway" in " ".join(observed.observations(published))
+
+
 def test_cores_and_settings_say_how_they_came_about() -> None:
     settings = (
         SettingFact(name="hash", value="8", read="8"),

@@ -13,6 +13,7 @@ from gatemark.report.words import DASH, direction_label, format_count, format_ra
 from gatemark.results.connections import Behaviour, PhaseOne
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
+from gatemark.technology import TECHNOLOGIES
 
 
 def observations(document: ResultDocument) -> tuple[str, ...]:
@@ -182,11 +183,12 @@ def _count_sentences(document: ResultDocument) -> Iterator[str]:
 def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
     if document.gateway.zero_udp_checksum:
         frames = sum(run.zero_checksum or 0 for run in document.runs)
-        who = "Responder" if document.gateway.edge else "Initiator"  # a customer edge's NAT is before its translator
-        between = (
-            f" In the {who}'s direction it is due in a packet inside the gateway: there the Tester knows only how many"
-            " are due."
-        )
+        where = "In the Initiator's direction it is"
+        if document.gateway.edge:
+            where = "In the Responder's direction it is"  # a customer edge's NAT is before its translator
+        elif TECHNOLOGIES[document.gateway.technology].families == ("ipv4", "ipv6"):
+            where = "In either direction it may be"  # the NAT of a NAT46 is before its translator or behind it
+        between = f" {where} due in a packet inside the gateway: there the Tester knows only how many are due."
         yield (
             f"{_frames(frames)} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
             " RFC 8200 section 8.1). The gateway is known to do this, so they count as correct."
