@@ -21,7 +21,7 @@ from gatemark.errors import ConfigError, HostConnectionError, ImpossibleTimeErro
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.judgement import Rules
-from gatemark.trial.kinds import judged
+from gatemark.trial.kinds import judged, kind_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
@@ -418,6 +418,31 @@ class TestCollapse:
         again = lab.establish(5000, count=1000, alpha=Fraction(1), number=2)
         assert again.verdict is not None
         assert again.verdict.passed
+
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_one_that_collapses_while_it_counts_is_read_again(self, bench: MakeBench, count: int) -> None:
+        class Fragile(SimulatedGateway):
+            """Stops working when it is to count its connections for the n-th time after a phase."""
+
+            asked = 0
+
+            def count_connections(self) -> int | None:
+                if self.held:
+                    self.asked += 1
+                    self.check()
+                return super().count_connections()
+
+            def check(self) -> None:
+                if self.asked == count:
+                    raise TestBedError(what="the gateway does not answer", where="", fix="")
+
+        device = SimulatedDevice(capacity_forward=10**6)
+        lab = bench(device, "connection_tracking_table_capacity", instead=Fragile(device))
+        record = lab.establish(5000, alpha=Fraction(1))
+        assert lab.engine.phases == ["establish", "use"][:count]
+        assert record.connections is not None
+        assert record.connections.collapse == "the gateway does not answer"
+        assert not list(kind_of(record.order).mismatches(lab.trials.campaign, record))
 
     def test_elsewhere_it_is_an_error(self, bench: MakeBench) -> None:
         lab = bench(self.DEVICE, "connection_establishment_rate")

@@ -139,7 +139,7 @@ class _Trial:
         self.facts = ConnectionFacts()
         self._steps = 0
         self._last = Evidence(order=order, report=TrialReport.none(order.step_number(0)))
-        """What was observed in the last phase."""
+        """What was observed in the last phase whose connections could be counted; it is empty before that."""
 
     @property
     def has_sent(self) -> bool:
@@ -179,8 +179,9 @@ class _Trial:
         """Make what follows a test phase 1 that filled the table."""
         body = self.kind.last_request(self.campaign, self.order, self._next_step())
         assert body is not None, "something is sent after test phase 1"
-        self._ask(phase, body, per_second, form=form)
+        trial = self._ask(phase, body, per_second, form=form)
         self._learn(counted_after_phase_two=self.makes.count())
+        self._last = trial
         return self._evidence()
 
     def _tear_down(self) -> Evidence:
@@ -230,6 +231,7 @@ class _Trial:
         body = phase_one_request(self.campaign, self.order, rate, self._next_step())
         trial = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
+        self._last = trial
         self._learn(counted_after_phase_one=counted)
         validity, verdict = judged_phase_one(self.order, trial, counted, self.rules)
         phase_one = PhaseOne(
@@ -266,8 +268,7 @@ class _Trial:
         self, phase: PhaseName, body: TrialRequest, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
     ) -> Evidence:
         self._tell(phase, per_second, attempt)
-        self._last = self.makes.trials.make(body, self.order, self.demands, form)
-        return self._last
+        return self.makes.trials.make(body, self.order, self.demands, form)
 
     def _tell(self, phase: PhaseName, per_second: int | None, attempt: int = 0) -> None:
         started = PhaseStarted(
