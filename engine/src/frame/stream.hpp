@@ -92,7 +92,7 @@ struct StreamRequest {
 /// hosts.
 struct LinkAddresses {
     net::MacAddress source{}, destination{};
-    std::optional<std::uint16_t> vlan_id;
+    std::optional<std::uint16_t> vlan_id{};
     std::optional<net::HostMacs> host_macs{};  ///< if absent, every host has the port's own address
 };
 
