@@ -156,7 +156,7 @@ class DirectionResult(Facts):
     lateness_max_ns: Natural
     """Actual minus planned time of the oldest frame of the latest burst: the Tester's error."""
     gave_up: Annotated[bool, Counter(words="trials that the Tester ended because it was too late", whose="Tester")]
-    """Whether the sender was too late (100 ms, or `validity.lateness_max` if longer) and stopped."""
+    """Whether the sender stopped because a burst was later than the trial allows."""
     lateness_histogram: tuple[LatenessBucket, ...]
     """How late bursts were."""
     refused: Annotated[Natural, Counter(words="times a port took fewer frames than it was given", whose="Tester")]
