@@ -465,8 +465,8 @@ class GatewayModel(Table):
     port, or each of one destination does. The report shows the mapping observed. Default: the recipe's."""
     zero_udp_checksum: Annotated[StrictBool | None, OPEN, WITH_TRANSLATION] = None
     """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768). Exactly these frames count as
-    correct; they are counted apart, and the report says so. Any 0x0000 counts as correct where 0xffff may be due in a
-    packet inside the gateway: in the Initiator's direction of a stateful gateway, in the Responder's of a customer
+    correct; they are counted separately, and the report says so. Any 0x0000 counts as correct where 0xffff may be due
+    in a packet inside the gateway: in the Initiator's direction of a stateful gateway, in the Responder's of a customer
     edge, in both of a NAT46, and from customer edges through a border relay. Default: the recipe's, else `false`."""
     middle_mtu: Annotated[Annotated[StrictInt, Field(ge=1280, le=65535)] | None, OfRecipe(), IN_A_ROW] = None
     """Largest IP packet of the link between two gateways in a row, octets. Default: the recipe's, else 1500."""

@@ -161,7 +161,7 @@ class Provenance(Facts):
     campaign_sha256: str
     """SHA-256 of `campaign.toml`, of pairs of `inputs.json`; a changed file is not resumed."""
     recipe_sha256: str | None
-    """SHA-256 of the recipe of the gateway; with another one nothing is resumed. Null if there is no recipe."""
+    """SHA-256 of the recipe of the gateway; a campaign does not resume with another one. Null if there is no recipe."""
     tester_cpus: tuple[int, ...]
     """CPUs of the workers as the test bed gave them."""
     line_bits_per_second: int | None

@@ -107,7 +107,7 @@ class RunResult(Part):
     number: int
     """Number of the run, from 1, in the order in which runs are measured."""
     procedure: str
-    """Name of the procedure; it tells which section has the other keys."""
+    """Name of the procedure, which is the section with the other keys."""
     direction: Direction
     """Direction of the traffic; `forward` is left to right."""
     frame_sizes: FrameSizes

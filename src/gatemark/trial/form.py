@@ -112,9 +112,9 @@ class TrialForm:
     lateness_max_ns: int | None = None
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
     exchange: Exchange | None = None
-    """Packets that are sent as they are, in place of all else."""
+    """Packets that are sent as they are, instead of anything else."""
     echo: EchoForm | None = None
-    """Echo requests and their replies, in place of UDP."""
+    """Echo requests and their replies, instead of UDP."""
 
     @property
     def of_echo(self) -> EchoForm:

@@ -150,7 +150,7 @@ class LossAges(LossCount):
     silent_ns: Natural
     """The time that best separates lost frames from those that arrived."""
     after: Natural = Field(default=0, exclude_if=lambda frames: not frames)
-    """Only frames count of whose connection so many had arrived in the trial before: the first is old in any case."""
+    """Only frames count before which this many of their connection arrived: the first is old in any case."""
     older: LossCount
     """Frames of connections that had been silent for so long or longer."""
 

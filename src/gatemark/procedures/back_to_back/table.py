@@ -29,9 +29,9 @@ class BackToBackTable(ProcedureTable):
     resolution: BurstResolution = Field(default_factory=lambda: Fraction(1, 100))
     """Distance of the bounds at which a search ends; a share is one of the burst that passed."""
     bursts: Annotated[StrictInt, Field(ge=1, le=10_000)] = defaults.BURSTS
-    """How often the search is repeated (RFC 2544 section 26.4); in place of `repetitions`."""
+    """How often the search is repeated (RFC 2544 section 26.4), instead of `repetitions`."""
     wait_ns: PositiveDuration = Field(defaults.BURST_WAIT_NS, alias="wait")
-    """Wait for the frames of a burst after its end; in place of `trial.drain`."""
+    """Wait for the frames of a burst after its end, instead of `trial.drain`."""
     search: Literal["binary", "loss_verification"] = "binary"
     """Halving; or halving in which a burst fails only if it loses frames twice (RFC 9004 section 6.2)."""
 

@@ -134,7 +134,7 @@ class OverloadPoint(Part):
     counts: EchoCounts
     """Packets of all clients; each key has one number for each repetition."""
     faults: dict[str, int]
-    """Faults of all repetitions by reason, those of requests and of replies apart; a packet may have several."""
+    """Faults of all repetitions by reason, separately for requests and replies; a packet may have several."""
     loss_percent: Figure
     """Requests without a correct reply in time, in percent."""
     requests_per_second: Figure
