@@ -18,8 +18,8 @@ void check_pref64(const TranslationConfig& config, Errors& errors) {
     constexpr std::array<unsigned, 6> lengths{32, 40, 48, 56, 64, 96};
     const net::Prefix& prefix = *config.pref64;
     if (!uses_address_map(config.mode)) {
-        errors.push_back({"mode " + std::string{mode_names[static_cast<std::size_t>(config.mode)]} + " embeds no addresses",
-                          "translation.prefix", "leave it out, or set mode to siit, nat64 or nat46"});
+        errors.push_back({"mode " + std::string{name_of(config.mode)} + " embeds no addresses", "translation.prefix",
+                          "leave it out, or set mode to siit, nat64 or nat46"});
     } else if (prefix.address.family != net::Family::ipv6 || std::find(lengths.begin(), lengths.end(), prefix.length) == lengths.end()) {
         errors.push_back({text(prefix) + " is not a translation prefix", "translation.prefix",
                           "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2)"});
@@ -49,8 +49,8 @@ void check_eam(const TranslationConfig& config, Errors& errors) {
         }
     }
     if (!config.eam.empty() && !uses_address_map(config.mode)) {
-        errors.push_back({"mode " + std::string{mode_names[static_cast<std::size_t>(config.mode)]} + " maps no addresses",
-                          "translation.eam", "leave it out, or set mode to siit, nat64 or nat46"});
+        errors.push_back({"mode " + std::string{name_of(config.mode)} + " maps no addresses", "translation.eam",
+                          "leave it out, or set mode to siit, nat64 or nat46"});
     }
     if (uses_address_map(config.mode) && config.eam.empty() && !config.pref64) {
         errors.push_back({"is missing", "translation.prefix", "give a prefix, or address mappings in translation.eam"});

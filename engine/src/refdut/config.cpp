@@ -1,5 +1,6 @@
 #include "refdut/config.hpp"
 
+#include "base/names.hpp"
 #include "refdut/config_reader.hpp"
 
 #include <algorithm>
@@ -12,8 +13,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> side_names{"left", "right"};
-constexpr std::array<std::string_view, 4> overflow_names{"refuse", "drop", "evict_oldest", "forward_untranslated"};
+constexpr auto side_names = names_of<Side>;
 constexpr std::array<std::string_view, 2> dont_fragment_rules{"rfc7915", "rfc6145"};
 constexpr std::array<std::string_view, 2> mapping_kinds{"endpoint_independent", "endpoint_dependent"};
 constexpr std::array<std::string_view, 3> delay_kinds{"fixed", "uniform", "periodic"};
@@ -212,7 +212,7 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
         return;
     }
     if (!has_tunnels(mode)) {
-        file.wrong("tunnel", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no tunnels",
+        file.wrong("tunnel", "mode " + std::string{name_of(mode)} + " has no tunnels",
                    "leave it out, or set mode to map_e_br, lwaftr, sixrd_br, aftr, b4, map_e_ce or lwb4");
     }
     TableReader reader{*table, "tunnel", errors};
@@ -224,7 +224,7 @@ void read_tunnel(TableReader& file, Mode mode, TunnelConfig& tunnel, Errors& err
     if (const auto traffic_class = reader.integer("traffic_class", 0, 255)) {
         tunnel.traffic_class = static_cast<std::uint8_t>(*traffic_class);
     }
-    if (const auto ecn = reader.choice("ecn", ecn_mode_names)) {
+    if (const auto ecn = reader.choice("ecn", names_of<EcnMode>)) {
         tunnel.ecn = static_cast<EcnMode>(*ecn);
     }
     if (mode == Mode::sixrd_br) {
@@ -239,12 +239,12 @@ void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors)
         return;
     }
     if (!is_stateful(mode)) {
-        file.wrong("table", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no table of connections",
+        file.wrong("table", "mode " + std::string{name_of(mode)} + " has no table of connections",
                    "leave it out, or set mode to nat44, nat64, nat66, nat46, aftr, map_t_ce, map_e_ce or lwb4");
     }
     TableReader reader{*table, "table", errors};
     set_if(limits.capacity, reader.integer("size", 1, NatTable::capacity_max));
-    set_if(limits.overflow, reader.choice("overflow", overflow_names));
+    set_if(limits.overflow, reader.choice("overflow", names_of<Overflow>));
     set_if(limits.establishment_per_second, reader.integer("establishment_rate", 1, rate_max));
     limits.establishment_burst = reader.integer("establishment_burst", 1, rate_max).value_or(100);
     if (reader.has("establishment_burst") && !reader.has("establishment_rate")) {
@@ -418,8 +418,7 @@ void append(Errors& errors, Errors more) {
 
 std::string key_of(const toml::table& file, const TranslationConfig& translation) {
     std::ostringstream text;
-    text << mode_names[static_cast<std::size_t>(translation.mode)] << ' ' << side_names[static_cast<std::size_t>(translation.inside)]
-         << ' ';
+    text << name_of(translation.mode) << ' ' << name_of(translation.inside) << ' ';
     if (const toml::table* const table = file["translation"].as_table()) {
         text << *table;
     }
@@ -429,10 +428,10 @@ std::string key_of(const toml::table& file, const TranslationConfig& translation
 Settings read_file(const toml::table& file, Errors& errors) {
     Settings settings;
     TableReader reader{file, "", errors};
-    if (const auto mode = reader.choice("mode", mode_names)) {
+    if (const auto mode = reader.choice("mode", names_of<Mode>)) {
         settings.translation.mode = static_cast<Mode>(*mode);
     } else if (!reader.has("mode")) {
-        reader.missing("mode", "write mode = \"router\", or another one of: " + list_of(mode_names));
+        reader.missing("mode", "write mode = \"router\", or another one of: " + list_of(names_of<Mode>));
     }
     set_if(settings.seed, reader.integer("seed", 0, count_max));
     settings.control = reader.text("control").value_or("");

@@ -79,7 +79,7 @@ void wait_for_the_end(int signals, ControlSocket* control, Controller& controlle
 void print_ready(int output, const Settings& settings, const std::vector<io::DpdkPort>& ports, const std::array<net::MacAddress, 2>& macs,
                  bool huge_pages) {
     nlohmann::json ready{{"ready", true},
-                         {"mode", mode_names[static_cast<std::size_t>(settings.translation.mode)]},
+                         {"mode", name_of(settings.translation.mode)},
                          {"control", settings.control},
                          {"pid", getpid()},
                          {"huge_pages", huge_pages}};

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace gatemark::refdut {
@@ -41,9 +40,6 @@ enum class Mode : std::uint8_t {
     map_e_ce,
     lwb4
 };
-constexpr std::array<std::string_view, 15> mode_names{"router",   "siit",     "nat44",    "nat64",    "nat66",
-                                                      "nat46",    "map_t_br", "map_t_ce", "map_e_br", "lwaftr",
-                                                      "sixrd_br", "aftr",     "b4",       "map_e_ce", "lwb4"};
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
 /// Whether it is a subscriber, whose tunnel leads out to the relay.
@@ -78,7 +74,6 @@ constexpr std::array<std::string_view, 15> mode_names{"router",   "siit",     "n
 /// normal and the compatibility mode of RFC 6040 section 4.1, and the full-functionality option of
 /// RFC 3168 section 9.1.1.
 enum class EcnMode : std::uint8_t { normal, compatibility, full_functionality };
-inline constexpr std::array<std::string_view, 3> ecn_mode_names{"normal", "compatibility", "full_functionality"};
 
 /// Where tunnels end, and what the gateway writes before a packet that enters one.
 struct TunnelConfig {
