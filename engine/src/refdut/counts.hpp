@@ -12,30 +12,30 @@ namespace gatemark::refdut {
 
 /// Why the gateway itself drops a test frame; the translator's reasons (`Drop`) come before these.
 enum class OwnDrop : std::uint8_t {
-    queue_full,     ///< the shaper's queue is full
+    queue_full,     ///< the queue before the capacity was full
     recovery,       ///< lost after an overload
-    reset,          ///< the gateway resets
-    no_neighbour,   ///< the link-layer address of the far side is not known
-    too_long,       ///< longer than the MTU of the side where it would leave
-    no_room,        ///< the buffer has no room for the VLAN tag
-    hold_full,      ///< more frames held than `held_frames`: the gateway's own fault
-    transmit_full,  ///< the port accepted no more frames: the gateway's own fault, or there is no receiver
+    reset,          ///< while the gateway reset
+    no_neighbour,   ///< no neighbour known on the far side
+    too_long,       ///< longer than the far side's MTU
+    no_room,        ///< no room for the VLAN tag
+    hold_full,      ///< more held than `held_frames`: the reference gateway's own fault
+    transmit_full,  ///< the port took no more: the reference gateway's own fault, or nobody receives
 };
 
 enum class DirectionCount : std::uint8_t {
     received,        ///< frames of any kind that arrived on the direction's side
-    test_frames,     ///< UDP frames to be forwarded
-    forwarded,       ///< test frames handed to a port, copies not counted
-    lost,            ///< by the selectors of `loss`
+    test_frames,     ///< test frames among them
+    forwarded,       ///< test frames that were handed to a port, copies not counted
+    lost,            ///< taken by a selector of `loss`
     held,            ///< waiting or delayed at this moment
     duplicated,      ///< copies handed to the port
-    hairpinned,      ///< forwarded to the side that they came from, by a border relay
-    reordered,       ///< forwarded after `by` later frames, as asked for
-    reorder_short,   ///< selected, but too few later frames came in time
-    copies_failed,   ///< selected for duplication, but no buffer was left, or the port refused the copy
-    not_applicable,  ///< selected for damage to a field that the frame does not have
-    carried_over,    ///< left, but arrived before the counts were reset: in no other count
-    late,            ///< handed to the port more than 10 us after they were due
+    hairpinned,      ///< forwarded ones that a border relay sent back to the inside
+    reordered,       ///< overtaken by as many frames as asked for
+    reorder_short,   ///< overtaken by fewer, as no more came in time
+    copies_failed,   ///< copies that were not made, or that the port did not take
+    not_applicable,  ///< selected for a damage that the frame has no field for
+    carried_over,    ///< left after the counts were reset, but arrived before: in no other count
+    late,            ///< handed over more than 10 us after they were due
 };
 
 /// Of one direction. For test frames: test_frames = forwarded + lost + all drops + held, at any
@@ -61,13 +61,18 @@ struct DirectionCounts {
     }
 };
 
-enum class NeighbourCount : std::uint8_t { received, answered, asked };
+/// Of ARP and neighbour discovery.
+enum class NeighbourCount : std::uint8_t {
+    received,  ///< messages that arrived
+    answered,  ///< messages that were answered
+    asked,     ///< questions sent
+};
 
 /// Of neither test frames nor neighbour messages.
 enum class OtherCount : std::uint8_t {
-    forwarded,
-    dropped,
-    icmp_errors,  ///< sent about refused connections
+    forwarded,    ///< frames that were forwarded
+    dropped,      ///< frames that were dropped
+    icmp_errors,  ///< ICMP errors sent
 };
 
 /// Everything that the worker counts.

@@ -13,12 +13,12 @@
 
 namespace gatemark::refdut {
 
-/// What happens to a frame that asks for a new connection while the table is full.
+/// What a full table does with a frame that asks for a new connection.
 enum class Overflow : std::uint8_t {
-    refuse,                ///< dropped, and an ICMP error is wanted
-    drop,                  ///< dropped silently
-    evict_oldest,          ///< the least recently established connection makes room
-    forward_untranslated,  ///< routed with its own source address
+    refuse,                ///< drops the frame and notifies its sender by ICMP, at most once a millisecond
+    drop,                  ///< drops the frame
+    evict_oldest,          ///< deletes the connection that was established first
+    forward_untranslated,  ///< routes the frame with its own source address
 };
 
 /// May be changed while the gateway runs.
@@ -34,7 +34,16 @@ struct NatLimits {
 };
 
 /// Counted since the table was made or `reset_counters`.
-enum class NatCount : std::uint8_t { created, evicted, refused, expired, rate_limited, untranslated, pool_exhausted, cleared };
+enum class NatCount : std::uint8_t {
+    created,         ///< made
+    evicted,         ///< deleted to make room for a new one
+    refused,         ///< not made, because the table was full
+    expired,         ///< deleted, because no frame had used them for the timeout
+    rate_limited,    ///< not made, because they came faster than the establishment rate
+    untranslated,    ///< not made: the frame was routed with its own source address
+    pool_exhausted,  ///< not made, because no public port was free
+    cleared,         ///< deleted by `clear` or `reset`
+};
 
 /// One end of a connection: 16 bytes of address as in net::Address, whatever the family.
 struct NatEndpoint {

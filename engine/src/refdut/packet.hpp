@@ -28,20 +28,26 @@ struct Packet {
 /// Why a frame is not forwarded.
 enum class Drop : std::uint8_t {
     none,                 ///< it is forwarded
-    not_ip,               ///< neither IPv4 nor IPv6 (or two VLAN tags)
-    truncated,            ///< a length field has an impossible value
-    bad_header_checksum,  ///< IPv4 header checksum
-    hop_limit,            ///< it does not survive the decrement
-    no_mapping,           ///< an address has no representation in the other family, or nothing is known of this destination
-    no_state,             ///< from outside, and the table has no such connection
-    table_full,           ///< the table is full, and its overflow behaviour is refuse or drop
-    rate_limited,         ///< more new connections than the establishment rate allows
-    pool_exhausted,       ///< no free port in the pool
-    not_for_us,           ///< to the gateway itself, or multicast, broadcast, link-local
-    unsupported,          ///< fragments, protocols other than UDP, source routes: through a translator only
-    no_rule,              ///< MAP-T: an address that no rule has
-    not_map_address,      ///< MAP-T: a rule has its prefix, but it is not the MAP address of a customer
-    outside_port_set,     ///< MAP-T: a port that the customer does not have, or nobody
+    not_ip,               ///< neither IPv4 nor IPv6, or in two VLAN tags
+    truncated,            ///< a length that cannot be
+    bad_header_checksum,  ///< a wrong checksum of the IPv4 header
+    hop_limit,            ///< it would not survive the decrement
+    no_mapping,           ///< an address without a counterpart in the other family; a tunnel to another relay
+    no_state,             ///< from outside, to no connection
+    table_full,           ///< a new connection that found no place
+    rate_limited,         ///< a new connection that came faster than the establishment rate
+    pool_exhausted,       ///< a new connection that found no public port
+    not_for_us,           ///< to the gateway itself, multicast, broadcast, link-local
+    /// where addresses or ports are translated: fragments, anything but UDP and echo messages, what
+    /// would become too long; to the relay: no packet right behind the header
+    unsupported,
+    /// MAP, 6rd: an address of no rule: from inside the source, from outside the destination; to a
+    /// customer edge the source
+    no_rule,
+    /// MAP: a rule has its prefix, but it is not the MAP address of the customer; of a tunnel: it
+    /// does not belong to the packet's source
+    not_map_address,
+    outside_port_set,  ///< MAP: a port that the customer does not have; from outside, that no customer has
 };
 constexpr std::size_t drop_count = count_of<Drop>;
 constexpr auto drop_names = names_of<Drop>;

@@ -15,30 +15,24 @@
 
 namespace gatemark::refdut {
 
-/// `router` forwards both families. `siit` translates by the family of the arriving frame, both
-/// ways. The NAT modes name the inside's family, then the outside's. `map_t_br` is the border relay
-/// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
-/// the customer inside. `map_e_br` is the border relay of a MAP-E domain: there IPv4 comes and goes
-/// in IPv6. `lwaftr` does the same for the softwires of lightweight 4over6, and
-/// `sixrd_br`, the border relay of 6rd, for IPv6 in IPv4. `aftr` (DS-Lite) is a NAT44 whose inside
-/// endpoints are those of one B4 each, and in its tunnel. At the other end of such a tunnel, with
-/// the customer inside, are `b4`, and with a NAT44 before it `map_e_ce` and `lwb4`.
+/// What the gateway is. The inside of a border relay and of an AFTR is where its domain or its B4s
+/// are, that of a customer edge and of a B4 where the customer is.
 enum class Mode : std::uint8_t {
-    router,
-    siit,
-    nat44,
-    nat64,
-    nat66,
-    nat46,
-    map_t_br,
-    map_t_ce,
-    map_e_br,
-    lwaftr,
-    sixrd_br,
-    aftr,
-    b4,
-    map_e_ce,
-    lwb4
+    router,    ///< forwards both families
+    siit,      ///< stateless translation, both ways, by the family of the arriving frame
+    nat44,     ///< NAT of IPv4
+    nat64,     ///< NAT with IPv6 inside and IPv4 outside
+    nat66,     ///< NAT of IPv6
+    nat46,     ///< NAT with IPv4 inside and IPv6 outside
+    map_t_br,  ///< MAP-T: border relay
+    map_t_ce,  ///< MAP-T: customer edge, a NAT44 with a port set and a translator
+    map_e_br,  ///< MAP-E: border relay
+    lwaftr,    ///< lightweight 4over6: border relay of softwires
+    sixrd_br,  ///< 6rd: border relay
+    aftr,      ///< DS-Lite: NAT44 whose inside endpoints are those of one B4 each, and in its tunnel
+    b4,        ///< DS-Lite: the customer's end of a tunnel
+    map_e_ce,  ///< MAP-E: customer edge, a NAT44 with a port set and a tunnel
+    lwb4,      ///< lightweight 4over6: the same for a softwire
 };
 
 [[nodiscard]] constexpr bool is_map_t(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }

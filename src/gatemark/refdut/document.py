@@ -229,10 +229,7 @@ class Configuration:
     """All of the reference gateway's file."""
 
     mode: ReferenceMode
-    """`router` (both families), `siit` (stateless translation, both ways), `nat44`, `nat64`, `nat66`, `nat46`,
-    `map_t_br` and `map_t_ce` (MAP-T: border relay, customer edge), `map_e_br` (MAP-E: border relay), `lwaftr`
-    (lightweight 4over6), `sixrd_br` (6rd: border relay), `aftr` (DS-Lite: NAT44 of tunnels), `b4` (DS-Lite: the
-    customer's end of a tunnel), `map_e_ce` and `lwb4` (customer edges: a NAT44 with a port set, and a tunnel)."""
+    """What the gateway is, [below](#modes)."""
     control: str
     """Path of the Unix socket that takes commands. Default: none."""
     left: Port
