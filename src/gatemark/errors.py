@@ -2,25 +2,26 @@
 
 ::
 
-    GatemarkError             1  something could not be done
-    ├── ConfigError           2  the campaign file or the command line is wrong
-    ├── TestBedError          1  the test bed or the gateway failed
-    │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
-    │   ├── HostBootError     1  the gateway's host was booted and does not work
-    │   ├── HostBootedError   1  the gateway's host booted, and nobody here asked for it
-    │   └── OutsideGatewayError   what failed is not the gateway
-    │       ├── TesterPortError   1  a port of the Tester is gone
-    │       └── HostConnectionError   the connection to the gateway's host failed or was lost
-    ├── EngineError           1  the engine failed or refused a request
-    ├── ResultError           3  the result folder or the disk failed
-    └── Interrupted         130  stopped by the user; the journal is kept
+    GatemarkError                    something could not be done
+    ├── ConfigError                  the campaign file or the command line is wrong
+    ├── TestBedError                 the test bed or the gateway failed
+    │   ├── GatewayCollapsed         the gateway stopped working while it was measured
+    │   ├── HostBootError            the gateway's host was booted and does not work
+    │   ├── HostBootedError          the gateway's host booted, and nobody here asked for it
+    │   ├── OutsideGatewayError      what failed is not the gateway
+    │   │   ├── TesterPortError      a port of the Tester is gone
+    │   │   └── HostConnectionError  the connection to the gateway's host failed or was lost
+    │   └── ImpossibleTimeError      a time that a host told cannot be
+    ├── EngineError                  the engine failed or refused a request
+    ├── ResultError                  the result folder or the disk failed
+    └── Interrupted                  stopped by the user; the journal is kept
 
-The number is the exit status of the command line. An error carries all problems that were found, not only the first.
+An error carries all problems that were found, not only the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -134,3 +135,13 @@ class Interrupted(GatemarkError):  # noqa: N818 - an interruption is not a fault
     """The user stopped the measurement; what was measured is kept and the run can be resumed."""
 
     exit_status = 130
+
+
+EXIT_STATUSES: Mapping[int, str] = {
+    0: "done",
+    GatemarkError.exit_status: "gateway or measurement failed",
+    ConfigError.exit_status: "bad input",
+    ResultError.exit_status: "result folder or disk",
+    Interrupted.exit_status: "interrupted",
+}
+"""What the exit status of the command line says."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.references import campaign, counters, refdut, results
+from tests.references import campaign, commands, counters, refdut, results
 from tests.references.files import MADE, REFERENCE, made
 from tests.references.page import BLOCK
 
@@ -21,8 +21,8 @@ def blocks(name: str) -> list[str]:
     return [block[1] for block in BLOCK.finditer((REFERENCE / name).read_text(encoding="utf-8"))]
 
 
-def test_every_command_has_its_place() -> None:
-    assert blocks("command-line.md") == list(COMMANDS)
+def test_the_exit_statuses_and_every_command_have_their_place() -> None:
+    assert blocks("command-line.md") == [commands.STATUSES, *COMMANDS]
 
 
 def test_every_table_of_the_campaign_file_has_its_place() -> None:

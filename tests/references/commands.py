@@ -13,13 +13,23 @@ from cyclopts import App
 from tests.references.page import table
 
 from gatemark.cli.main import COMMANDS, HELP, function_of, make_app
+from gatemark.errors import EXIT_STATUSES
 
 NAME = "gatemark"
 SOURCES = "gatemark.cli"
 
 
-def block(command: str) -> str:
-    """Return what the page of the command line takes from the help of a command."""
+STATUSES = "the exit statuses"
+
+
+def block(name: str) -> str:
+    """Return a block of the page of the command line: the exit statuses, or what the help of a command says."""
+    if name == STATUSES:
+        return table(("exit status", "meaning"), ((str(status), words) for status, words in EXIT_STATUSES.items()))
+    return _help_of(name)
+
+
+def _help_of(command: str) -> str:
     rows = ((f"`{_name(argument)}{_value(argument)}`", _help(argument)) for argument in _arguments(make_app()[command]))
     lines = (re.sub("^Example: (.+)$", r"Example: `\1`", paragraph) for paragraph in _description(command))
     return "\n\n".join([*lines, table(("argument or option", "meaning"), rows)])

@@ -1,8 +1,4 @@
-"""`gatemark`: the commands, and how all of them handle an error.
-
-Exit status: 0 done; 1 the gateway, the test bed, the engine or the measurement failed; 2 bad input;
-3 result folder or disk; 130 interrupted.
-"""
+"""`gatemark`: the commands, and how all of them handle an error."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from gatemark.cli.output import finish_output, tell_error
 from gatemark.consoles import visible_output
-from gatemark.errors import RESUME, ConfigError, GatemarkError, Interrupted
+from gatemark.errors import EXIT_STATUSES, RESUME, ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
     "demo": "measure gateways on this machine, in network namespaces",
@@ -44,11 +40,11 @@ COMMANDS = {
 }
 """Each command is a function of its own module, both of them named by `function_of`; it is imported when called."""
 
-HELP = """Measure IP gateways (routers, translators, NATs, ends of tunnels) and verify every frame.
+HELP = f"""Measure IP gateways (routers, translators, NATs, ends of tunnels) and verify every frame.
 
 It follows RFC 2544, RFC 5180, RFC 8219, RFC 9004 and RFC 9693.
 
-Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result folder or disk, 130 interrupted.
+Exit status: {", ".join(f"{status} {words}" for status, words in EXIT_STATUSES.items())}.
 
 Example: gatemark demo
 """
