@@ -68,8 +68,8 @@ ARROWS: dict[str, set[str]] = {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
     },
     "pairs": {
-        "campaign", "compare", "config", "consoles", "dut", "errors", "procedures", "report", "results", "search",
-        "session", "stats", "tester", "trial", "units",
+        "campaign", "compare", "config", "consoles", "dut", "errors", "facts", "procedures", "report", "results",
+        "search", "session", "stats", "tester", "trial", "units",
     },
     "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {

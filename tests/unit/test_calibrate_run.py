@@ -171,5 +171,5 @@ def test_the_command_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["calibrate", "--list", "--json", "--quick"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == len(all_checks(quick=True))
     assert main(["calibrate", "--ports", "ring"]) == 2
-    assert "memif, veth" in capsys.readouterr().err
+    assert '"memif", "veth"' in capsys.readouterr().err
     assert main(["calibrate", "--only", "luck"]) == 2

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
 LinkKind = Literal["memif", "veth"]
-LINK_KINDS: tuple[LinkKind, ...] = ("memif", "veth")
 MTU = 1500
 
 

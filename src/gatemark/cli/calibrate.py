@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gatemark.calibrate.checks import chosen_checks
-from gatemark.calibrate.links import LINK_KINDS, LinkKind
+from gatemark.calibrate.links import LinkKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.run import Calibration
 from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
@@ -24,7 +24,7 @@ from gatemark.tester import stop_signals
 
 def calibrate(
     *,
-    ports: str | None = None,
+    ports: LinkKind | None = None,
     only: tuple[str, ...] = (),
     quick: bool = False,
     output: Path | None = None,
@@ -42,7 +42,7 @@ def calibrate(
     Parameters
     ----------
     ports
-        memif (shared memory, the default) or veth (needs root).
+        Kind of the ports: shared memory, or interfaces, which need root. Default: memif.
     only
         Make only the checks of this procedure or with this name. Can be repeated.
     quick
@@ -58,7 +58,6 @@ def calibrate(
         Print the calibration as JSON instead of a table.
     """
     checks = chosen_checks(only, quick=quick)
-    kind = _kind(ports or "memif")
     if resume is not None and (ports or only or quick or output):
         raise ConfigError(
             what="--resume cannot be combined with --ports, --only, --quick or --output",
@@ -69,7 +68,7 @@ def calibrate(
         _print_list(checks, as_json=as_json)
         return 0
     stored = (
-        StoredCalibration.create(output, checks, ports=kind, quick=quick)
+        StoredCalibration.create(output, checks, ports=ports or "memif", quick=quick)
         if resume is None
         else StoredCalibration.open(resume)
     )
@@ -90,17 +89,6 @@ def calibrate(
     else:
         _print_results(results, calibration.self_error, stored.folder)
     return 0 if document.passed else 1
-
-
-def _kind(ports: str) -> LinkKind:
-    for kind in LINK_KINDS:
-        if ports == kind:
-            return kind
-    raise ConfigError(
-        what=f"{ports!r} is not a kind of port that a calibration can use",
-        where="--ports",
-        fix=f"write one of {', '.join(LINK_KINDS)}",
-    )
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ def completion(shell: ShellName, /, *, as_json: AsJson = False) -> int:
     Parameters
     ----------
     shell
-        Shell: bash, zsh or fish.
+        Shell that the script is for.
     as_json
         Print the script as JSON instead of text.
     """

@@ -16,7 +16,7 @@ from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
-from gatemark.facts import ONE_WAYS
+from gatemark.facts import ONE_WAYS, Direction
 from gatemark.packets import ip_packet, sums_to_zero
 from gatemark.trial.cell import Cell
 from gatemark.trial.connection_request import frames_requests
@@ -34,7 +34,7 @@ def frame(
     *,
     count: int = 4,
     size: int | None = None,
-    direction: str | None = None,
+    direction: Direction | None = None,
     mix: str | None = None,
     pcap: Path | None = None,
     as_json: AsJson = False,
@@ -56,7 +56,7 @@ def frame(
     size
         Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
-        forward, reverse or bidirectional. Default: the first in the file.
+        Direction of the traffic. Default: the first in the file.
     mix
         Foreground share as m/n. Default: the first in the file.
     pcap

@@ -41,9 +41,9 @@ def import_(
     Parameters
     ----------
     form
-        siitperf (siitperf.conf) or maptperf (Maptperf.conf).
+        Tester whose configuration it is.
     file
-        Configuration file of that tester.
+        Configuration file of that tester: siitperf.conf or Maptperf.conf.
     script
         For siitperf: script whose variables define the measurement, such as binary-rate-alg.sh. Can be repeated.
     left_port

@@ -33,7 +33,7 @@ def kernel(
     Parameters
     ----------
     action
-        `build` or `list`.
+        What to do.
     version
         With `build`: the kernel series, for example 7.3. Default: the newest in Debian, if none was built yet.
     suite

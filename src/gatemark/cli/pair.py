@@ -14,6 +14,7 @@ from gatemark.config.control_files import is_path
 from gatemark.config.model import Campaign
 from gatemark.consoles import stdout_console
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem
+from gatemark.facts import Direction
 from gatemark.pairs.conclude import Wanted
 from gatemark.pairs.figure import FORWARDING_RATE
 from gatemark.pairs.options import DURATION, PairOptions, wanted_of
@@ -49,7 +50,7 @@ def pair(
     time: str | None = None,
     duration: str = DURATION,
     size: int | None = None,
-    direction: str | None = None,
+    direction: Direction | None = None,
     mix: str | None = None,
     confidence: str = CONFIDENCE,
     seed: int = 1,
@@ -84,7 +85,7 @@ def pair(
     size
         Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
-        forward, reverse or bidirectional. Default: the first in the file.
+        Direction of the traffic. Default: the first in the file.
     mix
         Foreground share as m/n. Default: the first in the file.
     confidence

@@ -11,6 +11,7 @@ from gatemark.cli.common import cell_text, narrowed, one_campaign, sorted_counts
 from gatemark.cli.output import AsJson, print_json
 from gatemark.config.model import Campaign, CampaignFile
 from gatemark.errors import ConfigError
+from gatemark.facts import Direction
 from gatemark.procedures.loads import line_maximum
 from gatemark.report.counters import COUNTERS
 from gatemark.session import single_trial
@@ -40,7 +41,7 @@ def trial(
     rate: str,
     duration: str | None = None,
     size: int | None = None,
-    direction: str | None = None,
+    direction: Direction | None = None,
     mix: str | None = None,
     connections: str | None = None,
     phase_one_rate: str | None = None,
@@ -62,7 +63,7 @@ def trial(
     size
         Frame size in octets, of the family that the file names. Default: the first in the file.
     direction
-        forward, reverse or bidirectional. Default: the first in the file.
+        Direction of the traffic. Default: the first in the file.
     mix
         Foreground share as m/n. Default: the first in the file.
     connections

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from gatemark.compare.condition import ANY, Limit, read_limits
 from gatemark.errors import ConfigError, Problem
+from gatemark.facts import Direction
 from gatemark.pairs.conclude import Wanted
 from gatemark.pairs.evidence import BED_DIFFERENCE
 from gatemark.pairs.figure import FIGURES, FORWARDING_RATE, Figure
@@ -23,7 +24,7 @@ class PairOptions(Part):
     files: tuple[str, str]
     recipes: tuple[str | None, str | None]
     size: int | None
-    direction: str | None
+    direction: Direction | None
     mix: str | None
     duration: str
     precision: str
