@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from gatemark.cli.common import one_campaign
 from gatemark.cli.output import AsJson, print_json
@@ -36,27 +38,39 @@ from gatemark.map_domains.rule_export import (
     vpp_softwires,
 )
 from gatemark.map_domains.tayga import border_relay, relay_script
-from gatemark.technology import FAMILY_WORDS, SIDES, Technology
+from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Technology
 
 VPP_HOP_LIMIT = 64
 """Of VPP's outer headers of MAP-E, lwAFTR and 6rd (`src/plugins/map/ip4_map.c`, `src/vnet/ipip/sixrd.c`)."""
 
 GatewayName = Literal["jool", "linux", "snabb", "tayga", "vpp"]
+SYNTAX: Mapping[GatewayName, str] = {
+    "jool": "shell commands, Jool 4.2",
+    "linux": "shell commands, with nftables",
+    "snabb": "part of its configuration file",
+    "tayga": "shell commands, with nftables",
+    "vpp": "VPP's command line",
+}
+"""What is printed for each gateway."""
 
 
-def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
+def export(
+    gateway: Annotated[GatewayName, Parameter(help=_GATEWAYS)],
+    file: Path,
+    /,
+    *,
+    interface: tuple[str, ...] = (),
+    as_json: AsJson = False,
+) -> int:
     """Print commands that configure the provider's gateway of a campaign.
 
     These are MAP rules or softwires with the routes to their customers, the tunnels of B4s, or the 6rd prefix; and
-    routes to hosts behind a router. For Snabb the output is part of its configuration file.
+    routes to hosts behind a router.
 
     Example: gatemark export jool campaign.toml > relay.sh
 
     Parameters
     ----------
-    gateway
-        jool (MAP-T: shell commands, Jool 4.2), tayga (MAP-T: shell commands, with nftables), linux (MAP-E, lwAFTR, AFTR
-        and 6rd: shell commands, with nftables), snabb (lwAFTR), or vpp (all of them: VPP's command line).
     file
         Campaign file (TOML).
     interface
@@ -253,3 +267,12 @@ _WRITERS: Sequence[_Writer] = (
     _Writer(gateway="vpp", suits=lambda row: row.has_b4s, write=_vpp_aftr),
     _Writer(gateway="vpp", suits=lambda row: row.delegates_prefixes, write=_vpp_sixrd),
 )
+
+
+def _provided_by(gateway: GatewayName) -> str:
+    """Return in words what a gateway can be."""
+    writers = [writer for writer in _WRITERS if writer.gateway == gateway]
+    return ", ".join(row.words for row in TECHNOLOGIES.values() if any(writer.suits(row) for writer in writers))
+
+
+_GATEWAYS = "; ".join(f"{gateway}: {_provided_by(gateway)} ({syntax})" for gateway, syntax in SYNTAX.items()) + "."

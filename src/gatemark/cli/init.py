@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from gatemark.cli.output import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.starter.ask import Given, ask_all
+from gatemark.starter.text import PLACES
 from gatemark.starter.write import first_campaign, write_first
 from gatemark.tester import stop_signals
+
+WHERE = " ".join(f"{place}: {words}." for place, words in PLACES.items())
 
 
 def init(
@@ -17,7 +23,7 @@ def init(
     /,
     *,
     technology: str | None = None,
-    place: str | None = None,
+    place: Annotated[str | None, Parameter(help=WHERE)] = None,
     recipe: str | None = None,
     ports: tuple[str, str] | None = None,
     measure: tuple[str, ...] = (),
@@ -36,9 +42,6 @@ def init(
         Campaign file to write, by default campaign.toml. An existing file is not overwritten.
     technology
         What the gateway does: a value of gateway.technology.
-    place
-        namespaces: gatemark makes the gateway. ports: it is between two ports of this machine. USER@HOST: the same,
-        with its host reached by ssh.
     recipe
         In namespaces: name or path of the recipe.
     ports

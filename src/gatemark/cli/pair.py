@@ -7,6 +7,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from gatemark.cli.common import narrowed, one_campaign
 from gatemark.cli.output import AsJson, print_json
@@ -16,7 +19,7 @@ from gatemark.consoles import stdout_console
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, Problem
 from gatemark.facts import Direction
 from gatemark.pairs.conclude import Wanted
-from gatemark.pairs.figure import FORWARDING_RATE
+from gatemark.pairs.figure import FIGURES, FORWARDING_RATE
 from gatemark.pairs.options import DURATION, PairOptions, wanted_of
 from gatemark.pairs.pair import SIDES
 from gatemark.pairs.progress import pair_display
@@ -38,13 +41,14 @@ from gatemark.trial.cell import Cell
 
 ONLY_TIME = "only --time, --trust-commands and --json can be combined with it"
 PRECISION, TIME, CONFIDENCE = "3%", "5min", "95%"
+QUANTITIES = "; ".join(figure.described for figure in FIGURES.values()) + "."
 DEFAULTS = (PRECISION, DURATION, CONFIDENCE, 1, FORWARDING_RATE.name)
 
 
 def pair(
     *files: Path,
     recipe: tuple[str, ...] = (),
-    quantity: str = FORWARDING_RATE.name,
+    quantity: Annotated[str, Parameter(help=QUANTITIES)] = FORWARDING_RATE.name,
     fail_if: tuple[str, ...] = (),
     precision: str = PRECISION,
     time: str | None = None,
@@ -71,8 +75,6 @@ def pair(
         Campaign files of A and B; with two --recipe one file for both.
     recipe
         Recipe of A, then that of B, in place of the recipe of the file: a name or a path.
-    quantity
-        forwarding rate; median delay; connections per second (stateful gateways); or throughput (two searches).
     fail_if
         Condition such as "forwarding rate worse than 5%": met if the pairs show that B is slower by more than that.
         With "may be worse" it is met unless they show the opposite. Can be repeated.

@@ -35,6 +35,12 @@ class Figure:
     """Whether each trial is test phase 1 alone, over an empty table (RFC 9693 section 4.5)."""
 
     @property
+    def described(self) -> str:
+        """Name, and what it needs."""
+        needs = "stateful gateways" if self.establishes else "two searches" if self.is_searched else ""
+        return f"{self.name} ({needs})" if needs else self.name
+
+    @property
     def load_unit(self) -> str:
         """Unit of the load."""
         return "connections/s" if self.establishes else "frames/s"

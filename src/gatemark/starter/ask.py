@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gatemark.config.check import nearest
 from gatemark.errors import ConfigError
-from gatemark.starter.text import NAMESPACES, PORTS, Answers, recipes_for, tables_for
+from gatemark.starter.text import HOST, NAMESPACES, PLACES, PORTS, Answers, recipes_for, tables_for
 from gatemark.technology import TECHNOLOGIES, Technology
 from gatemark.units import parse_duration
 
@@ -61,17 +61,12 @@ def ask_all(given: Given) -> tuple[Answers, int | None]:
 
 
 def _place(given: Given, *, can_be_made: bool) -> str:
-    choices = {
-        PORTS: "between two ports of this machine; somebody else set it up",
-        "USER@HOST": "the same, and ssh reaches its host",
-    }
-    if can_be_made:
-        choices = {NAMESPACES: "in network namespaces that gatemark makes on this machine"} | choices
+    choices = {place: words for place, words in PLACES.items() if can_be_made or place != NAMESPACES}
 
     def read(text: str) -> str:
         if text in (NAMESPACES, PORTS) and text in choices:
             return text
-        if re.fullmatch(r"[\w.-]+@[\w.:-]+", text) and text != "USER@HOST":
+        if re.fullmatch(r"[\w.-]+@[\w.:-]+", text) and text != HOST:
             return text
         raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
 

@@ -23,6 +23,13 @@ COMMENT_AT = 32
 """Column of comments behind keys, where the key leaves room."""
 NAMESPACES = "namespaces"
 PORTS = "ports"
+HOST = "USER@HOST"
+PLACES: Mapping[str, str] = {
+    NAMESPACES: "in network namespaces that gatemark makes on this machine",
+    PORTS: "between two ports of this machine; somebody else set it up",
+    HOST: "the same, and ssh reaches its host",
+}
+"""Where the gateway is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
