@@ -31,7 +31,7 @@ def test_every_table_of_the_campaign_file_has_its_place() -> None:
 
 
 def test_every_object_of_a_result_has_its_place() -> None:
-    assert sorted(blocks("result-keys.md")) == sorted([*results.OF_CSV, *results.PAGE.blocks])
+    assert sorted(blocks("result-keys.md")) == sorted([*results.OTHERS, *results.PAGE.blocks])
 
 
 def test_every_object_of_a_trial_and_every_list_of_names_has_its_place() -> None:

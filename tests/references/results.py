@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from types import ModuleType
+
 from tests.references.objects import Page
 from tests.references.page import table
 
 from gatemark.compare.document import ComparisonDocument
 from gatemark.pairs.document import PairDocument
 from gatemark.procedures.registry import PROCEDURES
+from gatemark.results import store
 from gatemark.results.coordinates import NAMES
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.quantity import COLUMNS
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
+from gatemark.series import store as series_store
 from gatemark.series.document import SeriesDocument
 
 
@@ -57,9 +64,21 @@ def _quantities() -> str:
     return table(("procedure", "quantity", "unit", "better", "RFC section"), rows)
 
 
-OF_CSV = {"columns of result.csv": _columns, "quantities": _quantities}
+def _files(module: ModuleType) -> str:
+    """Return the files of a folder, from the list in the docstring of the module that writes it."""
+    entries = re.findall(r"(?m)^    DIR/(\S+) (.+(?:\n {6,}.+)*)", inspect.getdoc(module) or "")
+    return table(("file", "what it holds"), ((f"`{name}`", words) for name, words in entries))
+
+
+OTHERS: Mapping[str, Callable[[], str]] = {
+    "files of a result folder": lambda: _files(store),
+    "columns of result.csv": _columns,
+    "quantities": _quantities,
+    "files of a series": lambda: _files(series_store),
+}
+"""Tables of the page that are no objects of JSON."""
 
 
 def block(name: str) -> str:
     """Return a block of the page."""
-    return OF_CSV[name]() if name in OF_CSV else PAGE.block(name)
+    return OTHERS[name]() if name in OTHERS else PAGE.block(name)

@@ -3,16 +3,26 @@
 ::
 
     DIR/campaign.toml     the campaign file as it was given
-    DIR/campaign.json     the campaign with the recipe's facts and every default filled in
+    DIR/campaign.json     what follows from `campaign.toml`: the campaign with the recipe's facts and every default
+                          filled in; `file` is the path of the file as it was given, to which the path of a recipe is
+                          relative, null if it came from Python
     DIR/gateway.json      the gateway's description at the first session
-    DIR/provenance.json   machine, engine, ports, times
-    DIR/selftest.json     what the Tester reaches without a gateway, if it was measured
-    DIR/trials.jsonl      the journal, one trial a line, flushed after each
-    DIR/result.json       result.csv and report.html are made from it and the journal
-    DIR/bad-frames/       frames that came back wrong, one pcap per trial, side and reason
-    DIR/telemetry/        samples of the gateway's host, one CSV per trial
+    DIR/provenance.json   machine, engine, ports and times: [see below](#provenancejson)
+    DIR/selftest.json     the self-test of the Tester that was in force, if there was one
+    DIR/trials.jsonl      the journal: one trial a line, on disk before the next load is chosen; its keys are those of
+                          [counters](counters.md)
+    DIR/result.json       the results: [see below](#resultjson-the-envelope); JSON Schema in
+                          [result.schema.json](result.schema.json)
+    DIR/result.csv        the same figures as one tidy table: [see below](#resultcsv)
+    DIR/report.html       the report, made from the files above; `gatemark report DIR` makes it again
+    DIR/bad-frames/       the first frames of each reason that came back wrong, as pcap:
+                          `trial-000012-right-hop_limit.pcap`; with two gateways in a row also as they were [on each
+                          link](../how-to/measure-two-gateways-in-a-row.md#which-of-both-damaged-frames)
+    DIR/telemetry/        samples of the gateway's host, one CSV for each trial: [how to read
+                          it](../how-to/gateway-telemetry.md#the-file-of-a-trial)
     DIR/engine.log        what the engine wrote for people
-    DIR/inputs/           recipes and commands of the archive that was measured again, if it was one
+    DIR/inputs/           for a campaign measured from an [archive](../how-to/archive-results.md): the archive's recipes
+                          and files of commands that this gatemark lacks, or has in a different form
 """
 
 from __future__ import annotations

@@ -3,9 +3,12 @@
 ::
 
     DIR/series.toml       the campaign file as it was given
-    DIR/series.json       columns and metrics; how each column ended
-    DIR/series.csv        the tidy table of all columns
-    DIR/report.html       the report of the series
+    DIR/series.json       the columns, and each metric over them, below; JSON Schema in
+                          [series.schema.json](series.schema.json)
+    DIR/series.csv        the rows of all `result.csv`, with `column`, `title`, `outcome` and each varied key as further
+                          columns; a column without figures has one row with the reason in `refused`
+    DIR/report.html       the report of the series; it is made again after each run, and says what is missing and when
+                          it is expected
     DIR/01-TITLE/         the result folder of column 1, like that of any campaign
 """
 
