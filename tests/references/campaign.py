@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -11,10 +13,12 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 from tests.references.page import default_in, table
 
+from gatemark.config.control_files import commands_text, known_commands
 from gatemark.config.described import described
 from gatemark.config.keys import models_in
 from gatemark.config.types import Written
 from gatemark.config.vary import VaryModel
+from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.procedures.conformity.cases import cases_of
 from gatemark.procedures.conformity.result import CaseName
 from gatemark.procedures.registry import CampaignFile
@@ -61,7 +65,32 @@ def _case(name: CaseName) -> tuple[str, str, str]:
     return f"`{name}`", ", ".join(f"`{technology}`" for technology in cases), "; ".join(needs)
 
 
-OTHERS: Mapping[str, Callable[[], str]] = {"technologies": _technologies, "cases of conformity": _cases}
+def _recipes() -> str:
+    recipes = ((name, load_recipe(name)) for name in built_in_recipes())
+    rows = ((f"`{name}`", recipe.description, f"`{recipe.technology.name}`") for name, recipe in recipes)
+    return table(("recipe", "gateway", "technology"), rows)
+
+
+def _commands() -> str:
+    return table(("file", "what it is for", "settings"), map(_file_of_commands, known_commands()))
+
+
+def _file_of_commands(name: str) -> tuple[str, str, str]:
+    """Return a file of commands, which says in its first sentence what it is for."""
+    text = commands_text(name)
+    purpose = re.match("# ([^.:]+)", text)
+    assert purpose, f"{name} does not say what it is for"
+    settings = tomllib.loads(text).get("set", {}).items()
+    words = (f"`{key}`{' (takes effect with a boot)' if setting.get('at_boot') else ''}" for key, setting in settings)
+    return f'`"{name}"`', purpose[1], ", ".join(words)
+
+
+OTHERS: Mapping[str, Callable[[], str]] = {
+    "technologies": _technologies,
+    "files of commands": _commands,
+    "built-in recipes": _recipes,
+    "cases of conformity": _cases,
+}
 """Tables of the page that are no tables of the file."""
 
 
