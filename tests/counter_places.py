@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.enumerators import described
+
 from gatemark.report.counters import COUNTERS
 
 SHOWN_ELSEWHERE: Mapping[str, str] = {
@@ -57,16 +59,5 @@ SHOWN: Mapping[str, str] = {
 }
 """Where the report shows each counter, in words."""
 
-OWN_DROPS: Mapping[str, str] = {
-    "rx_missed": "the receive ring of the port was full",
-    "rx_no_buffer": "no buffer was free for the frame",
-    "rx_errors": "the frame was damaged when it arrived",
-    "tx_errors": "the driver took the frame and did not send it",
-    "tx_unsent": "`pci:` ports only: the driver took the frame, and the card does not count it as sent",
-    "socket_drops": "a packet or XDP socket was full",
-    "interface_rx_dropped": "the Tester's kernel interface dropped it on arrival",
-    "interface_tx_dropped": "the Tester's kernel interface dropped it instead of sending it",
-    "neighbour_overflow": "a message of ARP or neighbour discovery came faster than the Tester could answer",
-    "neighbour_unanswered": "the port took no answer to such a message until the end of the trial",
-}
+OWN_DROPS = described("io/kernel_drops.hpp", "OwnDrop") | described("loop/neighbor_mailbox.hpp", "NeighborDrop")
 """Kinds of frames that were lost on the Tester's side of the wire, and what became of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.counter_places import JOURNAL_ONLY, OWN_DROPS, SHOWN_ELSEWHERE
+from tests.counter_places import JOURNAL_ONLY, SHOWN_ELSEWHERE
 from tests.enumerators import enumerators
 
 from gatemark.report.counters import COUNTERS, PLACES
@@ -29,9 +29,3 @@ def test_no_counter_is_declared_that_does_not_exist_or_twice() -> None:
 
 def test_every_reason_of_the_engine_has_its_meaning() -> None:
     assert enumerators("frame/verification.hpp", "Fault") == list(FAULTS)
-
-
-def test_every_kind_of_drop_of_the_engine_has_its_meaning() -> None:
-    of_the_port = enumerators("io/kernel_drops.hpp", "OwnDrop")
-    of_the_mailbox = enumerators("loop/neighbor_mailbox.hpp", "NeighborDrop")
-    assert [*of_the_port, *of_the_mailbox] == list(OWN_DROPS)

@@ -10,14 +10,14 @@ namespace gatemark::io {
 
 /// Why a frame was lost on the Tester's side of the wire.
 enum class OwnDrop : std::uint8_t {
-    rx_missed,             ///< by the driver: the receive ring was full,
-    rx_no_buffer,          ///< there was no buffer,
-    rx_errors,             ///< damaged on arrival,
-    tx_errors,             ///< accepted for sending and then lost
-    tx_unsent,             ///< accepted by the driver of a card, and not among those that the card counts as sent or lost
-    socket_drops,          ///< by packet or XDP sockets whose ring was full
-    interface_rx_dropped,  ///< by the kernel's interface
-    interface_tx_dropped,
+    rx_missed,             ///< the receive ring of the port was full
+    rx_no_buffer,          ///< no buffer was free for the frame
+    rx_errors,             ///< the frame was damaged when it arrived
+    tx_errors,             ///< the driver took the frame and did not send it
+    tx_unsent,             ///< `pci:` ports only: the driver took the frame, and the card does not count it as sent
+    socket_drops,          ///< a packet or XDP socket was full
+    interface_rx_dropped,  ///< the Tester's kernel interface dropped it on arrival
+    interface_tx_dropped,  ///< the Tester's kernel interface dropped it instead of sending it
 };
 
 /// Frames lost on the Tester's side of the wire and, separately, those that the gateway's end of a

@@ -13,8 +13,8 @@ namespace gatemark::loop {
 
 /// Neighbour messages that the Tester did not deal with.
 enum class NeighborDrop : std::uint8_t {
-    neighbour_overflow,    ///< of the mailboxes
-    neighbour_unanswered,  ///< they still wait because the port takes no answer
+    neighbour_overflow,    ///< a message of ARP or neighbour discovery came faster than the Tester could answer
+    neighbour_unanswered,  ///< the port took no answer to such a message until the end of the trial
 };
 using NeighborDrops = Counts<NeighborDrop>;
 
