@@ -11,6 +11,7 @@ from tests.references.objects import Page
 from tests.references.page import table
 
 from gatemark.compare.document import ComparisonDocument
+from gatemark.config.described import one_line
 from gatemark.pairs.document import PairDocument
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.results import store
@@ -80,5 +81,12 @@ OTHERS: Mapping[str, Callable[[], str]] = {
 
 
 def block(name: str) -> str:
-    """Return a block of the page."""
-    return OTHERS[name]() if name in OTHERS else PAGE.block(name)
+    """Return a block of the page: of a procedure the docstring of its result, and its keys."""
+    if name in OTHERS:
+        return OTHERS[name]()
+    return f"{_lead(PROCEDURES[name].result)}\n\n{PAGE.block(name)}" if name in PROCEDURES else PAGE.block(name)
+
+
+def _lead(result: type[RunResult]) -> str:
+    words = one_line(inspect.getdoc(result) or "")
+    return f"{words}\n\nA run that searches for a rate, and:" if issubclass(result, RateResult) else words

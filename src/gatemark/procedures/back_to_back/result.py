@@ -23,7 +23,10 @@ CORRECTED = QuantityKind("corrected buffer time", "ns", "higher", "RFC 9004 sect
 
 
 class BackToBackResult(RunResult):
-    """Longest bursts at line rate that passed without loss. Every figure is null unless all searches found a limit."""
+    """Longest bursts at line rate that passed without loss (RFC 2544 section 26.4, RFC 9004).
+
+    Every figure is null unless all searches found a limit of the gateway.
+    """
 
     kinds: ClassVar = (BURST, IMPLIED, CORRECTED)
     ends_on_a_loss: ClassVar[bool] = True

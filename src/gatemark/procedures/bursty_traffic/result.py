@@ -87,7 +87,7 @@ class BurstSize(Part):
 
 
 class BurstyTrafficResult(RunResult):
-    """Smallest gaps between bursts at line rate with which no frame is lost."""
+    """Smallest gaps between bursts at line rate with which no frame is lost (RFC 2544 section 21)."""
 
     kinds: ClassVar = (GAP,)
     procedure: Literal["bursty_traffic"] = "bursty_traffic"

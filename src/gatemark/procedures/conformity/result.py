@@ -168,7 +168,10 @@ class CaseResult(Part):
 
 
 class ConformityResult(RunResult):
-    """What a gateway drops and delivers, case by case."""
+    """What a gateway drops and delivers, case by case.
+
+    Packets that the RFC leaves open are reported, not judged.
+    """
 
     kinds: ClassVar = (CONFORMING, ARRIVED)
     procedure: Literal["conformity"] = "conformity"

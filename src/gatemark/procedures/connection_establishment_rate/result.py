@@ -36,7 +36,10 @@ class AlphaTried(Part):
 
 
 class EstablishmentResult(RateResult):
-    """Highest rate at which every new connection is established, and if validated also answered afterwards."""
+    """Highest rate at which every new connection is established, and if validated also answered afterwards.
+
+    RFC 9693 sections 4.5 and 4.6.
+    """
 
     kinds: ClassVar = (RATE, VALIDATED_RATE, *TOLERANT.values())
     unit = "connections/s"

@@ -27,7 +27,10 @@ NET = QuantityKind(
 
 
 class TearDownResult(RunResult):
-    """Net time of deleting all connections at once. Every figure is null without times of a full and an empty table."""
+    """Net time of deleting all connections at once (RFC 9693 section 4.8), on the gateway's clock.
+
+    Every figure is null without times of a full and an empty table.
+    """
 
     kinds: ClassVar = (RATE, FULL, EMPTY, NET, LEFT)
     procedure: Literal["connection_tear_down_rate"] = "connection_tear_down_rate"

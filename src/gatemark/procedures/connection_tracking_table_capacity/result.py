@@ -141,7 +141,10 @@ class CapacitySearch(Part):
 
 
 class CapacityResult(RunResult):
-    """Most connections that a gateway holds."""
+    """Most connections that a gateway holds (RFC 9693 section 4.9).
+
+    Keys of two letters are the RFC's symbols.
+    """
 
     kinds: ClassVar = (CAPACITY, R0, RS)
     procedure: Literal["connection_tracking_table_capacity"] = "connection_tracking_table_capacity"

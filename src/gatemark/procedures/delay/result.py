@@ -135,7 +135,11 @@ class DelayPoint(Part):
 
 
 class DelayResult(RunResult):
-    """Delays at one or more loads."""
+    """Delays at one or more loads (RFC 8219 sections 7.2 and 7.3).
+
+    What a time stamp means is explained in [what a delay means](../explanation/delay.md). A list has one entry for each
+    valid repetition.
+    """
 
     kinds: ClassVar = (*LATENCY, PDV, *IPDV, *DELAYS.values(), NOT_OFFERED)
     procedure: Literal["delay"] = "delay"

@@ -77,7 +77,10 @@ class LossPoint(Part):
 
 
 class FrameLossResult(RunResult):
-    """Frame loss against load."""
+    """Frame loss against load (RFC 2544 section 26.3, RFC 8219 section 7.4).
+
+    A list has one entry for each valid repetition.
+    """
 
     kinds: ClassVar = (LOSS_RATE,)
     procedure: Literal["frame_loss"] = "frame_loss"

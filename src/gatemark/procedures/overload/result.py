@@ -250,7 +250,11 @@ class EchoDegradation(Part):
 
 
 class OverloadResult(RunResult):
-    """What more and more clients do to the gateway."""
+    """What echo requests of more and more clients do to the gateway.
+
+    A figure has one value for each valid repetition in which the gateway worked. A figure of the gateway's host is also
+    null where it was not sampled while requests were sent.
+    """
 
     kinds: ClassVar = (MOST_REPLIES, LOSS, REQUESTS, REPLIES, *RTT.values(), *FIRST_RTT.values(), UNDER_WAY)
     procedure: Literal["overload"] = "overload"

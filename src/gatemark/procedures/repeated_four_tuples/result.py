@@ -25,7 +25,8 @@ COUNTED = QuantityKind("connections counted by the gateway", "connections")
 class RepeatedFourTuplesResult(RateResult):
     """Highest rate at which all F frames arrive if each one's four-tuple is drawn at random from K of them.
 
-    Not every frame opens a connection: it is no connection establishment rate, and it is never called one.
+    Not every frame opens a connection: it is no connection establishment rate, and it is never called one. No RFC
+    describes it.
     """
 
     kinds: ClassVar = (RATE, EXPECTED, LAST_NEW, SEEN, COUNTED)

@@ -81,7 +81,10 @@ class ResetSeries(PerClass):
 
 
 class ResetResult(RunResult):
-    """How long the gateway forwards nothing after a reset."""
+    """How long the gateway forwards nothing after a reset (RFC 2544 section 26.6, RFC 6201 section 4).
+
+    A list has one entry for each valid repetition.
+    """
 
     kinds: ClassVar = (BY_LOSS, BY_GAP)
     procedure: Literal["reset"] = "reset"

@@ -45,7 +45,10 @@ class RecoverySeries(PerClass):
 
 
 class SystemRecoveryResult(RunResult):
-    """How long frames are still lost after an overload has ended."""
+    """How long frames are still lost after an overload has ended (RFC 2544 section 26.5, RFC 8219 section 7.6).
+
+    A list has one entry for each valid repetition.
+    """
 
     kinds: ClassVar = (RECOVERY_TIME,)
     procedure: Literal["system_recovery"] = "system_recovery"

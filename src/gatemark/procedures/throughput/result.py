@@ -21,7 +21,10 @@ TOLERANT = QuantityKind(
 
 
 class ThroughputResult(RateResult):
-    """Highest rate at which the loss stays within the tolerance: throughput if that is 0 (RFC 1242 section 3.17)."""
+    """Highest rate at which the loss stays within the tolerance (RFC 2544 section 26.1, RFC 8219 section 7.1).
+
+    It is the throughput if the tolerance is 0 (RFC 1242 section 3.17).
+    """
 
     kinds: ClassVar = (THROUGHPUT, TOLERANT)
     unit = "frames/s"
