@@ -163,7 +163,7 @@ std::uint64_t receive_until_silence(const DpdkPort& port, std::uint64_t count) {
 std::string text_of(const OwnDrops& drops) {
     std::string text = "peer_queue_drops " + std::to_string(drops.peer_queue_drops);
     drops.counts.visit(
-        [&](OwnDrop reason, std::uint64_t count) { text.append(" ").append(name_of(reason)).append(" " + std::to_string(count)); });
+        [&](OwnDrop reason, std::uint64_t count) { text.append(" ").append(name_of(reason)).append(" ").append(std::to_string(count)); });
     return text;
 }
 
