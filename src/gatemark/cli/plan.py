@@ -25,7 +25,7 @@ from gatemark.config.tables import Commands, OtherHostModel
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.host_capture import CAPTURE
 from gatemark.dut.open import open_testbed
-from gatemark.dut.recipe import complete_campaign, load_recipe
+from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
@@ -218,8 +218,7 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
 
     That is commands, ports, and what is set, loaded and written before the first command.
     """
-    recipe = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe)
-    control = campaign.gateway.control
+    recipe, control = campaign.recipe, campaign.gateway.control
     by_occasion = dict(_by_occasion(control))
     for part in () if recipe is None else recipe.parts:
         at = "" if recipe is part else f"{part.name}: "

@@ -44,8 +44,8 @@ def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
     if recipe is not None:
         recipe = recipe.facing(file.gateway.inside)
     merged = file if recipe is None else merge_recipe(file, recipe)
-    campaign = _known(merged, recipe)
-    problems = () if campaign is None else _problems(campaign, recipe=recipe)
+    campaign = Campaign.of(merged, recipe)
+    problems = () if campaign is None else _problems(campaign)
     raise_if_any([*misplaced(merged), *file_problems(merged), *_unknown(merged), *problems])
     assert campaign is not None, "what is not known is a problem"
     return campaign
@@ -54,7 +54,7 @@ def complete(file: CampaignFile, recipe: Recipe | None = None) -> Campaign:
 def complete_problems(file: CampaignFile, skip: frozenset[str]) -> Iterator[Problem]:
     """Yield why a file without a recipe cannot be run; checks that read a table of `skip` are left out."""
     yield from _unknown(file, skip)
-    campaign = _known(file, None)
+    campaign = Campaign.of(file, None)
     if campaign is not None:
         yield from _problems(campaign, skip)
 
@@ -68,16 +68,7 @@ def _unknown(file: CampaignFile, skip: frozenset[str] = frozenset()) -> Iterator
         yield problem(file, "gateway.technology", "is not known", "the recipe must give it")
 
 
-def _known(file: CampaignFile, recipe: Recipe | None) -> Campaign | None:
-    """Return the file with all that must be known, unchecked; None where it is not."""
-    if recipe is None:
-        return Campaign.of(file, actions=frozenset(), settings=frozenset())
-    return Campaign.of(file, actions=recipe.actions, settings=frozenset(recipe.commands.settings))
-
-
-def _problems(
-    campaign: Campaign, skip: frozenset[str] = frozenset(), *, recipe: Recipe | None = None
-) -> Iterator[Problem]:
+def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """What the tables must satisfy together, now that technology and sides are known."""
     if skip & {"gateway", "testbed", "left", "right", "b4"}:
         return
@@ -86,7 +77,7 @@ def _problems(
         return
     yield from _families(campaign)
     yield from _overlaps(campaign)
-    yield from _reserved(campaign, recipe)
+    yield from _reserved(campaign)
     yield from _networks(campaign)
     if campaign.technology.is_translation and (
         campaign.technology.translates_by_prefix or campaign.edges.gateway is not None
@@ -239,7 +230,7 @@ def _collisions(
             )
 
 
-def _reserved(campaign: Campaign, recipe: Recipe | None) -> Iterator[Problem]:
+def _reserved(campaign: Campaign) -> Iterator[Problem]:
     """No host, gateway or router has a reserved address: of every network, or of a link that the recipe makes."""
     for name in SIDES:
         side = campaign.side(name)
@@ -247,7 +238,7 @@ def _reserved(campaign: Campaign, recipe: Recipe | None) -> Iterator[Problem]:
             model, hosts = side.family(family), host_set(campaign, name, family)
             if model is None or hosts is None or hosts.network_octet_taken:  # a problem of its own
                 continue
-            link = None if recipe is None else recipe.link(name, side, family)
+            link = None if campaign.recipe is None else campaign.recipe.link(name, side, family)
             yield from _reserved_hosts(campaign, f"{name}.{family}", model, hosts, link)
 
 

@@ -19,11 +19,11 @@ from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.only import STATEFUL, WITH_B4S, WITH_RULES, Only, without_effect
+from gatemark.config.recipe import Recipe
 from gatemark.config.tables import (
     B4Model,
     ConnectionsModel,
     FamilyModel,
-    GatewayAction,
     GatewayModel,
     KeyByKey,
     KnownGateway,
@@ -310,21 +310,22 @@ class Campaign(CampaignFile):
     left: SideModel
     right: SideModel
 
-    _recipe_actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
-    _recipe_settings: frozenset[str] = PrivateAttr(frozenset())
+    _recipe: Recipe | None = PrivateAttr(None)
 
     @classmethod
-    def of(cls, file: CampaignFile, *, actions: frozenset[GatewayAction], settings: frozenset[str]) -> Campaign | None:
-        """Return a file with all that must be known; None where it is not.
-
-        `actions` and `settings` are what the recipe has commands for.
-        """
+    def of(cls, file: CampaignFile, recipe: Recipe | None) -> Campaign | None:
+        """Return a file, merged with its recipe, with all that must be known; None where it is not."""
         if file.gateway.technology is None or file.left is None or file.right is None:
             return None
         gateway = KnownGateway.model_construct(file.gateway.model_fields_set, **dict(file.gateway))
         campaign = file.complete_model.model_construct(file.model_fields_set, **{**dict(file), "gateway": gateway})
-        campaign._source, campaign._recipe_actions, campaign._recipe_settings = file.source, actions, settings
+        campaign._source, campaign._recipe = file.source, recipe
         return campaign
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """Return what the gateway is made of; None where somebody else set it up, or there is none."""
+        return self._recipe
 
     @property
     def technology(self) -> Technology:
@@ -374,8 +375,8 @@ class Campaign(CampaignFile):
             gateway=self.gateway,
             testbed=self.testbed,
             bed=self.bed,
-            recipe_actions=self._recipe_actions,
-            recipe_settings=self._recipe_settings,
+            recipe_actions=frozenset() if self.recipe is None else self.recipe.actions,
+            recipe_settings=frozenset(() if self.recipe is None else self.recipe.commands.settings),
         )
 
 

@@ -12,12 +12,12 @@ from gatemark.dut.control import GatewaySettings
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.ports import PortsTestBed
-from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
+    from gatemark.config.recipe import Recipe
 
 
 def open_testbed(campaign: Campaign) -> TestBed:
@@ -25,13 +25,13 @@ def open_testbed(campaign: Campaign) -> TestBed:
 
     Raises ConfigError for a recipe or port that cannot be used; entering raises TestBedError.
     """
+    if campaign.recipe is not None:
+        return _open_netns(campaign, campaign.recipe)
     return _OPENERS[campaign.testbed.kind](campaign)
 
 
-def _open_netns(campaign: Campaign) -> TestBed:
+def _open_netns(campaign: Campaign, recipe: Recipe) -> TestBed:
     """Return the test bed of network namespaces that a recipe's gateway is made in."""
-    assert campaign.testbed.recipe is not None, "the campaign is complete"
-    recipe = load_recipe(campaign.testbed.recipe).facing(campaign.gateway.inside)
     control = campaign.gateway.control
     return NetnsTestBed(
         recipe,
@@ -68,7 +68,6 @@ def _port_kind(campaign: Campaign) -> str:
 
 
 _OPENERS: Mapping[BedKindName, Callable[[Campaign], TestBed]] = {
-    "netns": _open_netns,
     "ports": PortsTestBed,
     "loopback": LoopbackTestBed,
 }
