@@ -38,8 +38,8 @@ def map_findings(campaign: Campaign, ask: Ask) -> Iterator[Finding]:
     table = campaign.edges.emulated
     if table is None or not campaign.bed.has_gateway:
         return
-    tunnel = campaign.gateway.tunnel
-    relay = None if tunnel is None else tunnel.ipv6_end
+    end = campaign.forwarding.ipv6_end
+    relay = None if end is None else end.address
     address = IPv4Address(str(campaign.hosts("right", "ipv4").address))
     counts = table.spread.counts(table.edge_count)
     for index, (rule, count) in list(enumerate(zip(table.rules, counts, strict=True)))[:DOMAINS_MAX]:

@@ -12,6 +12,7 @@ from typing import get_args
 from gatemark.config.model import Campaign
 from gatemark.config.sixrd import DELEGATED_MAX
 from gatemark.config.tables import TunnelModel
+from gatemark.config.views import Sixrd
 from gatemark.packets import Packet
 from gatemark.technology import EcnMode
 from gatemark.trial.report import DirectionResult, TrialReport
@@ -101,24 +102,23 @@ def _destination(kept: _Kept) -> Told:
         return Told(observed, f"correct where the gateway's tunnels lead, or set {key}")
     inside = next((packet for packet in kept.packets if packet.flow.tunnel is not None), None)
     observed = "" if inside is None else f"a packet for {inside.flow.destination} came {_where(inside)}"
-    if technology.delegates_prefixes:
-        return _sixrd(kept, observed)
+    if kept.campaign.sixrd is not None:
+        return _sixrd(kept, kept.campaign.sixrd, observed)
     if technology.has_b4s:
         remedy = "the AFTR must tell connections apart by their B4 (RFC 6333 section 6.6)"
         return Told(observed, f"{remedy}; compare the B4s that it knows with {kept.campaign.roles.inside}.ipv6")
     return Told(observed, "compare the gateway's rules or bindings with those that `gatemark export` prints")
 
 
-def _sixrd(kept: _Kept, observed: str) -> Told:
+def _sixrd(kept: _Kept, sixrd: Sixrd, observed: str) -> Told:
     """Return which 6rd prefix and mask length explain all that arrived."""
-    edges, tunnel = kept.campaign.left.ipv4, kept.tunnel
     ends = [
         (packet.flow.destination, packet.flow.tunnel.destination)
         for packet in kept.packets
         if packet.flow.tunnel is not None
     ]
     arrived = [(inner, to) for inner, to in ends if isinstance(inner, IPv6Address) and isinstance(to, IPv4Address)]
-    fits = () if edges is None or not arrived else sixrd_fits(tunnel, edges.address, arrived)
+    fits = sixrd_fits(sixrd, arrived) if arrived else ()
     if not fits:
         return Told(observed, "compare the gateway's 6rd prefix and IPv4 mask length with gateway.tunnel")
     more = f", and {len(fits) - FITS_SHOWN} others" if len(fits) > FITS_SHOWN else ""
@@ -127,18 +127,14 @@ def _sixrd(kept: _Kept, observed: str) -> Told:
     return Told(f"{observed}; {words}", remedy)
 
 
-def sixrd_fits(
-    tunnel: TunnelModel, edge: IPv4Address, arrived: Collection[tuple[IPv6Address, IPv4Address]]
-) -> tuple[str, ...]:
+def sixrd_fits(sixrd: Sixrd, arrived: Collection[tuple[IPv6Address, IPv4Address]]) -> tuple[str, ...]:
     """Return the lengths of 6rd prefix and mask that explain where packets arrived, with as few changes as it takes.
 
-    `arrived` has destinations of packets, each with that of its tunnel (RFC 5969 section 4); `edge` is a customer edge
-    of the campaign. A relay takes the bits before the mask from its own configuration, here those of an edge or of the
-    relay's address.
+    `arrived` has destinations of packets, each with that of its tunnel (RFC 5969 section 4). A relay takes the bits
+    before the mask from its own configuration, here those of an edge or of the relay's address.
     """
-    network, mask = tunnel.delegated_prefix, tunnel.masked_bits
-    length = network.prefixlen
-    bases = [edge, *([tunnel.address] if isinstance(tunnel.address, IPv4Address) else [])]
+    network, mask = sixrd.prefix, sixrd.tunnel.masked_bits
+    length, bases = network.prefixlen, (sixrd.edges.address, sixrd.end)
     by_changes: dict[int, list[str]] = {}
     for other, bits in product(range(1, DELEGATED_MAX + 1), range(32)):
         changes = (other != length) + (bits != mask)

@@ -13,9 +13,9 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
-from gatemark.config.sixrd import delegated_hosts
-from gatemark.config.tables import HostsModel, Ipv4Model, TunnelModel
+from gatemark.config.tables import GatewayModel, HostsModel, Ipv4Model
 from gatemark.config.types import Span
+from gatemark.config.views import Sixrd
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError
 from gatemark.trial.request import trial_request
@@ -61,6 +61,13 @@ def test_hosts_inside_are_in_the_prefixes_of_their_edges() -> None:
     assert (tunnel["gateway"], forward["destination_tunnel"], reverse["source_tunnel"]) == ("198.18.0.1", None, None)
 
 
+def relay_of(prefix: IPv6Network, mask: int, edges: Ipv4Model) -> Sixrd:
+    tunnel = {"address": "198.18.0.1", "prefix": str(prefix), "ipv4_mask_length": mask}
+    relay = Sixrd.of(GatewayModel.model_validate({"tunnel": tunnel}), edges)
+    assert relay is not None
+    return relay
+
+
 @given(
     edge=st.integers(0xC612_0000, 0xC613_FFFF).map(IPv4Address),
     length=st.integers(16, 64),
@@ -70,9 +77,7 @@ def test_a_prefix_holds_the_address_behind_the_mask(edge: IPv4Address, length: i
     if length + 32 - mask > 64:
         return
     prefix = IPv6Network((0x2001_0DB8_5A5A_5A5A << 64, length), strict=False)
-    tunnel = TunnelModel(address=IPv4Address("198.18.0.1"), prefix=prefix, ipv4_mask_length=mask)
-    host = delegated_hosts(Ipv4Model(address=edge), tunnel).address
-    bits = format(int(host), "0128b")
+    bits = format(int(relay_of(prefix, mask, Ipv4Model(address=edge)).hosts.address), "0128b")
     assert bits[:length] == format(int(prefix.network_address), "0128b")[:length]
     assert bits[length : length + 32 - mask] == format(int(edge), "032b")[mask:]
     assert int(bits[length + 32 - mask :], 2) == 1
@@ -81,13 +86,10 @@ def test_a_prefix_holds_the_address_behind_the_mask(edge: IPv4Address, length: i
 def test_edges_that_vary_have_the_prefixes_of_their_addresses() -> None:
     hosts = HostsModel(offset=2, mode="increasing", range=Span(minimum=5, maximum=300))
     edges = Ipv4Model(address=IPv4Address("198.18.0.5"), hosts=hosts)
-    tunnel = TunnelModel(
-        address=IPv4Address("198.18.0.1"), prefix=IPv6Network("2001:db8:6464::/48"), ipv4_mask_length=16
-    )
-    inside, outside = HostSet.of("ipv6", delegated_hosts(edges, tunnel)), HostSet.of("ipv4", edges)
+    relay = relay_of(IPv6Network("2001:db8:6464::/48"), 16, edges)
+    inside, outside = HostSet.of("ipv6", relay.hosts), HostSet.of("ipv4", edges)
     for number in outside.numbers:
-        alone = Ipv4Model(address=IPv4Address(outside.address_of(number)))
-        assert IPv6Address(inside.address_of(number)) == delegated_hosts(alone, tunnel).address
+        assert IPv6Address(inside.address_of(number)) == relay.host_of(IPv4Address(outside.address_of(number)))
 
 
 @pytest.mark.parametrize(

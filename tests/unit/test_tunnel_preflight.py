@@ -19,7 +19,6 @@ from tests.unit.test_sixrd import relay
 
 from gatemark import preflight
 from gatemark.config.model import Campaign
-from gatemark.config.tables import TunnelModel
 from gatemark.findings import Finding
 from gatemark.packets import Flow, Tunnel, build, encapsulated
 from gatemark.trial.report import Counts, KeptFrame
@@ -202,13 +201,14 @@ def test_another_6rd_prefix_or_mask_is_named(length: int, mask: int, words: str)
 @settings(max_examples=60)
 @given(length=st.integers(16, 40), mask=st.integers(0, 24))
 def test_a_relay_with_other_lengths_is_among_those_that_fit(length: int, mask: int) -> None:
-    tunnel = TunnelModel.model_validate({"address": "198.18.0.1", "prefix": str(PREFIX)})
+    sixrd = relay().sixrd
+    assert sixrd is not None
     arrived = [(inner_of(address), end_of(inner_of(address), length, mask, EDGES[0])) for address in EDGES]
     if any(inner not in IPv6Network((PREFIX.network_address, length), strict=False) for inner, _ in arrived):
         return  # it would forward them to nobody
     if length + 32 - mask > 64 or (length, mask) == (32, 0):
         return
-    fits = sixrd_fits(tunnel, IPv4Address(EDGES[0]), arrived)
+    fits = sixrd_fits(sixrd, arrived)
     assert fits
     if (length == 32) != (mask == 0):
         words = f"ipv4_mask_length = {mask}" if length == 32 else f'"{IPv6Network((PREFIX[0], length), strict=False)}"'

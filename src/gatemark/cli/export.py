@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -16,13 +16,14 @@ from gatemark.cli.output import AsJson, print_json
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, made_aftr, unmade_aftr
 from gatemark.config.complete import host_set
-from gatemark.config.map_gateway import made_gateway
+from gatemark.config.map_gateway import made_relay
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.problems import raise_if_any
 from gatemark.config.reserved import Network
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import TunnelModel
+from gatemark.config.views import Sixrd, TunnelEnd
 from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import ConfigError, Problem
 from gatemark.linux_aftr import PRIVATE, TUNNEL, nat_rules
@@ -80,20 +81,20 @@ def export(
     """
     campaign = complete_campaign(one_campaign(file))
     technology = campaign.technology
-    writer = next((known for known in _WRITERS if known.gateway == gateway and known.suits(technology)), None)
+    writers = {writer.gateway: writer for writer in _WRITERS if writer.part(campaign) is not None}
+    writer = writers.get(gateway)
     if writer is None:
-        others = list(dict.fromkeys(known.gateway for known in _WRITERS if known.suits(technology)))
         provider = "name the campaign of a border relay, an lwAFTR or an AFTR"
         raise ConfigError(
             what=f"is {technology.name}, and export knows no {technology.words} for {gateway}",
             where=f"{file}: gateway.technology",
-            fix=" or ".join(f"gatemark export {other} FILE" for other in others) or provider,
+            fix=" or ".join(f"gatemark export {other} FILE" for other in writers) or provider,
         )
     if interface and not writer.has_interfaces:
         what = f"does not apply to {gateway} as {technology.words}, which needs no interface"
         raise ConfigError(what=what, where="--interface", fix="leave it out")
     try:
-        commands = writer.write(campaign, interface)
+        commands = writer.write(campaign, writer.part(campaign), interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
     if gateway != "snabb":
@@ -119,28 +120,15 @@ def _routes(campaign: Campaign) -> Iterator[tuple[Network, IPv4Address | IPv6Add
         yield from ((part.ipv6, through) for part in table.parts)
 
 
-def _table(campaign: Campaign) -> MapModel:
-    table = campaign.edges.emulated
-    assert table is not None, "a complete campaign of a relay has the rules of its customer edges"
-    return table
-
-
-def _tunnel_of(campaign: Campaign) -> TunnelModel:
-    tunnel = campaign.gateway.tunnel
-    assert tunnel is not None, "a complete campaign of a gateway with tunnels has their end"
-    return tunnel
-
-
 def _known_edges(table: MapModel) -> Iterator[Edge]:
     return known_edges(table.whole_rules, table.edge_count, table.order)
 
 
-def _jool(campaign: Campaign, _: Sequence[str]) -> str:
-    return jool_commands(_table(campaign).whole_rules)
+def _jool(_: Campaign, table: MapModel, __: Sequence[str]) -> str:
+    return jool_commands(table.whole_rules)
 
 
-def _tayga(campaign: Campaign, _: Sequence[str]) -> str:
-    table = _table(campaign)
+def _tayga(_: Campaign, table: MapModel, __: Sequence[str]) -> str:
     return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
@@ -149,10 +137,9 @@ def _inside_mtu(campaign: Campaign) -> int:
     return mtu_of(campaign, campaign.roles.inside) - defaults.HEADER_OCTETS[campaign.technology.outer_family]
 
 
-def _other_classes(campaign: Campaign, *, copies: bool) -> Iterator[Problem]:
+def _other_classes(campaign: Campaign, tunnel: TunnelModel, *, copies: bool) -> Iterator[Problem]:
     """Yield why outer headers are of another traffic class than stated: the gateway copies that of the packet inside,
     or writes 0."""
-    tunnel = _tunnel_of(campaign)
     stated = tunnel.traffic_class
     for octet in campaign.directions.classes_into_tunnels:
         due, written = tunnel.outer_class(octet), octet if copies else 0
@@ -163,116 +150,138 @@ def _other_classes(campaign: Campaign, *, copies: bool) -> Iterator[Problem]:
             return
 
 
-def _other_hop_limit(campaign: Campaign, *, written: int | None) -> Iterator[Problem]:
+def _other_hop_limit(tunnel: TunnelModel, *, written: int | None) -> Iterator[Problem]:
     """Yield why outer headers have another hop limit than stated: always `written`; None: that of the packet inside."""
-    stated = _tunnel_of(campaign).hop_limit
+    stated = tunnel.hop_limit
     if stated not in ("any", written):
         words, fix = ("that of the packet inside", "") if written is None else (written, f" or hop_limit = {written}")
         what = f"is {stated}, but this gateway always writes {words}"
         yield Problem(what=what, where="gateway.tunnel.hop_limit", fix=f'write hop_limit = "any"{fix}')
 
 
-def _linux_relay(campaign: Campaign, _: Sequence[str]) -> str:
-    raise_if_any(_other_classes(campaign, copies=False))
-    tunnel = _tunnel_of(campaign)
-    files = made_gateway(campaign.technology, _table(campaign), MapGatewayModel(), tunnel, echo=False)
-    return tunnel_script(files, tunnel.ipv6_end, mtu=_inside_mtu(campaign))
+def _linux_relay(campaign: Campaign, relay: tuple[MapModel, TunnelEnd], _: Sequence[str]) -> str:
+    table, end = relay
+    raise_if_any(_other_classes(campaign, end.tunnel, copies=False))
+    return tunnel_script(made_relay(table, MapGatewayModel(), end), end.address, mtu=_inside_mtu(campaign))
 
 
-def _linux_aftr(campaign: Campaign, _: Sequence[str]) -> str:
-    raise_if_any(_other_classes(campaign, copies=False))
-    tunnel, gateway, roles = _tunnel_of(campaign), campaign.gateway, campaign.roles
+def _linux_aftr(campaign: Campaign, end: TunnelEnd, _: Sequence[str]) -> str:
+    raise_if_any(_other_classes(campaign, end.tunnel, copies=False))
+    gateway, roles = campaign.gateway, campaign.roles
     inside, outside = campaign.side(roles.inside), campaign.side(roles.outside)
     raise_if_any(unmade_aftr(inside, outside, campaign.b4_model, B4GatewayModel(), private_at="b4.hosts"))
-    files = made_aftr(inside, campaign.b4_model, B4GatewayModel(), tunnel)
+    files = made_aftr(inside, campaign.b4_model, B4GatewayModel(), end)
     ports = None if gateway.pool_ports is None else f"{gateway.pool_ports.minimum}-{gateway.pool_ports.maximum}"
     pool = [network for network in gateway.pool if isinstance(network, IPv4Network)]
     whole = replace(files, nftables=files.nftables + nat_rules(PRIVATE, pool, ports))
-    return tunnel_script(whole, tunnel.ipv6_end, mtu=_inside_mtu(campaign), tunnel=TUNNEL)
+    return tunnel_script(whole, end.address, mtu=_inside_mtu(campaign), tunnel=TUNNEL)
 
 
-def _linux_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
-    raise_if_any(_other_classes(campaign, copies=True))
-    tunnel = _tunnel_of(campaign)
+def _linux_sixrd(campaign: Campaign, sixrd: Sixrd, _: Sequence[str]) -> str:
+    raise_if_any(_other_classes(campaign, sixrd.tunnel, copies=True))
     return sixrd_script(
-        tunnel.delegated_prefix,
-        _sixrd_edges(campaign),
-        end=_ipv4_end(tunnel),
-        hop_limit=tunnel.made_hop_limit,
+        sixrd.prefix,
+        _sixrd_edges(sixrd),
+        end=sixrd.end,
+        hop_limit=sixrd.tunnel.made_hop_limit,
         mtu=_inside_mtu(campaign),
     )
 
 
-def _sixrd_edges(campaign: Campaign) -> IPv4Network:
+def _sixrd_edges(sixrd: Sixrd) -> IPv4Network:
     """Return the network of the customer edges, in which the relay need not be (RFC 5969 section 4)."""
-    edges = str(campaign.hosts("left", "ipv4").address)
-    return IPv4Network((edges, _tunnel_of(campaign).masked_bits), strict=False)
+    return IPv4Network((sixrd.edges.address, sixrd.tunnel.masked_bits), strict=False)
 
 
-def _ipv4_end(tunnel: TunnelModel) -> IPv4Address:
-    assert isinstance(tunnel.address, IPv4Address), "the tunnels of 6rd are in IPv4"
-    return tunnel.address
+def _snabb(_: Campaign, relay: tuple[MapModel, TunnelEnd], __: Sequence[str]) -> str:
+    table, end = relay
+    return snabb_bindings(_known_edges(table), relay=end.address)
 
 
-def _snabb(campaign: Campaign, _: Sequence[str]) -> str:
-    return snabb_bindings(_known_edges(_table(campaign)), relay=_tunnel_of(campaign).ipv6_end)
+def _vpp_translator(_: Campaign, table: MapModel, interfaces: Sequence[str]) -> str:
+    return vpp_commands(table.whole_rules, interfaces=interfaces)
 
 
-def _vpp_relay(campaign: Campaign, interfaces: Sequence[str]) -> str:
-    table = _table(campaign)
-    if not campaign.technology.has_tunnels:
-        return vpp_commands(table.whole_rules, interfaces=interfaces)
-    raise_if_any(_other_hop_limit(campaign, written=VPP_HOP_LIMIT))
-    tunnel = _tunnel_of(campaign)
-    relay, octet = tunnel.ipv6_end, None if tunnel.traffic_class == "copied" else tunnel.traffic_class
+def _vpp_relay(campaign: Campaign, relay: tuple[MapModel, TunnelEnd], interfaces: Sequence[str]) -> str:
+    table, end = relay
+    raise_if_any(_other_hop_limit(end.tunnel, written=VPP_HOP_LIMIT))
+    octet = None if end.tunnel.traffic_class == "copied" else end.tunnel.traffic_class
     if campaign.technology.has_bindings:
-        return vpp_softwires(_known_edges(table), relay=relay, traffic_class=octet, interfaces=interfaces)
-    return vpp_commands(table.whole_rules, relay=relay, traffic_class=octet, interfaces=interfaces)
+        return vpp_softwires(_known_edges(table), relay=end.address, traffic_class=octet, interfaces=interfaces)
+    return vpp_commands(table.whole_rules, relay=end.address, traffic_class=octet, interfaces=interfaces)
 
 
-def _vpp_aftr(campaign: Campaign, _: Sequence[str]) -> str:
-    raise_if_any((*_other_hop_limit(campaign, written=None), *_other_classes(campaign, copies=True)))
+def _vpp_aftr(campaign: Campaign, end: TunnelEnd, _: Sequence[str]) -> str:
+    tunnel = end.tunnel
+    raise_if_any((*_other_hop_limit(tunnel, written=None), *_other_classes(campaign, tunnel, copies=True)))
     pool = (network for network in campaign.gateway.pool if isinstance(network, IPv4Network))
-    return vpp_aftr(pool, end=_tunnel_of(campaign).ipv6_end)
+    return vpp_aftr(pool, end=end.address)
 
 
-def _vpp_sixrd(campaign: Campaign, _: Sequence[str]) -> str:
-    raise_if_any((*_other_hop_limit(campaign, written=VPP_HOP_LIMIT), *_other_classes(campaign, copies=False)))
-    tunnel = _tunnel_of(campaign)
-    return vpp_sixrd(tunnel.delegated_prefix, _sixrd_edges(campaign), end=_ipv4_end(tunnel))
+def _vpp_sixrd(campaign: Campaign, sixrd: Sixrd, _: Sequence[str]) -> str:
+    tunnel = sixrd.tunnel
+    raise_if_any((*_other_hop_limit(tunnel, written=VPP_HOP_LIMIT), *_other_classes(campaign, tunnel, copies=False)))
+    return vpp_sixrd(sixrd.prefix, _sixrd_edges(sixrd), end=sixrd.end)
+
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Writer:
+class _Role(Generic[Part]):
+    """What a provider's gateway can be."""
+
+    suits: Callable[[Technology], bool]
+    of: Callable[[Campaign], Part | None]
+    """What a campaign of a technology that suits says of it."""
+
+
+def _relay_of(campaign: Campaign) -> tuple[MapModel, TunnelEnd] | None:
+    table, end = campaign.edges.emulated, campaign.forwarding.ipv6_end
+    return None if table is None or end is None else (table, end)
+
+
+_TRANSLATOR = _Role(
+    suits=lambda row: row.has_edges and not row.has_tunnels, of=lambda campaign: campaign.edges.emulated
+)
+_RELAY = _Role(suits=lambda row: row.has_edges and row.has_tunnels, of=_relay_of)
+_LWAFTR = _Role(suits=lambda row: row.has_edges and row.has_bindings, of=_relay_of)
+_AFTR = _Role(suits=lambda row: row.has_b4s, of=lambda campaign: campaign.forwarding.ipv6_end)
+_SIXRD = _Role(suits=lambda row: row.delegates_prefixes, of=lambda campaign: campaign.sixrd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Writer(Generic[Part]):
     """How one gateway is told to be a technology."""
 
     gateway: GatewayName
-    suits: Callable[[Technology], bool]
-    write: Callable[[Campaign, Sequence[str]], str]
+    role: _Role[Part]
+    write: Callable[[Campaign, Part, Sequence[str]], str]
     has_interfaces: bool = False
 
+    def part(self, campaign: Campaign) -> Part | None:
+        """Return what the gateway of a campaign is; None of a technology that it cannot be."""
+        return self.role.of(campaign) if self.role.suits(campaign.technology) else None
 
-def _translates(technology: Technology) -> bool:
-    return technology.has_edges and not technology.has_tunnels
 
-
-_WRITERS: Sequence[_Writer] = (
-    _Writer(gateway="jool", suits=_translates, write=_jool),
-    _Writer(gateway="tayga", suits=_translates, write=_tayga),
-    _Writer(gateway="linux", suits=lambda row: row.has_edges and row.has_tunnels, write=_linux_relay),
-    _Writer(gateway="linux", suits=lambda row: row.has_b4s, write=_linux_aftr),
-    _Writer(gateway="linux", suits=lambda row: row.delegates_prefixes, write=_linux_sixrd),
-    _Writer(gateway="snabb", suits=lambda row: row.has_edges and row.has_bindings, write=_snabb),
-    _Writer(gateway="vpp", suits=lambda row: row.has_edges, write=_vpp_relay, has_interfaces=True),
-    _Writer(gateway="vpp", suits=lambda row: row.has_b4s, write=_vpp_aftr),
-    _Writer(gateway="vpp", suits=lambda row: row.delegates_prefixes, write=_vpp_sixrd),
+_WRITERS: Sequence[_Writer[Any]] = (
+    _Writer(gateway="jool", role=_TRANSLATOR, write=_jool),
+    _Writer(gateway="tayga", role=_TRANSLATOR, write=_tayga),
+    _Writer(gateway="linux", role=_RELAY, write=_linux_relay),
+    _Writer(gateway="linux", role=_AFTR, write=_linux_aftr),
+    _Writer(gateway="linux", role=_SIXRD, write=_linux_sixrd),
+    _Writer(gateway="snabb", role=_LWAFTR, write=_snabb),
+    _Writer(gateway="vpp", role=_TRANSLATOR, write=_vpp_translator, has_interfaces=True),
+    _Writer(gateway="vpp", role=_RELAY, write=_vpp_relay, has_interfaces=True),
+    _Writer(gateway="vpp", role=_AFTR, write=_vpp_aftr),
+    _Writer(gateway="vpp", role=_SIXRD, write=_vpp_sixrd),
 )
 
 
 def _provided_by(gateway: GatewayName) -> str:
     """Return in words what a gateway can be."""
     writers = [writer for writer in _WRITERS if writer.gateway == gateway]
-    return ", ".join(row.words for row in TECHNOLOGIES.values() if any(writer.suits(row) for writer in writers))
+    return ", ".join(row.words for row in TECHNOLOGIES.values() if any(writer.role.suits(row) for writer in writers))
 
 
 _GATEWAYS = "; ".join(f"{gateway}: {_provided_by(gateway)} ({syntax})" for gateway, syntax in SYNTAX.items()) + "."

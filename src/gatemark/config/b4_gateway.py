@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 
 from gatemark.config.hosts import HostSet
-from gatemark.config.tables import B4Model, SideModel, Table, TunnelModel
+from gatemark.config.tables import B4Model, SideModel, Table
 from gatemark.config.types import Ipv4Prefix
+from gatemark.config.views import TunnelEnd
 from gatemark.errors import Problem
 from gatemark.linux_aftr import PRIVATE, aftr_files
 from gatemark.map_domains.relay import GatewayFiles
@@ -20,16 +21,16 @@ class B4GatewayModel(Table):
     """Addresses behind which its NAT sees the hosts behind B4s, which all have the same."""
 
 
-def made_aftr(inside: SideModel, behind: B4Model, gateway: B4GatewayModel, tunnel: TunnelModel) -> GatewayFiles:
+def made_aftr(inside: SideModel, behind: B4Model, gateway: B4GatewayModel, end: TunnelEnd) -> GatewayFiles:
     """Return the tunnels of an AFTR for the B4s of a complete side and the hosts `behind` each of them."""
     b4s, hosts = _b4s(inside), HostSet.of("ipv4", behind)
     assert b4s is not None, "the side is complete"
     return aftr_files(
         [IPv6Address(b4s.address_of(number)) for number in b4s.numbers],
         [IPv4Address(hosts.address_of(number)) for number in hosts.numbers],
-        end=tunnel.ipv6_end,
+        end=end.address,
         private=gateway.private,
-        hop_limit=tunnel.made_hop_limit,
+        hop_limit=end.tunnel.made_hop_limit,
     )
 
 

@@ -340,8 +340,8 @@ def _tunnel(campaign: Campaign) -> Iterator[Problem]:
         return
     if campaign.technology.delegates_prefixes:
         yield from sixrd_problems(campaign)
-    elif tunnel.end.version != 6:
-        what = f"is {tunnel.end}, but the tunnels of {campaign.technology.name} are in IPv6"
+    elif tunnel.address.version != 6:
+        what = f"is {tunnel.address}, but the tunnels of {campaign.technology.name} are in IPv6"
         yield problem(campaign, key, what, "write the IPv6 address of the gateway's end")
     for name in SIDES:
         hosts = host_set(campaign, name, "ipv4" if tunnel.address.version == 4 else "ipv6")

@@ -1,13 +1,15 @@
-"""The gateway that a recipe makes of MAP rules: which one follows from its technology. Pure."""
+"""The gateways that a recipe makes of MAP rules: a relay or a customer edge. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
 from gatemark.config.map_tables import MapGatewayModel, MapModel
-from gatemark.config.tables import TunnelModel
+from gatemark.config.views import TunnelEnd
 from gatemark.errors import ConfigError, Problem
+from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.linux import tunnel_edge, tunnel_relay
+from gatemark.map_domains.peers import PeerEdges
 from gatemark.map_domains.relay import GatewayFiles, known_edges, private_problems
 from gatemark.map_domains.tayga import border_relay, border_relay_problems, customer_edge, customer_edge_problems
 from gatemark.technology import Technology
@@ -16,31 +18,31 @@ PEERS_MAX = (1 << 12) - 1
 """Other customer edges of which a recipe's gateway knows each by a line of its own."""
 
 
-def made_gateway(
-    technology: Technology, table: MapModel, gateway: MapGatewayModel, tunnel: TunnelModel | None, *, echo: bool
-) -> GatewayFiles:
-    """Return a border relay for the customer edges of the table, or the customer edge that it names, with its peers.
+def made_edge(edge: Edge, peers: PeerEdges | None, gateway: MapGatewayModel, *, has_tunnels: bool) -> GatewayFiles:
+    """Return a gateway that is a customer edge, with its peers."""
+    if has_tunnels:
+        return tunnel_edge(edge, list(peers or ()))
+    return customer_edge(edge, ipv4=gateway.private.network_address + 1, peers=list(peers or ()))
 
-    With `echo` a border relay of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway
-    can be made of them.
+
+def made_relay(table: MapModel, gateway: MapGatewayModel, end: TunnelEnd | None, *, echo: bool = False) -> GatewayFiles:
+    """Return a border relay for the customer edges of the table, of MAP-T where it has no end of tunnels.
+
+    With `echo` that of MAP-T knows the identifiers of echo messages. Raises ConfigError if no such gateway can be made
+    of them.
     """
-    if technology.is_edge:
-        edge, peers = table.gateway_edge, list(table.peers or ())
-        assert edge is not None, "the campaign is complete"
-        if technology.has_tunnels:
-            return tunnel_edge(edge, peers)
-        return customer_edge(edge, ipv4=gateway.private.network_address + 1, peers=peers)
-    if tunnel is not None:
-        if problems := list(unmade_gateway(technology, table, gateway, private_at="private network")):
-            raise ConfigError(problems=problems)
-        return tunnel_relay(
-            table.whole_rules,
-            list(known_edges(table.whole_rules, table.edge_count, table.order)),
-            relay=tunnel.ipv6_end,
-            private=gateway.private,
-            hop_limit=tunnel.made_hop_limit,
-        )
-    return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
+    rules, private = table.whole_rules, gateway.private
+    if end is None:
+        return border_relay(rules, table.edge_count, order=table.order, private=private, echo=echo)
+    if problems := list(private_problems(rules, table.edge_count, table.order, private, private_at="private network")):
+        raise ConfigError(problems=problems)
+    return tunnel_relay(
+        rules,
+        list(known_edges(rules, table.edge_count, table.order)),
+        relay=end.address,
+        private=private,
+        hop_limit=end.tunnel.made_hop_limit,
+    )
 
 
 def unmade_gateway(
@@ -51,7 +53,7 @@ def unmade_gateway(
     private_at: str,
     classes: Collection[int] = (),
 ) -> Iterator[Problem]:
-    """Yield why `made_gateway` cannot be made of rules that are sound, for packets of these traffic classes."""
+    """Yield why no gateway can be made of rules that are sound, for packets of these traffic classes."""
     if not technology.is_edge:
         problems = private_problems if technology.has_tunnels else border_relay_problems
         yield from problems(table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at)

@@ -35,7 +35,7 @@ from gatemark.config.tables import (
     TrialModel,
     ValidityModel,
 )
-from gatemark.config.views import Control, Directions, Edges, Forwarding, Roles
+from gatemark.config.views import Control, Directions, Edges, Forwarding, Roles, Sixrd
 from gatemark.errors import Problem
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology
 from gatemark.units import LineShare
@@ -362,6 +362,11 @@ class Campaign(CampaignFile):
     def edges(self) -> Edges:
         """Return the customer edges of MAP-T."""
         return Edges(technology=self.technology, map=self.map)
+
+    @cached_property
+    def sixrd(self) -> Sixrd | None:
+        """Return the gateway and its customer edges if it is a 6rd relay."""
+        return Sixrd.of(self.gateway, self.left.ipv4)
 
     @cached_property
     def forwarding(self) -> Forwarding:

@@ -12,13 +12,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gatemark.config import defaults
 from gatemark.config.b4_gateway import B4GatewayModel, made_aftr
-from gatemark.config.map_gateway import made_gateway
+from gatemark.config.map_gateway import made_edge, made_relay
 from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.only import WITH_B4S, WITH_RULES
 from gatemark.config.reserved import Network
 from gatemark.config.tables import B4Model, Commands, GatewayAction, KnownGateway, SideModel
 from gatemark.config.types import AsList, PositiveDuration
-from gatemark.config.views import Roles
+from gatemark.config.views import Edges, Roles, TunnelEnd
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, keeper_among
 
 FACT_VARIABLES = ("prefix", "pool", "pool_ports")
@@ -221,17 +221,21 @@ class Recipe(BaseModel):
         With `echo` a border relay knows the identifiers of echo messages. Raises ConfigError if no such gateway can be
         made of them.
         """
-        if self.map_gateway is None or table is None:
+        edges, gateway = Edges(technology=self.technology, map=table), self.map_gateway
+        if gateway is not None and edges.gateway is not None:
+            files = made_edge(edges.gateway, edges.peers, gateway, has_tunnels=self.technology.has_tunnels)
+        elif gateway is not None and edges.emulated is not None:
+            files = made_relay(edges.emulated, gateway, TunnelEnd.of(self.gateway), echo=echo)
+        else:
             return {}
-        files = made_gateway(self.technology, table, self.map_gateway, self.gateway.tunnel, echo=echo)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def b4_variables(self, inside: SideModel, behind: B4Model) -> dict[str, str]:
         """Return what B4_VARIABLES stand for with the B4s of a complete side; nothing if they make no AFTR."""
-        if self.b4_gateway is None:
+        end = TunnelEnd.of(self.gateway)
+        if self.b4_gateway is None or end is None:
             return {}
-        assert self.gateway.tunnel is not None, "the recipe of an AFTR has an end of its tunnels"
-        files = made_aftr(inside, behind, self.b4_gateway, self.gateway.tunnel)
+        files = made_aftr(inside, behind, self.b4_gateway, end)
         return dict(zip(B4_VARIABLES, (files.nftables, "\n".join(files.routes)), strict=True))
 
     def end_variables(self, outside: SideModel, table: MapModel | None) -> dict[str, str]:
@@ -239,7 +243,7 @@ class Recipe(BaseModel):
         nothing of other gateways."""
         if not self.technology.is_subscriber or outside.ipv6 is None:
             return {}
-        edge = table.gateway_edge if self.technology.is_edge and table is not None else None
+        edge = Edges(technology=self.technology, map=table).gateway
         stated = None if self.gateway.tunnel is None else self.gateway.tunnel.address
         subscriber = stated if edge is None else edge.address
         return {RELAY_VARIABLE: str(outside.ipv6.address), SUBSCRIBER_VARIABLE: str(subscriber)}

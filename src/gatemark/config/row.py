@@ -21,7 +21,7 @@ from gatemark.config.map_tables import MapModel
 from gatemark.config.recipe import OF_ONE_GATEWAY, Recipe, RecipeSide, Standing, keeper_of
 from gatemark.config.sizes import middle_overhead
 from gatemark.config.tables import B4Model, KnownGateway, SideModel
-from gatemark.config.views import Forwarding
+from gatemark.config.views import Forwarding, TunnelEnd
 from gatemark.errors import ConfigError, Problem
 from gatemark.technology import OPPOSITE, TECHNOLOGIES, DontFragmentRule, SideName, Technology
 
@@ -174,16 +174,16 @@ def _problems(technology: Technology, first: Recipe, second: Recipe, where: str)
 
 def _towards_provider(second: Recipe, mtu: int) -> RecipeSide:
     """Return the customer's side of the middle link: all IPv6, the end of the tunnel among it, is behind the other."""
-    tunnel = second.gateway.tunnel
-    if tunnel is None:
+    end = TunnelEnd.of(second.gateway)
+    if end is None:
         return _on_middle("left", MIDDLE_ADDRESSES["right"], (EVERYWHERE,), mtu)
-    return _on_middle("left", str(tunnel.end), (EVERYWHERE, str(tunnel.end)), mtu)
+    return _on_middle("left", str(end.address), (EVERYWHERE, str(end.address)), mtu)
 
 
 def _towards_customer(first: Recipe, mtu: int) -> RecipeSide:
     """Return the provider's side of the middle link: the customer's own IPv6 networks and addresses are behind it."""
-    tunnel, is_subscriber = first.gateway.tunnel, first.technology.is_subscriber
-    addresses = [str(tunnel.end)] if is_subscriber and tunnel is not None and tunnel.address is not None else []
+    tunnel = TunnelEnd.of(first.gateway) if first.technology.is_subscriber else None
+    addresses = [] if tunnel is None else [str(tunnel.address)]
     mapped = [str(entry.ipv6) for entry in first.gateway.eam]
     native = [network for network in first.left.networks if ip_network(network).version == 6]
     end = addresses[0] if addresses else MIDDLE_ADDRESSES["left"]

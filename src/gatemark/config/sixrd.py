@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Network
 
 from gatemark.config.hosts import HostSet
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.tables import HostsModel, Ipv4Model, Ipv6Model, TunnelModel
 from gatemark.errors import Problem
 from gatemark.technology import SIDES
 
 DELEGATED_MAX = 64
 """Longest prefix of a customer edge: its hosts have 64 bits of their own (RFC 5969 section 4)."""
-
-
-def delegated_hosts(edges: Ipv4Model, tunnel: TunnelModel) -> Ipv6Model:
-    """Return the first host behind each customer edge; only of tunnels without problems."""
-    prefix, mask = tunnel.delegated_prefix, tunnel.masked_bits
-    suffix = int(edges.address) & ((1 << 32 - mask) - 1)
-    delegated = prefix.prefixlen + 32 - mask
-    address = IPv6Address(int(prefix.network_address) | suffix << 128 - delegated | 1)
-    hosts = edges.hosts
-    offset = None if hosts.offset is None else hosts.offset + (prefix.prefixlen - mask) // 8
-    return Ipv6Model(address=address, hosts=HostsModel(offset=offset, mode=hosts.mode, range=hosts.range))
 
 
 def sixrd_problems(campaign: Campaign) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
@@ -385,24 +385,6 @@ class TunnelModel(Table):
     ipv4_mask_length: Annotated[Annotated[StrictInt, Field(ge=0, le=24)] | None, SIXRD] = None
     """Bits at the begin of an edge's IPv4 address that are not in its prefix, as all edges have the same
     (RFC 5969 section 4). Default: 0."""
-
-    @property
-    def end(self) -> IPv4Address | IPv6Address:
-        """Return the gateway's end; only once it is known to be there."""
-        assert self.address is not None, "the campaign is complete"
-        return self.address
-
-    @property
-    def ipv6_end(self) -> IPv6Address:
-        """Return the end of IPv4 in IPv6; only once that is known to be one of IPv6."""
-        assert isinstance(self.address, IPv6Address), "the campaign is complete"
-        return self.address
-
-    @property
-    def delegated_prefix(self) -> IPv6Network:
-        """Return the 6rd prefix; only once it is known to be there."""
-        assert self.prefix is not None, "the campaign is complete"
-        return self.prefix
 
     @property
     def masked_bits(self) -> int:

@@ -16,6 +16,9 @@ from gatemark.config.tables import (
     GatewayAction,
     GatewayControlModel,
     GatewayModel,
+    HostsModel,
+    Ipv4Model,
+    Ipv6Model,
     TelemetryModel,
     TestbedModel,
     TrafficModel,
@@ -180,6 +183,58 @@ class Edges:
         return table.gateway_edge if table.translates or not self.technology.has_default_rules else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunnelEnd:
+    """A gateway's end of tunnels in IPv6."""
+
+    address: IPv6Address
+    tunnel: TunnelModel
+    """Their outer headers."""
+
+    @classmethod
+    def of(cls, gateway: GatewayModel) -> TunnelEnd | None:
+        """Return the end that a gateway states; None of one that states none, or one of IPv4."""
+        tunnel = gateway.tunnel
+        if tunnel is None or not isinstance(tunnel.address, IPv6Address):
+            return None
+        return cls(address=tunnel.address, tunnel=tunnel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sixrd:
+    """A 6rd relay, and its customer edges, whose prefixes follow from their addresses (RFC 5969 section 4)."""
+
+    end: IPv4Address
+    """Where its tunnels end."""
+    prefix: IPv6Network
+    """What the prefixes of all edges begin with."""
+    tunnel: TunnelModel
+    """Outer headers, and which bits of an edge's address are not in its prefix."""
+    edges: Ipv4Model
+
+    @classmethod
+    def of(cls, gateway: GatewayModel, edges: Ipv4Model | None) -> Sixrd | None:
+        """Return the relay that a gateway is; None of others, and where anything of it is not known."""
+        tunnel = gateway.tunnel
+        if tunnel is None or tunnel.prefix is None or edges is None or not isinstance(tunnel.address, IPv4Address):
+            return None
+        return cls(end=tunnel.address, prefix=tunnel.prefix, tunnel=tunnel, edges=edges)
+
+    def host_of(self, edge: IPv4Address) -> IPv6Address:
+        """Return the first host behind an edge."""
+        below = 32 - self.tunnel.masked_bits
+        suffix = int(edge) & ((1 << below) - 1)
+        return IPv6Address(int(self.prefix.network_address) | suffix << 128 - self.prefix.prefixlen - below | 1)
+
+    @property
+    def hosts(self) -> Ipv6Model:
+        """Return the first host behind each edge; only without problems."""
+        hosts, moved = self.edges.hosts, (self.prefix.prefixlen - self.tunnel.masked_bits) // 8
+        offset = None if hosts.offset is None else hosts.offset + moved
+        of_hosts = HostsModel(offset=offset, mode=hosts.mode, range=hosts.range)
+        return Ipv6Model(address=self.host_of(self.edges.address), hosts=of_hosts)
+
+
 def default_decrement(technology: Technology) -> int:
     """Return how much a gateway takes off hop limits if nobody says otherwise: two in a row twice as much."""
     return technology.gateways * defaults.HOP_LIMIT_DECREMENT
@@ -235,6 +290,11 @@ class Forwarding:
         if self.edge is not None:
             return self.edge.address
         return None if self.model.tunnel is None else self.model.tunnel.address
+
+    @property
+    def ipv6_end(self) -> TunnelEnd | None:
+        """Return its end of tunnels in IPv6; None without such tunnels, and where it follows from a MAP rule."""
+        return TunnelEnd.of(self.model) if self.technology.has_tunnels else None
 
     @property
     def prefix(self) -> IPv6Network | None:

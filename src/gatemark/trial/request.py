@@ -11,9 +11,8 @@ from typing import cast
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
-from gatemark.config.sixrd import delegated_hosts
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import ENDS, B4Model, FamilyModel, Ipv4Model, PortsModel
+from gatemark.config.tables import ENDS, B4Model, FamilyModel, PortsModel
 from gatemark.facts import OneWay
 from gatemark.map_domains.domain import MapDomain
 from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
@@ -371,11 +370,9 @@ def _inner_hosts(campaign: Campaign, side: SideName) -> HostsModel:
     outer addresses."""
     if campaign.technology.has_b4s and campaign.roles.has_tunnels(side):
         return campaign.b4_model
-    model, tunnel = campaign.hosts(side), campaign.gateway.tunnel
-    if tunnel is None or not (campaign.technology.delegates_prefixes and campaign.roles.has_tunnels(side)):
-        return model
-    assert isinstance(model, Ipv4Model), "the campaign is complete"
-    return delegated_hosts(model, tunnel)
+    if campaign.sixrd is not None and campaign.roles.has_tunnels(side):
+        return campaign.sixrd.hosts
+    return campaign.hosts(side)
 
 
 def _put_edges(campaign: Campaign, way: OneWay, foreground: Stream) -> None:

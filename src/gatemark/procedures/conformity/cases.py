@@ -655,7 +655,7 @@ SOFTWIRE_CASES: Mapping[CaseName, Case[TunnelRelayScene]] = {
 
 
 def _outside_prefix(scene: SixrdScene) -> Sending | None:
-    upward, prefix = scene.upward(), scene.tunnel.delegated_prefix
+    upward, prefix = scene.upward(), scene.relay.prefix
     for bit in range(128 - prefix.prefixlen, 128):
         address = IPv6Address(int(scene.host_of(scene.edge)) ^ 1 << bit)
         if not address.is_multicast and address != scene.server.address:
@@ -664,7 +664,7 @@ def _outside_prefix(scene: SixrdScene) -> Sending | None:
 
 
 def _nobodys_prefix(scene: SixrdScene) -> Sending | None:
-    edge = _neighbour(scene.edge, scene.is_taken, below=32 - scene.tunnel.masked_bits)
+    edge = _neighbour(scene.edge, scene.is_taken, below=32 - scene.relay.tunnel.masked_bits)
     if not isinstance(edge, IPv4Address):
         return None
     return Sending(side="right", flow=replace(scene.downward().flow, destination=scene.host_of(edge)))

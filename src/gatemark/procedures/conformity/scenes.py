@@ -10,15 +10,15 @@ from typing import Literal, Protocol
 from gatemark.config import defaults
 from gatemark.config.hosts import HostSet, represented
 from gatemark.config.model import Campaign
-from gatemark.config.sixrd import delegated_hosts, sixrd_problems
+from gatemark.config.sixrd import sixrd_problems
 from gatemark.config.sizes import mtu_of
-from gatemark.config.tables import Ipv4Model, TunnelModel
+from gatemark.config.views import Sixrd
 from gatemark.embedded_ipv4 import embed_ipv4, embedded_ipv4
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import used_numbers
 from gatemark.map_domains.port_set import PortSet
 from gatemark.packets import Flow, IpAddress, Tunnel
-from gatemark.technology import OPPOSITE, SIDES, Family, SideName
+from gatemark.technology import OPPOSITE, Family, SideName
 from gatemark.trial.exchange import PACKET_OCTETS_MAX
 
 CLIENT_PORT = 40_000
@@ -311,7 +311,7 @@ class TunnelRelayScene(RelayScene):
 class SixrdScene:
     """A 6rd border relay with a host behind each of two customer edges, and a server outside."""
 
-    tunnel: TunnelModel
+    relay: Sixrd
     edges: HostSet
     """All customer edges."""
     edge: IPv4Address
@@ -335,7 +335,7 @@ class SixrdScene:
 
     def host_of(self, edge: IPv4Address) -> IPv6Address:
         """Return the host behind an edge."""
-        return delegated_hosts(Ipv4Model(address=edge), self.tunnel).address
+        return self.relay.host_of(edge)
 
     def upward(self, kind: Packets = "udp", edge: IPv4Address | None = None) -> Sending:
         """Return a packet of the host behind an edge to the server, and what arrives there."""
@@ -364,14 +364,13 @@ class SixrdScene:
 
     def to_relays_prefix(self) -> Sending | None:
         """Return a packet of the server to the prefix of the relay's own IPv4 address; None if it has none."""
-        mask_length, end = self.tunnel.ipv4_mask_length or 0, self.tunnel.end
-        common = IPv4Network((self.edge, mask_length), strict=False)
-        if not isinstance(end, IPv4Address) or end not in common:
+        end = self.relay.end
+        if end not in IPv4Network((self.edge, self.relay.tunnel.masked_bits), strict=False):
             return None
         return Sending(side="right", flow=replace(self.downward().flow, destination=self.host_of(end)))
 
     def _tunnel_to(self, edge: IPv4Address) -> Tunnel:
-        return Tunnel(source=self.tunnel.end, destination=edge)
+        return Tunnel(source=self.relay.end, destination=edge)
 
     def _delivery(self, flow: Flow, edge: IPv4Address, *, crossings: int = 1) -> Delivery:
         """Return what arrives of a packet in the tunnel to an edge."""
@@ -727,26 +726,18 @@ def _flow(kind: Packets, source: IpAddress, destination: IpAddress, ports: tuple
 
 def has_hosts(campaign: Campaign) -> bool:
     """Whether it is known between whom packets go."""
-    if campaign.technology.has_edges:
-        table, has_tunnels, tunnel = campaign.map, campaign.technology.has_tunnels, campaign.gateway.tunnel
-        is_usable = table is not None and (table.is_consistent if has_tunnels else table.translates)
-        has_end = not has_tunnels or (tunnel is not None and isinstance(tunnel.address, IPv6Address))
-        sides = (campaign.side(name).family(campaign.roles.family(name)) for name in SIDES)
-        return is_usable and has_end and None not in sides
-    return _lone_scene(campaign, ()) is not None
+    return any(scenes(campaign))
 
 
 def scenes(campaign: Campaign, public: Sequence[Endpoint | None] = ()) -> Iterator[tuple[int, Scene]]:
     """Yield each domain that has customer edges, with its number from 0; the only scene of any other gateway.
 
-    `public` are the public endpoints of the clients, as far as they are known.
+    `public` are the public endpoints of the clients, as far as they are known. Nothing if a host is not known.
     """
     if campaign.technology.has_edges:
         yield from _relay_scenes(campaign)
-        return
-    scene = _lone_scene(campaign, public)
-    assert scene is not None, "the campaign is complete"
-    yield 0, scene
+    elif (scene := _lone_scene(campaign, public)) is not None:
+        yield 0, scene
 
 
 def _lone_scene(campaign: Campaign, public: Sequence[Endpoint | None]) -> Scene | None:
@@ -797,14 +788,15 @@ def _hosts(campaign: Campaign, side: SideName) -> tuple[IpAddress, ...]:
 
 
 def _sixrd_scene(campaign: Campaign) -> SixrdScene | None:
-    tunnel, edges, server = campaign.gateway.tunnel, campaign.left.ipv4, campaign.right.ipv6
-    if tunnel is None or edges is None or server is None or any(sixrd_problems(campaign)):
+    relay, server = campaign.sixrd, campaign.right.ipv6
+    if relay is None or server is None or any(sixrd_problems(campaign)):
         return None
+    edges = relay.edges
     hosts = HostSet.of("ipv4", edges)
     lowest, highest = IPv4Address(hosts.lowest), IPv4Address(hosts.highest)
     used = (edges.address, edges.gateway, edges.router)
     return SixrdScene(
-        tunnel=tunnel,
+        relay=relay,
         edges=hosts,
         edge=lowest,
         other=None if highest == lowest else highest,
@@ -944,8 +936,8 @@ def _clients(campaign: Campaign) -> tuple[tuple[Endpoint, Tunnel | None], ...]:
     if not campaign.technology.has_b4s:
         hosts = _hosts(campaign, inside)
         return tuple((Endpoint(address=address, port=CLIENT_PORT + i), None) for i, address in enumerate(hosts))
-    end, model = campaign.gateway.tunnel, campaign.side(inside).ipv6
-    if end is None or model is None or not isinstance(end.address, IPv6Address):
+    end, model = campaign.forwarding.ipv6_end, campaign.side(inside).ipv6
+    if end is None or model is None:
         return ()
     b4s, behind = HostSet.of("ipv6", model), HostSet.of("ipv4", campaign.b4_model)
     tunnels = [Tunnel(source=IPv6Address(b4), destination=end.address) for b4 in (b4s.lowest, b4s.highest)]
@@ -958,9 +950,13 @@ def _clients(campaign: Campaign) -> tuple[tuple[Endpoint, Tunnel | None], ...]:
 
 
 def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
-    table = campaign.map
-    assert table is not None, "the campaign has MAP rules"
-    server = campaign.hosts("right", "ipv4")
+    table, end, server = campaign.map, campaign.forwarding.ipv6_end, campaign.right.ipv4
+    if table is None or campaign.left.ipv6 is None or server is None:
+        return
+    if (end is None) == campaign.technology.has_tunnels or not (
+        table.translates if end is None else table.is_consistent
+    ):
+        return
     domains = table.rules
     used = [
         used_numbers(domain, count, table.order)
@@ -980,15 +976,13 @@ def _relay_scenes(campaign: Campaign) -> Iterator[tuple[int, Scene]]:
             domain=domain,
             edge=edge,
             other=next(others, None),
-            server=IPv4Address(str(server.address)),
+            server=server.address,
             server_port=_server_port(campaign),
         )
-        yield index, _with_tunnels(campaign, scene) if campaign.technology.has_tunnels else scene
+        yield index, scene if end is None else _with_tunnels(campaign, scene, end.address)
 
 
-def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
-    tunnel = campaign.gateway.tunnel
-    assert tunnel is not None, "the campaign is complete"
+def _with_tunnels(campaign: Campaign, scene: RelayScene, relay: IPv6Address) -> TunnelRelayScene:
     return TunnelRelayScene(
         domains=scene.domains,
         domain=scene.domain,
@@ -996,7 +990,7 @@ def _with_tunnels(campaign: Campaign, scene: RelayScene) -> TunnelRelayScene:
         other=scene.other,
         server=scene.server,
         server_port=scene.server_port,
-        relay=tunnel.ipv6_end,
+        relay=relay,
         hosts=_on_link(campaign),
         decrement=campaign.forwarding.hop_limit_decrement,
         room=_room(campaign),
