@@ -20,7 +20,7 @@ from gatemark.config.views import Directions, Roles
 from gatemark.errors import Problem
 from gatemark.facts import ONE_WAYS
 from gatemark.port_kinds import PORT_KINDS, parse_port
-from gatemark.technology import FAMILY_WORDS, SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
+from gatemark.technology import SIDES, TECHNOLOGIES, Family, SideName, Technology, technologies_where
 
 Check = Callable[[CampaignFile], Iterator[Problem]]
 
@@ -134,12 +134,8 @@ def check_side(name: SideName) -> Check:
 
     def check(campaign: CampaignFile) -> Iterator[Problem]:
         side = campaign.left if name == "left" else campaign.right
-        if side is None:
-            return
-        for family in FAMILY_WORDS:
-            model = side.family(family)
-            if model is not None:
-                yield from _check_hosts(campaign, f"{name}.{family}", family, model.hosts)
+        for family, model in () if side is None else side.families.items():
+            yield from _check_hosts(campaign, f"{name}.{family}", family, model.hosts)
 
     return check
 

@@ -143,9 +143,8 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
 def _routers(campaign: Campaign, name: SideName) -> Iterator[Problem]:
     """All hosts behind a router need one, but for those that are behind a relay."""
     side = campaign.side(name)
-    for family in FAMILY_WORDS if side.address_mode == "nexthop" else ():
-        model = side.family(family)
-        if model is not None and model.router is None and not campaign.roles.is_behind_relay(name, family):
+    for family, model in side.families.items() if side.address_mode == "nexthop" else ():
+        if model.router is None and not campaign.roles.is_behind_relay(name, family):
             what = "is missing"
             fix = "address_mode nexthop puts all hosts behind one router: write its address (RFC 2544 appendix C.2.2.2)"
             yield problem(campaign, f"{name}.{family}.router", what, fix)
@@ -234,9 +233,9 @@ def _reserved(campaign: Campaign) -> Iterator[Problem]:
     """No host, gateway or router has a reserved address: of every network, or of a link that the recipe makes."""
     for name in SIDES:
         side = campaign.side(name)
-        for family in FAMILY_WORDS:
-            model, hosts = side.family(family), host_set(campaign, name, family)
-            if model is None or hosts is None or hosts.network_octet_taken:  # a problem of its own
+        for family, model in side.families.items():
+            hosts = HostSet.of(family, model, networks=campaign.directions.networks(name))
+            if hosts.network_octet_taken:  # a problem of its own
                 continue
             link = None if campaign.recipe is None else campaign.recipe.link(name, side, family)
             yield from _reserved_hosts(campaign, f"{name}.{family}", model, hosts, link)

@@ -15,7 +15,7 @@ from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.problems import domain_problems
-from gatemark.technology import FAMILY_WORDS, SIDES, SideName, Technology
+from gatemark.technology import SIDES, SideName, Technology
 
 
 def check_map(campaign: CampaignFile) -> Iterator[Problem]:
@@ -216,7 +216,5 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
 def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, FamilyModel, HostSet]]:
     """Yield the hosts of each side and family that the campaign has."""
     for side in SIDES:
-        for family in FAMILY_WORDS:
-            model = campaign.side(side).family(family)
-            if model is not None:
-                yield side, model, HostSet.of(family, model, networks=campaign.directions.networks(side))
+        for family, model in campaign.side(side).families.items():
+            yield side, model, HostSet.of(family, model, networks=campaign.directions.networks(side))

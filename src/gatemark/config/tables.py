@@ -609,6 +609,11 @@ class SideModel(Table):
         """Return the hosts of one family."""
         return self.ipv4 if family == "ipv4" else self.ipv6
 
+    @property
+    def families(self) -> Mapping[Family, FamilyModel]:
+        """Return the hosts of each family that the side has."""
+        return {family: model for family in FAMILY_WORDS if (model := self.family(family)) is not None}
+
     def link_address(self, family: Family) -> IPv4Address | IPv6Address | None:
         """Return the address that the gateway has as its neighbour: of the router before the hosts, else theirs."""
         model = self.family(family)

@@ -15,7 +15,7 @@ from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import ENDS, B4Model, FamilyModel, PortsModel
 from gatemark.facts import OneWay
 from gatemark.map_domains.domain import MapDomain
-from gatemark.technology import FAMILY_WORDS, SIDES, Family, SideName
+from gatemark.technology import SIDES, Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.messages import (
@@ -100,9 +100,8 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Hosts | Edges]:
     """
     side = campaign.side(name)
     sets: list[Hosts | Edges] = []
-    for family in FAMILY_WORDS:
-        model = side.family(family)
-        if model is None or campaign.roles.is_behind_relay(name, family):
+    for family, model in side.families.items():
+        if campaign.roles.is_behind_relay(name, family):
             continue
         if side.address_mode == "nexthop":
             sets.append(_one_host(str(model.router)))

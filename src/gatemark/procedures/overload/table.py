@@ -364,8 +364,7 @@ def left_end(table: OverloadTable) -> int:
 def host_count(campaign: Campaign, name: SideName) -> int:
     """Return how many hosts one side emulates for the clients or for their destinations; each B4 has its own."""
     family = campaign.roles.family(name)
-    model = campaign.side(name).family(family)
-    assert model is not None, "only once the sides are known"
-    hosts = HostSet.of(family, model, networks=campaign.directions.networks(name) if name == "right" else 1)
+    networks = campaign.directions.networks(name) if name == "right" else 1
+    hosts = HostSet.of(family, campaign.hosts(name, family), networks=networks)
     behind = len(b4_hosts(campaign).numbers) if campaign.technology.has_b4s and name == "left" else 1
     return (hosts.maximum - hosts.minimum + 1) * hosts.networks * behind
