@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gatemark.campaign.file import load_campaign
     from gatemark.errors import GatemarkError
     from gatemark.series.run import SeriesResult, measure_series, open_series
-    from gatemark.session import CampaignResult, make_plan, measure, open_result
+    from gatemark.session import make_plan, measure
+    from gatemark.stored import CampaignResult, open_result
 
 __all__ = [
     "CampaignResult",
@@ -38,7 +39,8 @@ _MODULES = {
     "gatemark.campaign.file": ("load_campaign",),
     "gatemark.errors": ("GatemarkError",),
     "gatemark.series.run": ("SeriesResult", "measure_series", "open_series"),
-    "gatemark.session": ("CampaignResult", "make_plan", "measure", "open_result"),
+    "gatemark.session": ("make_plan", "measure"),
+    "gatemark.stored": ("CampaignResult", "open_result"),
 }
 """Where the public names are from. They are imported when first asked for: a command needs only what it uses."""
 

@@ -8,91 +8,63 @@ can go wrong.
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter
-
+from gatemark.begun import (
+    begun_provenance,
+    check_campaign,
+    check_file,
+    check_gateway,
+    check_machine_and_recipe,
+    check_origin,
+    end_provenance,
+    moved_since,
+    resolved,
+)
 from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
-from gatemark.campaign.journal import Journal, KeptTrials
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, plan_of
-from gatemark.campaign.requests import preview_requests
-from gatemark.campaign.result_document import build_document, host_of, telemetry_of
+from gatemark.campaign.requests import check_trials
 from gatemark.campaign.runner import run_campaign, run_single_trial
-from gatemark.campaign.telemetry import samples_text
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.dut.base import GatewayDescription, TestBed
-from gatemark.dut.recipe import complete_campaign, recipe_sha256
+from gatemark.dut.base import TestBed
+from gatemark.dut.recipe import complete_campaign
 from gatemark.errors import (
     ConfigError,
-    EngineError,
     GatemarkError,
-    GatewayCollapsed,
-    HostBootError,
-    OutsideGatewayError,
-    Problem,
-    ResultError,
     TestBedError,
 )
-from gatemark.files import sha256_of
-from gatemark.report.model import TrialRow
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
-from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.provenance import (
-    MachineFacts,
-    Provenance,
-    Session,
-    changes,
-    engine_facts,
-    interrupts_moved,
-    machine_changes,
-    port_fact,
-)
+from gatemark.results.provenance import Provenance
 from gatemark.results.quantity import to_csv
 from gatemark.results.run import RunResult
-from gatemark.results.store import ResultFolder, default_folder, evaluating
-from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of
+from gatemark.results.store import ResultFolder, default_folder
+from gatemark.results.tester_parts import SELF_TEST_FILE
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
-from gatemark.stored import PROVENANCE, part_of, provenance_of, read_document, self_test_of, trial_rows, write_report
-from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
+from gatemark.stored import (
+    PROVENANCE,
+    CampaignResult,
+    document_of,
+    keep_beside_journal,
+    part_of,
+    read_document,
+    trial_rows,
+    write_report,
+)
+from gatemark.tester import Equipment, open_tester, prepare, stop_signals, telling_collapse
 from gatemark.trial.cell import Cell
 from gatemark.trial.record import TrialRecord
 from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan, tuple[int, ...]], None]
 """Called once before the first trial: what will be run, and how long each run is expected to take, nanoseconds."""
-_DESCRIPTION = TypeAdapter(GatewayDescription)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignResult:
-    """What a campaign found, and the folder that holds all of it."""
-
-    folder: Path
-    document: ResultDocument
-
-    @property
-    def runs(self) -> tuple[RunResult, ...]:
-        """One result per cell of the matrix."""
-        return self.document.runs
-
-    @property
-    def report_file(self) -> Path:
-        """The report as one self-contained page."""
-        return self.folder / "report.html"
-
-    @property
-    def tester_limited_everywhere(self) -> bool:
-        """Whether no run says anything about the gateway's limit."""
-        return bool(self.runs) and all(run.limited_by in NOT_THE_GATEWAY for run in self.runs)
 
 
 def measure(
@@ -119,7 +91,7 @@ def measure(
         with folder.locked():
             _begin(folder, source, complete)
             try:
-                return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False, report=report)
+                return _measure_in(folder, complete, bed, used, (on_event, on_plan), report=report)
             except (ConfigError, TestBedError):
                 if not folder.has(PROVENANCE):  # refused before the ports were open
                     folder.discard()
@@ -182,41 +154,14 @@ def resume_campaign(
             if report:
                 write_report([part_of(opened)], opened.report_file)
             return CampaignResult(folder=opened.path, document=read_document(opened))
-        stored, source = opened.read_campaign()
-        _same_files(opened)
+        _, source = opened.read_campaign()
+        check_file(opened)
         file = Path(source or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
-        _same_machine(opened)
-        _same_recipe(opened, loaded)
+        check_machine_and_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
-        if stored != resolved(complete):
-            raise _changed(opened, "campaign.json does not match campaign.toml and the recipe")
-        is_begun = opened.has(PROVENANCE)  # not if it is one of several that were only made
-        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=is_begun, report=report)
-
-
-def open_result(folder: str | Path) -> CampaignResult:
-    """Read the result of a folder."""
-    opened = ResultFolder.open(Path(folder))
-    return CampaignResult(folder=opened.path, document=read_document(opened))
-
-
-def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[list[CampaignResult], Path]:
-    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark run` leaves several.
-
-    `plots`: folder for the plots of the report as PDF, SVG and CSV.
-    """
-    path = Path(folder)
-    single = (path / "campaign.toml").exists() or not path.is_dir()
-    with evaluating(path):
-        folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
-        parts = [part_of(member) for member in folders]
-        page = write_report(parts, path / "report.html", plots=plots)
-    results = [
-        CampaignResult(folder=member.path, document=part.document)
-        for member, part in zip(folders, parts, strict=True)
-    ]  # fmt: skip
-    return results, page
+        check_campaign(opened, complete)
+        return _measure_in(opened, complete, bed, used, (on_event, on_plan), report=report)
 
 
 def single_trial(
@@ -271,7 +216,6 @@ def _measure_in(
     equipment: Equipment,
     watchers: tuple[EventCallback | None, PlanCallback | None],
     *,
-    resumed: bool,
     report: bool,
 ) -> CampaignResult:
     finished: dict[int, RunResult] = {}
@@ -281,8 +225,7 @@ def _measure_in(
         if isinstance(event, RunFinished):
             finished[event.run.number] = event.result
         if isinstance(event, TrialFinished) and not event.replayed:
-            _keep_bad_frames(folder, event.record)
-            _keep_samples(folder, event.record)
+            keep_beside_journal(folder, event.record)
         if on_event is not None:
             on_event(event)
 
@@ -293,22 +236,22 @@ def _measure_in(
     try:
         with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
             gateway = tester.testbed.describe()
-            _same_gateway(folder, gateway)
+            check_gateway(folder, gateway)
             plan = plan_of(tester.campaign)
             if on_plan is not None:
                 on_plan(plan, expected_ns(tester.campaign, plan))
-            _check_trials(tester)
+            check_trials(tester.campaign, tester.engine.frames)
             record = begun_provenance(
                 folder, tester, gateway, machine, equipment.engine_sha256(), campaign_file=folder.campaign_file,
-                resumed=resumed,
+                resumed=folder.has(PROVENANCE),  # not if it is one of several that were only made
             )  # fmt: skip
             folder.write_text(PROVENANCE, record.to_text())
             session = _Session(campaign=tester.campaign, plan=plan, record=record)
-            with Journal(folder.journal_file) as journal, _telling_collapse(tester):
+            with Journal(folder.journal_file) as journal, telling_collapse(tester):
                 results = run_campaign(
                     tester.campaign, plan, tester.engine, journal, can=tester.testbed.can, on_event=watch
                 )
-            moved = _interrupts_moved(tester, gateway)
+            moved = moved_since(gateway, tester.testbed.can)
     except BaseException:
         # The report is made when everything is removed: it takes seconds of CPU time, and a gateway
         # may keep the CPUs busy.
@@ -318,63 +261,6 @@ def _measure_in(
         raise
     document = _store(folder, session, list(results), report=report, moved=moved)
     return CampaignResult(folder=folder.path, document=document)
-
-
-def _interrupts_moved(tester: Tester, described: GatewayDescription) -> tuple[str, ...]:
-    """Say which interrupts of the gateway's host were moved since it was described; nothing if it does not answer."""
-    describe = tester.testbed.can.describe_host
-    if describe is None or described.host is None:
-        return ()
-    with contextlib.suppress(TestBedError):
-        return tuple(interrupts_moved(described.host, describe()))
-    return ()
-
-
-def _check_trials(tester: Tester) -> None:
-    """Raise ConfigError if the engine would refuse any trial of the campaign: before the first one, and all at once."""
-    problems: dict[Problem, None] = {}
-    for words, preview in preview_requests(tester.campaign):
-        try:
-            tester.engine.frames(preview)
-        except EngineError as error:
-            for problem in error.problems:
-                what = f"the engine refuses a trial of {words}: {problem.where}: {problem.what}"
-                problems[replace(problem, what=what, where=tester.campaign.source)] = None
-    if problems:
-        raise ConfigError(problems=[*problems])
-
-
-@contextlib.contextmanager
-def _telling_collapse(tester: Tester) -> Iterator[None]:
-    """Tell a gateway that stopped working while it was measured from other failures of a test bed.
-
-    One that somebody else set up is started again, or its host is booted, if the campaign file says how: the next
-    campaign needs it.
-    """
-    try:
-        yield
-    except OutsideGatewayError:
-        raise  # it says nothing about the gateway
-    except TestBedError as error:
-        try:
-            tester.testbed.can.check()
-        except OutsideGatewayError:
-            raise error from None
-        except TestBedError:
-            if tester.campaign.bed.takes_control:
-                with contextlib.suppress(TestBedError):
-                    _bring_back(tester, error)
-            raise GatewayCollapsed(problems=error.problems) from error
-        raise
-
-
-def _bring_back(tester: Tester, error: TestBedError) -> None:
-    can = tester.testbed.can
-    if not tester.campaign.control.model.boot_after_collapse:
-        if can.control is not None:
-            can.control.restart()
-    elif can.booter is not None and not isinstance(error, HostBootError):  # or another boot would fail as well
-        can.booter.boot()
 
 
 def own_equipment() -> Equipment:
@@ -413,219 +299,3 @@ def _store(
     if report:
         write_report([part_of(folder, rows)], folder.report_file)
     return document
-
-
-def document_of(
-    folder: ResultFolder,
-    campaign: Campaign,
-    record: Provenance,
-    results: Sequence[RunResult],
-    rows: Sequence[TrialRow],
-    *,
-    runs_planned: int,
-) -> ResultDocument:
-    """Return what result.json says of a complete campaign with these results; `rows` are the trials of its journal.
-
-    The gateway is described as it was in the first session, with the settings of the last one.
-    """
-    return build_document(
-        campaign,
-        replace(gateway_of(folder), settings=record.last.settings),
-        results,
-        (row.validity for row in rows),
-        runs_planned=runs_planned,
-        host=host_of(campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
-        telemetry=telemetry_of(
-            campaign,
-            (facts for row in rows for _, facts in row.telemetry),
-            ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
-        ),
-        clock=clock_of(record),
-        removed=sum(session.trials_removed for session in record.sessions),
-        interrupts_moved=tuple(sentence for session in record.sessions for sentence in session.interrupts_moved),
-        self_test=self_test_of(folder),
-    )
-
-
-def begun_provenance(
-    folder: ResultFolder,
-    tester: Tester,
-    gateway: GatewayDescription,
-    machine: MachineFacts,
-    program_sha256: str,
-    *,
-    campaign_file: Path,
-    resumed: bool,
-    name: str = PROVENANCE,
-) -> Provenance:
-    """Return the provenance at the start of a session, with the earlier sessions that the file `name` has.
-
-    Raises ResultError if machine, engine, ports or the gateway's host are not those of the first session.
-    """
-    before = provenance_of(folder, name) if resumed else None
-    earlier = () if before is None else before.sessions
-    with KeptTrials(folder.journal_file) as kept:
-        counts = {"trials_before": kept.lines, "trials_removed": kept.removed}
-    session = Session(
-        **counts,
-        started_at=this_machine.now_iso(),
-        finished_at=None,
-        resumed=resumed,
-        machine=machine,
-        software=this_machine.software_facts(),
-        engine=engine_facts(tester.hello, tester.opened, program_sha256=program_sha256),
-        left=port_fact(tester.opened["left"]),
-        right=port_fact(tester.opened["right"]),
-        gateway_host=gateway.host,
-        settings=gateway.settings,
-        sampling=gateway.sampling,
-        other_gateway_host=gateway.other_host,
-    )
-    if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
-        raise _other_equipment(folder, differing)
-    return Provenance(
-        seed=tester.campaign.seed,
-        campaign_sha256=sha256_of(campaign_file),
-        recipe_sha256=_recipe_digest(tester.campaign),
-        tester_cpus=tester.testbed.placement.tester_cores,
-        line_bits_per_second=tester.campaign.line.rate,
-        line_rate_source=tester.line_rate_source,
-        sessions=(*earlier, session),
-    )
-
-
-def end_provenance(
-    folder: ResultFolder, record: Provenance, log: Path, *, moved: tuple[str, ...] = (), name: str = PROVENANCE
-) -> Provenance:
-    """Write the end of the last session; `log` is the engine's, `moved` are interrupts that moved meanwhile."""
-    *earlier, last = record.sessions
-    digest = sha256_of(log) if folder.has(log.name) else None
-    end = {"finished_at": this_machine.now_iso(), "engine_log_sha256": digest, "interrupts_moved": moved}
-    record = record.model_copy(update={"sessions": (*earlier, last.model_copy(update=end))})
-    folder.write_text(name, record.to_text())
-    return record
-
-
-def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
-    """Keep the gateway's description at the first session and refuse another gateway later.
-
-    Name, version and set-up commands are compared: the configuration text holds counters and addresses that the kernel
-    draws again each time.
-    """
-    now = json.loads(json.dumps(gateway.to_json()))
-    if not folder.has(PROVENANCE):
-        folder.write_json("gateway.json", now)
-        return
-    before = folder.read_json("gateway.json")
-    keys = ("name", "version", "commands") if gateway.commands else ("name", "version", "configuration")
-    changed = [key for key in keys if before.get(key) != now.get(key)]
-    if changed:
-        raise ResultError(
-            what=f"the gateway differs from the one measured before: its {', '.join(changed)} changed",
-            where=str(folder.path),
-            fix="restore the earlier gateway, or measure this one into a new folder",
-        )
-
-
-def gateway_of(folder: ResultFolder) -> GatewayDescription:
-    """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
-    stored = folder.read_json("gateway.json")
-    described = folder.valid("gateway.json", stored, _DESCRIPTION.validate_python)
-    if others := stored.keys() - described.to_json().keys():
-        what = f"gateway.json has keys that no description of a gateway has: {', '.join(sorted(others))}"
-        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again")
-    return described
-
-
-def kept_frames(record: TrialRecord) -> dict[tuple[str, str], list[bytes]]:
-    """Return the bad frames that a trial kept, by the side where they arrived and the reason.
-
-    Those of the short trial that found out which of two gateways in a row damaged them: as they were on each link.
-    """
-    kept: dict[tuple[str, str], list[bytes]] = {}
-    for report in record.reports():
-        for frame in report.kept_frames:
-            kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
-    for damage in record.damages:
-        for place in ("entered", "middle", "arrived"):
-            octets = [bytes.fromhex(text) for frame in damage.frames if (text := getattr(frame, place))]
-            if octets:
-                kept[f"{damage.direction}-{damage.traffic_class}-{place}", damage.reason] = octets
-    return kept
-
-
-def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
-    """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
-    if kept := kept_frames(record):
-        folder.write_bad_frames(record.order.trial_number, kept)
-
-
-def _keep_samples(folder: ResultFolder, record: TrialRecord) -> None:
-    """Keep the samples of the gateway's host in a trial, those of its attempts at test phase 1 as well."""
-    text = samples_text(record)
-    if text:
-        folder.write_samples(record.order.trial_number, text)
-
-
-def resolved(complete: Campaign) -> dict[str, Any]:
-    """The campaign as campaign.json holds it; exactly what reading the file gives back."""
-    return json.loads(json.dumps(complete.to_document()))  # type: ignore[no-any-return]
-
-
-def _recipe_digest(campaign: CampaignFile) -> str | None:
-    return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
-
-
-def check_origin(folder: ResultFolder) -> None:
-    """Raise ResultError if a folder is a stranger's: it came from another user, another machine or an archive."""
-    strangers = folder.written_by_others()
-    if strangers:
-        origin = f"another user made it or can write to it ({', '.join(strangers)})"
-    elif folder.is_unpacked:
-        origin = "it was unpacked from an archive"
-    elif not folder.was_made_here:
-        origin = "it was made on another machine"
-    else:
-        return
-    raise ResultError(
-        what=f"{origin}, and it says which ports are opened and which commands run on this machine",
-        where=str(folder.path),
-        fix="read campaign.toml and its recipe; if you trust them, add --trust-commands",
-    )
-
-
-def _same_machine(folder: ResultFolder) -> None:
-    """Raise ResultError if this machine is not that of the first session: before any command of the folder runs."""
-    before = provenance_of(folder)
-    differing = () if before is None else machine_changes(before.sessions[0].machine, this_machine.machine_facts())
-    if differing:
-        raise _other_equipment(folder, differing)
-
-
-def _other_equipment(folder: ResultFolder, differing: Iterable[str]) -> ResultError:
-    return ResultError(
-        what="machine, engine, ports or the gateway's host are not those of the trials in this folder: "
-        + "; ".join(differing),
-        where=str(folder.path),
-        fix="restore the earlier ones, or measure with these into a new folder",
-    )
-
-
-def _same_files(folder: ResultFolder) -> None:
-    """Raise ResultError if campaign.toml is not that of the first session."""
-    before = provenance_of(folder)
-    if before is not None and before.campaign_sha256 != sha256_of(folder.campaign_file):
-        raise _changed(folder, "campaign.toml has changed since the folder was made")
-
-
-def _same_recipe(folder: ResultFolder, campaign: CampaignFile) -> None:
-    """Raise ResultError if the recipe is not that of the first session, in any of its commands for example."""
-    before = provenance_of(folder)
-    if before is not None and before.recipe_sha256 != _recipe_digest(campaign):
-        raise _changed(folder, f"the recipe {campaign.testbed.recipe} has changed since the folder was made")
-
-
-def _changed(folder: ResultFolder, what: str) -> ResultError:
-    return ResultError(
-        what=what, where=str(folder.path), fix="undo the change, or measure the new campaign into a new folder"
-    )

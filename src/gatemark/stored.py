@@ -1,17 +1,21 @@
-"""Reads a result folder for the report and writes the report: the bridge between `results` and `report`."""
+"""What a result folder says, and the result and report made of it: the bridge between journal, results and report."""
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from gatemark.campaign.journal import records_of
-from gatemark.campaign.telemetry import memory_around_filling
+from gatemark.campaign.result_document import build_document, host_of, telemetry_of
+from gatemark.campaign.telemetry import memory_around_filling, samples_text
+from gatemark.config.model import Campaign
+from gatemark.dut.base import GatewayDescription
 from gatemark.errors import ResultError
 from gatemark.procedures.registry import PublishedDocument, by_procedure
 from gatemark.report import counters
@@ -23,9 +27,11 @@ from gatemark.report.table import Section
 from gatemark.report.telemetry import sampled_trials
 from gatemark.results.document import RESULT_SCHEMA, ResultDocument
 from gatemark.results.new_file import write_files
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.provenance import Provenance
-from gatemark.results.store import ResultFolder, samples_name
-from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
+from gatemark.results.run import RunResult
+from gatemark.results.store import ResultFolder, evaluating, samples_name
+from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, clock_of, self_test_part
 from gatemark.trial.cause import Cause
 from gatemark.trial.kinds import kind_of
 from gatemark.trial.loss import LossField
@@ -35,6 +41,30 @@ from gatemark.trial.telemetry import PHASE, SAMPLE_COLUMNS
 from gatemark.trial.validity import Validity
 
 PROVENANCE = "provenance.json"
+_DESCRIPTION = TypeAdapter(GatewayDescription)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignResult:
+    """What a campaign found, and the folder that holds all of it."""
+
+    folder: Path
+    document: ResultDocument
+
+    @property
+    def runs(self) -> tuple[RunResult, ...]:
+        """One result per cell of the matrix."""
+        return self.document.runs
+
+    @property
+    def report_file(self) -> Path:
+        """The report as one self-contained page."""
+        return self.folder / "report.html"
+
+    @property
+    def tester_limited_everywhere(self) -> bool:
+        """Whether no run says anything about the gateway's limit."""
+        return bool(self.runs) and all(run.limited_by in NOT_THE_GATEWAY for run in self.runs)
 
 
 def read_document(folder: ResultFolder) -> ResultDocument:
@@ -68,11 +98,53 @@ def provenance_of(folder: ResultFolder, name: str = PROVENANCE) -> Provenance | 
         ) from error
 
 
+def gateway_of(folder: ResultFolder) -> GatewayDescription:
+    """Return the description of the gateway at the first session. Raises ResultError if it is damaged."""
+    stored = folder.read_json("gateway.json")
+    described = folder.valid("gateway.json", stored, _DESCRIPTION.validate_python)
+    if others := stored.keys() - described.to_json().keys():
+        what = f"gateway.json has keys that no description of a gateway has: {', '.join(sorted(others))}"
+        raise ResultError(what=what, where=str(folder.path), fix="restore the file, or measure again")
+    return described
+
+
 def trial_rows(folder: ResultFolder) -> tuple[TrialRow, ...]:
     """Read the journal of a folder once, a trial at a time, as the report shows it."""
     if not folder.journal_file.exists():
         return ()
     return tuple(trial_row(record) for record in records_of(folder.journal_file))
+
+
+def document_of(
+    folder: ResultFolder,
+    campaign: Campaign,
+    record: Provenance,
+    results: Sequence[RunResult],
+    rows: Sequence[TrialRow],
+    *,
+    runs_planned: int,
+) -> ResultDocument:
+    """Return what result.json says of a complete campaign with these results; `rows` are the trials of its journal.
+
+    The gateway is described as it was in the first session, with the settings of the last one.
+    """
+    return build_document(
+        campaign,
+        replace(gateway_of(folder), settings=record.last.settings),
+        results,
+        (row.validity for row in rows),
+        runs_planned=runs_planned,
+        host=host_of(campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
+        telemetry=telemetry_of(
+            campaign,
+            (facts for row in rows for _, facts in row.telemetry),
+            ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
+        ),
+        clock=clock_of(record),
+        removed=sum(session.trials_removed for session in record.sessions),
+        interrupts_moved=tuple(sentence for session in record.sessions for sentence in session.interrupts_moved),
+        self_test=self_test_of(folder),
+    )
 
 
 def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> ReportPart:
@@ -86,6 +158,32 @@ def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> R
         campaign_text=folder.read_text("campaign.toml"),
         samples={number: samples_of(folder, number) for number in shown if folder.has(samples_name(number))},
     )
+
+
+def bad_frames(record: TrialRecord) -> dict[tuple[str, str], list[bytes]]:
+    """Return the bad frames that a trial kept, by the side where they arrived and the reason.
+
+    Those of the short trial that found out which of two gateways in a row damaged them: as they were on each link.
+    """
+    kept: dict[tuple[str, str], list[bytes]] = {}
+    for report in record.reports():
+        for frame in report.kept_frames:
+            kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
+    for damage in record.damages:
+        for place in ("entered", "middle", "arrived"):
+            octets = [bytes.fromhex(text) for frame in damage.frames if (text := getattr(frame, place))]
+            if octets:
+                kept[f"{damage.direction}-{damage.traffic_class}-{place}", damage.reason] = octets
+    return kept
+
+
+def keep_beside_journal(folder: ResultFolder, record: TrialRecord) -> None:
+    """Keep the first bad frames of a trial and the samples of the gateway's host, those of its attempts as well."""
+    number = record.order.trial_number
+    if frames := bad_frames(record):
+        folder.write_bad_frames(number, frames)
+    if text := samples_text(record):
+        folder.write_samples(number, text)
 
 
 def samples_of(folder: ResultFolder, trial_number: int) -> tuple[Mapping[str, str], ...]:
@@ -145,6 +243,30 @@ def write_report(parts: Sequence[ReportPart], target: Path, *, plots: Path | Non
     if plots is not None:
         write_files(plots, plot_files(plots_of(reports)))
     return page
+
+
+def open_result(folder: str | Path) -> CampaignResult:
+    """Read the result of a folder."""
+    opened = ResultFolder.open(Path(folder))
+    return CampaignResult(folder=opened.path, document=read_document(opened))
+
+
+def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[list[CampaignResult], Path]:
+    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark run` leaves several.
+
+    `plots`: folder for the plots of the report as PDF, SVG and CSV.
+    """
+    path = Path(folder)
+    single = (path / "campaign.toml").exists() or not path.is_dir()
+    with evaluating(path):
+        folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
+        parts = [part_of(member) for member in folders]
+        page = write_report(parts, path / "report.html", plots=plots)
+    results = [
+        CampaignResult(folder=member.path, document=part.document)
+        for member, part in zip(folders, parts, strict=True)
+    ]  # fmt: skip
+    return results, page
 
 
 def trial_row(record: TrialRecord) -> TrialRow:

@@ -23,7 +23,14 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import keeping_off
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.engine.process import engine_sha256, start_engine
-from gatemark.errors import EngineError, Interrupted
+from gatemark.errors import (
+    EngineError,
+    GatewayCollapsed,
+    HostBootError,
+    Interrupted,
+    OutsideGatewayError,
+    TestBedError,
+)
 from gatemark.results import provenance, this_machine
 from gatemark.technology import SIDES
 from gatemark.trial.request import open_request
@@ -141,6 +148,39 @@ def _open_ports(
                 stack.push(attempt.pop_all())
                 return engine, hello, opened
         time.sleep(POLL_S)
+
+
+@contextlib.contextmanager
+def telling_collapse(tester: Tester) -> Iterator[None]:
+    """Tell a gateway that stopped working while it was measured from other failures of a test bed.
+
+    One that somebody else set up is started again, or its host is booted, if the campaign file says how: the next
+    campaign needs it.
+    """
+    try:
+        yield
+    except OutsideGatewayError:
+        raise  # it says nothing about the gateway
+    except TestBedError as error:
+        try:
+            tester.testbed.can.check()
+        except OutsideGatewayError:
+            raise error from None
+        except TestBedError:
+            if tester.campaign.bed.takes_control:
+                with contextlib.suppress(TestBedError):
+                    _bring_back(tester, error)
+            raise GatewayCollapsed(problems=error.problems) from error
+        raise
+
+
+def _bring_back(tester: Tester, error: TestBedError) -> None:
+    can = tester.testbed.can
+    if not tester.campaign.control.model.boot_after_collapse:
+        if can.control is not None:
+            can.control.restart()
+    elif can.booter is not None and not isinstance(error, HostBootError):  # or another boot would fail as well
+        can.booter.boot()
 
 
 RESUMED_FROM = ("campaign.toml", "series.toml", ".campaigns")

@@ -34,7 +34,8 @@ from gatemark.kernels.store import SOURCE_CHANGES
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.document import SelfTest, load_self_test, store_self_test, this_machine
 from gatemark.series.run import measure_series, resume_series
-from gatemark.session import measure, rebuild_report, resume_campaign
+from gatemark.session import measure, resume_campaign
+from gatemark.stored import rebuild_report
 from gatemark.tester import Equipment
 
 FRAME_LOSS = {"rates": ["20k", "40k", "60k", "80k"]}

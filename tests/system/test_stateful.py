@@ -28,7 +28,8 @@ from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.connection_tracking_table_capacity.report import OVERFLOWS, size_words
 from gatemark.procedures.connection_tracking_table_capacity.result import NO_CAPACITY, CapacityResult
 from gatemark.results.store import ResultFolder
-from gatemark.session import CampaignResult, measure
+from gatemark.session import measure
+from gatemark.stored import CampaignResult
 from gatemark.trial.record import TrialRecord
 
 MISSING = [tool for tool in ("ip", "nft", "iptables", "conntrack", "tayga", "ethtool") if shutil.which(tool) is None]

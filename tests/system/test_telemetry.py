@@ -25,8 +25,8 @@ from gatemark.dut.steering import usable_cpus
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.search import RateResult
 from gatemark.results.store import ResultFolder
-from gatemark.session import measure, open_result
-from gatemark.stored import provenance_of
+from gatemark.session import measure
+from gatemark.stored import open_result, provenance_of
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.telemetry import TelemetryFacts
 

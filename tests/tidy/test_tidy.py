@@ -61,20 +61,20 @@ ARROWS: dict[str, set[str]] = {
         "units",
     },
     "series": {
-        "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored", "technology",
-        "tester", "trial.telemetry", "units",
+        "begun", "campaign", "config", "consoles", "errors", "report", "results", "session", "stats", "stored",
+        "technology", "tester", "trial.telemetry", "units",
     },
     "compare": {
         "bed_kinds", "config", "errors", "facts", "report", "results", "series", "stats", "stored", "units",
     },
     "pairs": {
-        "campaign", "compare", "config", "consoles", "dut", "errors", "facts", "procedures", "report", "results",
-        "search", "session", "stats", "tester", "trial", "units",
+        "begun", "campaign", "compare", "config", "consoles", "dut", "errors", "facts", "procedures", "report",
+        "results", "search", "stats", "tester", "trial", "units",
     },
     "laboratory": {"campaign", "config", "errors", "files", "harmless", "results", "series", "session"},
     "archive": {
-        "campaign", "config", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless", "port_kinds",
-        "results", "selftest.document", "series", "session", "stored", "tester",
+        "begun", "campaign", "config", "dut.recipe", "engine.client", "errors", "facts", "files", "harmless",
+        "port_kinds", "results", "selftest.document", "series", "session", "stored", "tester",
     },
     "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
@@ -91,6 +91,7 @@ ARROWS: dict[str, set[str]] = {
 
 ASSEMBLY = {
     "",
+    "begun",
     "demo",
     "doctor",
     "map_preflight",

@@ -39,7 +39,8 @@ from gatemark.dut.recipe import recipe_text
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
 from gatemark.results.new_file import new_file
 from gatemark.series.run import SeriesResult, measure_series
-from gatemark.session import CampaignResult, measure, resume_campaign
+from gatemark.session import measure, resume_campaign
+from gatemark.stored import CampaignResult
 from gatemark.tester import Equipment
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")

@@ -37,7 +37,7 @@ from gatemark.preflight import judge_damages
 from gatemark.report.damages import damages_section, damages_sentences
 from gatemark.results.store import bad_frame_files
 from gatemark.search.goal import Measure, bounds_of
-from gatemark.session import kept_frames
+from gatemark.stored import bad_frames
 from gatemark.trial.cell import Run
 from gatemark.trial.damage import Damage, DamagedFrame
 from gatemark.trial.order import TrialOrder
@@ -292,7 +292,7 @@ class TestPublished:
         assert damages_section(document([run])).tables == ()
 
     def test_the_frames_are_kept_as_they_were_on_each_link(self) -> None:
-        kept = kept_frames(self.damaged())
+        kept = bad_frames(self.damaged())
         assert kept == {
             ("forward-foreground-entered", "hop_limit"): [b"\x45\xaa"] * 2,
             ("forward-foreground-middle", "hop_limit"): [b"\x60\xbb"],

@@ -24,8 +24,8 @@ from gatemark.report.summary import print_result
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.trial_table import trial_section
 from gatemark.results.store import ResultFolder
-from gatemark.session import CampaignResult, measure, rebuild_report
-from gatemark.stored import part_of, report_of, sections_of
+from gatemark.session import measure
+from gatemark.stored import CampaignResult, part_of, rebuild_report, report_of, sections_of
 from gatemark.trial.host import HostFacts
 
 WriteCampaign = Callable[..., Path]

@@ -24,8 +24,8 @@ from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.store import ResultFolder
-from gatemark.session import begin, measure, open_result, rebuild_report, resume_campaign
-from gatemark.stored import provenance_of
+from gatemark.session import begin, measure, resume_campaign
+from gatemark.stored import open_result, provenance_of, rebuild_report
 
 pytestmark = pytest.mark.usefixtures("plots_not_rendered")
 

@@ -23,7 +23,8 @@ from gatemark.campaign.progress import ProgressState, live_view, phase_words, pr
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, GatewayCollapsed, HostConnectionError, TestBedError, TesterPortError
-from gatemark.session import measure, open_result, single_trial
+from gatemark.session import measure, single_trial
+from gatemark.stored import open_result
 from gatemark.tester import Equipment
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PortFacts, TrialReport

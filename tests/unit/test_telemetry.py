@@ -38,7 +38,8 @@ from gatemark.facts import SamplingFacts
 from gatemark.results.toml_text import to_toml
 from gatemark.series.report import section
 from gatemark.series.run import measure_series
-from gatemark.session import measure, rebuild_report
+from gatemark.session import measure
+from gatemark.stored import rebuild_report
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PhaseTime
 from gatemark.trial.telemetry import TelemetryFacts

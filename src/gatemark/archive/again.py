@@ -25,7 +25,8 @@ from gatemark.results.store import default_folder, writing
 from gatemark.results.toml_text import to_toml
 from gatemark.series.run import SeriesResult, measure_series
 from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
-from gatemark.session import CampaignResult, PlanCallback, measure
+from gatemark.session import PlanCallback, measure
+from gatemark.stored import CampaignResult
 from gatemark.tester import RESUMED_FROM, Equipment
 
 FOLDER = "inputs"

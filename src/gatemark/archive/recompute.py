@@ -10,6 +10,7 @@ from typing import Any, cast
 from gatemark.archive.inputs import as_packed
 from gatemark.archive.layout import InputKind
 from gatemark.archive.read import Unpacked
+from gatemark.begun import resolved
 from gatemark.campaign.events import Event, RunFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import KeptTrials
@@ -25,8 +26,7 @@ from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
 from gatemark.results.store import ResultFolder
 from gatemark.series.store import SeriesFolder, digest, is_series
-from gatemark.session import document_of, resolved
-from gatemark.stored import provenance_of, trial_rows
+from gatemark.stored import document_of, provenance_of, trial_rows
 
 Inputs = Mapping[tuple[InputKind, str], Path]
 SHOWN_MAX = 5

@@ -40,8 +40,7 @@ from gatemark.selftest.document import SelfTest
 from gatemark.series.join import csv_rows
 from gatemark.series.run import open_series, series_page
 from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
-from gatemark.session import gateway_of, kept_frames
-from gatemark.stored import page_of, part_of, provenance_of, read_document, reports_of
+from gatemark.stored import bad_frames, gateway_of, page_of, part_of, provenance_of, read_document, reports_of
 
 JOURNAL = "trials.jsonl"
 EVIDENCE = ("provenance.json", "gateway.json", SELF_TEST_FILE)
@@ -244,7 +243,7 @@ def _wanted_files(folder: ResultFolder) -> Iterator[tuple[str, str]]:
         yield folder.engine_log.name, log
     for record in records_of(folder.journal_file):
         number = record.order.trial_number
-        for name, octets in bad_frame_files(number, kept_frames(record)).items():
+        for name, octets in bad_frame_files(number, bad_frames(record)).items():
             yield f"{BAD_FRAMES}/{name}", hashlib.sha256(octets).hexdigest()
         if record.samples_sha256 is not None:
             yield samples_name(number), record.samples_sha256

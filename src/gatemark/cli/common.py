@@ -21,8 +21,7 @@ from gatemark.errors import ConfigError
 from gatemark.facts import Direction
 from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.report.summary import print_result
-from gatemark.session import CampaignResult
-from gatemark.stored import sections_of
+from gatemark.stored import CampaignResult, sections_of
 from gatemark.technology import Family
 from gatemark.trial.cell import Cell
 from gatemark.units import format_ratio

@@ -13,8 +13,7 @@ from gatemark.series.report import section
 from gatemark.series.run import rebuild_series
 from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
-from gatemark.session import rebuild_report
-from gatemark.stored import sections_of
+from gatemark.stored import rebuild_report, sections_of
 
 FormatName = Literal["words"] | TextFormat
 

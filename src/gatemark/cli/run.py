@@ -22,7 +22,8 @@ from gatemark.results.store import default_folder
 from gatemark.series.run import SeriesResult, measure_series, resume_series
 from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
-from gatemark.session import CampaignResult, measure, rebuild_report, resume_campaign
+from gatemark.session import measure, resume_campaign
+from gatemark.stored import CampaignResult, rebuild_report
 from gatemark.tester import stop_signals
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gatemark.begun import begun_provenance, check_origin, end_provenance, resolved
 from gatemark.campaign.engine_trial import Demands
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
@@ -42,7 +43,6 @@ from gatemark.results.provenance import Provenance
 from gatemark.results.store import ORIGIN, ResultFolder, evaluating, writing
 from gatemark.results.this_machine import gatemark_version, machine_facts, names
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
-from gatemark.session import begun_provenance, check_origin, end_provenance, resolved
 from gatemark.tester import Equipment, Tester, open_testers, prepare, stop_signals
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.form import PLAIN, TrialForm

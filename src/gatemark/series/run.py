@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gatemark.begun import check_origin
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, series_of_text
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.events import ColumnEnded, ColumnStarted, ColumnWarning, Event, EventCallback, RunFinished
@@ -42,17 +43,8 @@ from gatemark.series.parameters import parameters_of
 from gatemark.series.report import OUTCOMES
 from gatemark.series.services import services_plots
 from gatemark.series.store import SERIES_FILE, SeriesFolder, digest, folder_name
-from gatemark.session import (
-    CampaignResult,
-    PlanCallback,
-    begin,
-    check_origin,
-    measure,
-    open_result,
-    own_equipment,
-    resume_campaign,
-)
-from gatemark.stored import provenance_of
+from gatemark.session import PlanCallback, begin, measure, own_equipment, resume_campaign
+from gatemark.stored import CampaignResult, open_result, provenance_of
 from gatemark.tester import Equipment, prepare, stop_signals
 
 
