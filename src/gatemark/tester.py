@@ -33,7 +33,7 @@ from gatemark.errors import (
 )
 from gatemark.results import provenance, this_machine
 from gatemark.technology import SIDES
-from gatemark.trial.request import open_request
+from gatemark.trial.request import open_request, resolve_requests
 
 NO_LINK = "no link"
 """What the engine says of a port that cannot be opened because its other end is down."""
@@ -111,7 +111,7 @@ def _opened(campaign: Campaign, bed: TestBed, equipment: Equipment, log: Path | 
         ported = _with_ports(campaign, testbed.ports)
         with contextlib.ExitStack() as stack:
             engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
-            GatewayAddresses(engine, ported).reach(wait_s=ported.control.boot_wait_s)
+            GatewayAddresses(engine, resolve_requests(ported)).reach(wait_s=ported.control.boot_wait_s)
             testbed.can.check()
             rate, source = this_machine.medium_rate(
                 bed=ported.bed,

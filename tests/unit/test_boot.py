@@ -32,6 +32,7 @@ from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import Shell, shell_at
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
+from gatemark.trial.request import resolve_requests
 
 
 @pytest.fixture(autouse=True)
@@ -273,12 +274,12 @@ class FlappingEngine(SimulatedEngine):
 def test_links_that_are_down_after_a_boot_are_waited_for() -> None:
     wanted = complete_campaign(campaign_from_dict(document("column")))
     engine = FlappingEngine(down=120, silent=7)
-    GatewayAddresses(engine, wanted).reach(wait_s=60)
+    GatewayAddresses(engine, resolve_requests(wanted)).reach(wait_s=60)
     assert engine.down < 0 > engine.silent
     with pytest.raises(TestBedError, match="right port: the link did not come up again"):
-        GatewayAddresses(FlappingEngine(down=10**9, silent=0), wanted).reach(wait_s=0.05)
+        GatewayAddresses(FlappingEngine(down=10**9, silent=0), resolve_requests(wanted)).reach(wait_s=0.05)
     with pytest.raises(EngineError, match="does not answer"):
-        GatewayAddresses(FlappingEngine(down=0, silent=10**9), wanted).reach(wait_s=0.05)
+        GatewayAddresses(FlappingEngine(down=0, silent=10**9), resolve_requests(wanted)).reach(wait_s=0.05)
 
 
 class LateEngine(SimulatedEngine):
@@ -335,8 +336,9 @@ def test_ports_without_link_are_opened_again_after_a_boot(
 
 def test_without_a_boot_nothing_is_waited_for() -> None:
     engine = FlappingEngine(down=10**9, silent=1)
+    never = complete_campaign(campaign_from_dict(document("never", reboot=[])))
     with pytest.raises(EngineError, match="does not answer"):
-        GatewayAddresses(engine, complete_campaign(campaign_from_dict(document("never", reboot=[])))).reach()
+        GatewayAddresses(engine, resolve_requests(never)).reach()
     assert engine.down == 10**9
 
 

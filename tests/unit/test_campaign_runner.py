@@ -138,13 +138,15 @@ class TestThroughput:
         assert loads.count(max(loads)) == attempts * 2, "in each of two repetitions"
 
     def test_a_load_whose_trials_end_at_once_is_not_tried_for_ever(self) -> None:
-        patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
+        wanted = campaign(trial=NO_WAITS, validity={"retries": 2})
+        patience = Patience(wanted.validity, wanted.trial, duration_ns=10**9)
         while not patience.ends:
             patience.take(ended_early(sending_ns=1))
         assert patience.attempts + 1 == SHORT_ATTEMPTS * 3
 
     def test_a_phase_one_that_was_made_in_vain_is_part_of_the_time(self) -> None:
-        patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
+        wanted = campaign(trial=NO_WAITS, validity={"retries": 2})
+        patience = Patience(wanted.validity, wanted.trial, duration_ns=10**9)
         while not patience.ends:
             patience.take(ended_early(sending_ns=5 * 10**8, phase_one_ns=10**9))
         assert patience.attempts + 1 == 4, "an attempt takes 1.5 s, a whole trial 2 s"

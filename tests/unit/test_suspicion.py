@@ -411,7 +411,8 @@ class TestACampaign:
         assert attempts[:3] == [0, 1, 2] and max(attempts) == 2
 
     def test_retries_of_both_kinds_are_counted_apart(self) -> None:
-        patience = Patience(seen(validity={"retries": 0, "suspect_retries": 2}), duration_ns=10**9)
+        wanted = seen(validity={"retries": 0, "suspect_retries": 2})
+        patience = Patience(wanted.validity, wanted.trial, duration_ns=10**9)
         assert patience.ends and not patience.ends_if_suspect
 
     def test_what_may_hold_it_up_is_refused_where_the_host_is_not_read(self) -> None:

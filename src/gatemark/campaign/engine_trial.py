@@ -49,7 +49,7 @@ from gatemark.trial.messages import TrialRequest
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
-from gatemark.trial.request import planned_ns
+from gatemark.trial.request import planned_ns, resolve_requests
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import link_is_down
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -146,7 +146,7 @@ class EngineTrials:
 
     def __post_init__(self) -> None:
         """Know no address yet."""
-        object.__setattr__(self, "addresses", GatewayAddresses(self.engine, self.campaign))
+        object.__setattr__(self, "addresses", GatewayAddresses(self.engine, resolve_requests(self.campaign)))
 
     def make(
         self,

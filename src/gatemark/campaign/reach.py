@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import RESUME, EngineError, Problem, TestBedError
 from gatemark.technology import SIDES
 from gatemark.trial.messages import ResolveRequest
-from gatemark.trial.request import resolve_requests
 
 POLL_S = 1.0
 SILENT = re.compile(r"did not answer [\w ]+ on port ")
@@ -42,7 +41,7 @@ class GatewayAddresses:
     """
 
     engine: Engine
-    campaign: Campaign
+    requests: Sequence[ResolveRequest]
     _known: dict[tuple[str, str], str] = field(default_factory=dict)
     """Address of the link layer, by side and IP address."""
 
@@ -57,7 +56,7 @@ class GatewayAddresses:
             try:
                 if wait_s:
                     _check_links(self.engine)
-                for body in resolve_requests(self.campaign):
+                for body in self.requests:
                     self._ask(body)
             except (EngineError, TestBedError):
                 if time.monotonic() >= until:
@@ -75,7 +74,7 @@ class GatewayAddresses:
         changes: list[str] = []
         silences: list[str] = []
         problems: list[Problem] = []
-        for body in resolve_requests(self.campaign):
+        for body in self.requests:
             try:
                 before, now = self._ask(body)
             except EngineError as error:

@@ -21,7 +21,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import flow_start_of
 from gatemark.campaign.telemetry import samples_text
 from gatemark.causes.judgement import is_judged_alike
-from gatemark.config.model import Campaign
+from gatemark.config.tables import TrialModel, ValidityModel
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.loads import line_maximum
@@ -187,7 +187,8 @@ class Repetition:
         """
         if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
             self._search, self._history = (step.connections, step.alpha), []
-        patience = Patience(self.trials.campaign, step.duration_ns)
+        campaign = self.trials.campaign
+        patience = Patience(campaign.validity, campaign.trial, step.duration_ns)
         while not patience.settled_by(record := self._trial(step, patience)):
             patience.take(record)
         if _gateway_lost_connections(record):
@@ -240,11 +241,11 @@ class Patience:
     connections in every attempt at test phase 1 is tried again `LOST_CONNECTIONS_RETRIES` times.
     """
 
-    def __init__(self, campaign: Campaign, duration_ns: int) -> None:
-        self._retries, self._waits_ns = campaign.validity.retries, campaign.trial.waits_ns
+    def __init__(self, validity: ValidityModel, trial: TrialModel, duration_ns: int) -> None:
+        self._retries, self._waits_ns = validity.retries, trial.waits_ns
         self._duration_ns = duration_ns
         self._whole_ns = 0
-        self._suspect_retries = campaign.validity.suspect_retries
+        self._suspect_retries = validity.suspect_retries
         self._spent_ns = 0
         self._invalid = self._suspect = self._boots = self._lost = 0
 

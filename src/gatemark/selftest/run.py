@@ -379,7 +379,7 @@ class SelfTester:
         maker = TrialMaker(
             campaign=campaign, engine=self._tester.engine, can=self._tester.testbed.can, on_event=_ignore
         )
-        patience = Patience(campaign, duration_ns)
+        patience = Patience(campaign.validity, campaign.trial, duration_ns)
         is_last = False
         while not is_last:
             is_last = patience.ends
