@@ -23,11 +23,11 @@ from gatemark.config.hosts import (
 from gatemark.config.map_check import complete_map
 from gatemark.config.merge import merge_recipe
 from gatemark.config.model import Campaign, CampaignFile
-from gatemark.config.problems import in_file, no_macs_of_hosts, problem, raise_if_any
+from gatemark.config.problems import no_macs_of_hosts, problem, raise_if_any
 from gatemark.config.recipe import Recipe
 from gatemark.config.reserved import EVERYWHERE, Network, host_addresses, reserved_on
 from gatemark.config.sixrd import sixrd_problems
-from gatemark.config.sizes import size_family, size_problems
+from gatemark.config.sizes import frame_size_problems
 from gatemark.config.tables import ENDS, FamilyModel
 from gatemark.config.types import Span
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
@@ -86,7 +86,7 @@ def _problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterato
     yield from _tunnel(campaign)
     if "map" not in skip:
         yield from complete_map(campaign)
-    yield from _sizes(campaign)
+    yield from frame_size_problems(campaign)
     yield from _headers(campaign)
     for table in campaign.tables:
         if table.key not in skip:
@@ -347,23 +347,6 @@ def _tunnel(campaign: Campaign) -> Iterator[Problem]:
         if hosts is not None and tunnel.address in hosts:
             what = f"{tunnel.address} is one of the hosts {hosts} on the {name} side"
             yield problem(campaign, key, what, "write the gateway's own address")
-
-
-def _sizes(campaign: Campaign) -> Iterator[Problem]:
-    sizes = campaign.traffic.frame_sizes
-    if sizes is None:
-        return
-    only = campaign.roles.packet_family("left")
-    if not campaign.technology.is_translation and size_family(campaign) != only:
-        yield problem(
-            campaign,
-            "traffic.frame_sizes.family",
-            f"is {sizes.family}, but {campaign.technology.name} forwards {FAMILY_WORDS[only]} frames",
-            f'write family = "{only}"',
-        )
-        return
-    for octets in sizes.octets:
-        yield from (in_file(campaign, of_size) for of_size in size_problems(campaign, octets))
 
 
 def _headers(campaign: Campaign) -> Iterator[Problem]:

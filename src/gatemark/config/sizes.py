@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
+from gatemark.config.problems import in_file, problem
 from gatemark.config.tables import ENDS
 from gatemark.config.types import Mix
 from gatemark.errors import Problem
 from gatemark.facts import Direction
-from gatemark.technology import SIDES, Family, FrameKind, SideName, Technology
+from gatemark.technology import FAMILY_WORDS, SIDES, Family, FrameKind, SideName, Technology
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +116,29 @@ def mtu_of(campaign: Campaign, side: SideName) -> int:
     return campaign.side(side).mtu or defaults.MTU
 
 
+def frame_size_problems(campaign: Campaign) -> Iterator[Problem]:
+    """Yield why frames of the sizes in the file cannot be sent, or do not pass whole."""
+    sizes = campaign.traffic.frame_sizes
+    if sizes is None:
+        return
+    only = campaign.roles.packet_family("left")
+    if not campaign.technology.is_translation and size_family(campaign) != only:
+        yield problem(
+            campaign,
+            "traffic.frame_sizes.family",
+            f"is {sizes.family}, but {campaign.technology.name} forwards {FAMILY_WORDS[only]} frames",
+            f'write family = "{only}"',
+        )
+        return
+    for octets in sizes.octets:
+        yield from (in_file(campaign, of_size) for of_size in size_problems(campaign, octets))
+
+
 def size_problems(campaign: Campaign, octets: int) -> Iterator[Problem]:
     """Yield why frames of this size cannot reach the other side whole, by MTU or by fragmentation; where: the key."""
-    problem = _room_problem(campaign, octets)
-    if problem is not None:
-        yield problem
+    lacks_room = _room_problem(campaign, octets)
+    if lacks_room is not None:
+        yield lacks_room
         return
     for mix in campaign.traffic.mix:
         sizes = sizes_for(campaign, octets, mix)
