@@ -47,6 +47,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import keeping_off, usable_cpus
+from gatemark.engine.answers import Opened
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.request import open_request, trial_request
@@ -131,7 +132,7 @@ class Engines:
         self._groups = cpus
         self._processes: list[EngineProcess] = []
         self._engines: list[EngineClient] = []
-        self._opened: list[dict[str, Any]] = []
+        self._opened: list[Opened] = []
         self._trial_number = 0
 
     def measure(self, seconds: float) -> Measured:

@@ -21,7 +21,8 @@ from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.steering import keeping_off
-from gatemark.engine.client import Engine, JsonObject
+from gatemark.engine.answers import Hello, Opened
+from gatemark.engine.client import Engine
 from gatemark.engine.process import engine_sha256, start_engine
 from gatemark.errors import (
     EngineError,
@@ -70,8 +71,8 @@ class Tester:
     """Complete: recipe, ports and line rate filled in."""
     testbed: TestBed
     engine: Engine
-    hello: Mapping[str, Any]
-    opened: Mapping[str, Any]
+    hello: Hello
+    opened: Opened
     line_rate_source: str
 
 
@@ -127,7 +128,7 @@ def _opened(campaign: Campaign, bed: TestBed, equipment: Equipment, log: Path | 
 
 def _open_ports(
     stack: contextlib.ExitStack, ported: Campaign, testbed: TestBed, equipment: Equipment, log: Path | None
-) -> tuple[Engine, JsonObject, JsonObject]:
+) -> tuple[Engine, Hello, Opened]:
     """Start the engine and open its ports; return it with what it says of itself and of them.
 
     Where the gateway's host has just booted, the links may still be down. An engine opens its ports once, so each

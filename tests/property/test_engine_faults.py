@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -203,9 +203,12 @@ class FaultyTransport:
         if name == "close":
             self._put({"answer": "ok"}, number)
             return
+        answer: Mapping[str, Any]
         try:
             if name == "trial":
-                answer = self.engine.trial(request, lambda progress: self._put(progress, number))
+                answer = self.engine.trial(
+                    request, lambda progress: self._put({"answer": "progress", **progress}, number)
+                )
             elif name == "connections":
                 answer = self.engine.connections()
             elif name == "resolve":
@@ -216,9 +219,9 @@ class FaultyTransport:
                 raise AssertionError(name)
         except EngineError as error:
             answer = {"answer": "error", "errors": [problem.to_json() for problem in error.problems]}
-        self._put(answer, number)
+        self._put({"answer": "ok", **answer}, number)
 
-    def _put(self, message: dict[str, Any], number: int) -> None:
+    def _put(self, message: Mapping[str, Any], number: int) -> None:
         self._lines.append(json.dumps({**message, "id": number}))
 
 

@@ -4,181 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
-from gatemark.technology import SideName
+from gatemark.engine import answers
 from gatemark.trial import messages
-from gatemark.trial.exchange import ArrivedFrame
-from gatemark.trial.facts import Natural
+from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.report import TrialReport
-
-Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
 
 
 class Nothing(TypedDict):
     """Nothing but its kind."""
 
 
-class Port(TypedDict):
-    """A port as it was opened."""
-
-    port: str
-    driver: str
-    mac: messages.Mac
-    numa_node: Annotated[int, Field(ge=-1)]
-    link_up: bool
-    link_mbps: Natural
-    mtu: Natural
-    timestamps: Literal["software", "hardware"]
-
-
-class Clock(TypedDict):
-    """The Tester's clock."""
-
-    resolution_ps: Natural
-    read_ps: Natural
-
-
-class Hello(TypedDict):
-    """Version and machine of the engine."""
-
-    protocol: Annotated[int, Field(ge=1)]
-    version: str
-    dpdk: str
-    tsc_hz: Natural
-    tsc_invariant: bool
-    build: str
-    cpus: list[Natural]
-    clock: Clock
-
-
-class Link(TypedDict):
-    """State of both ports."""
-
-    left: Port
-    right: Port
-
-
-class QueuesOfPorts(TypedDict):
-    """Queues of each port, in each direction."""
-
-    left: messages.Queues
-    right: messages.Queues
-
-
-class Worker(TypedDict):
-    """A worker and what it polls."""
-
-    cpu: Natural
-    tasks: list[str]
-
-
-class Layout(TypedDict):
-    """Which CPU polls which queue, and why."""
-
-    queues: QueuesOfPorts
-    workers: list[Worker]
-    why: list[str]
-
-
-class Opened(Link, Layout):
-    """Both ports as they were opened."""
-
-    huge_pages: bool
-
-
-class Resolved(TypedDict):
-    """The link-layer address of a gateway."""
-
-    side: SideName
-    gateway: str
-    mac: messages.Mac
-
-
-Frame = TypedDict(
-    "Frame",
-    {
-        "direction": Literal["forward", "reverse"],
-        "index": Natural,
-        "class": Literal["foreground", "background"],
-        "due_ns": Natural,
-        "sent": Hexadecimal,
-        "expected": Hexadecimal,
-    },
-)
-
-
-class Frames(TypedDict):
-    """Frames as a trial would send them."""
-
-    frames: list[Frame]
-
-
-class Taken(TypedDict):
-    """Packets that each port took."""
-
-    left: Natural
-    right: Natural
-
-
-class Exchanged(TypedDict):
+class Exchanged(ExchangeFacts):
     """What came of an exchange."""
 
     cancelled: bool
-    sent: Taken
-    arrived: list[ArrivedFrame]
-    not_kept: Natural
-
-
-class Behaviour(TypedDict):
-    """What the state table says about the gateway."""
-
-    count: Natural
-    established: Natural
-    examined: Natural
-    port_preserved: Natural
-    parity_preserved: Natural
-    port_class_preserved: Natural
-    public_addresses: Natural
-    public_ports: Natural
-    public_port_minimum: messages.Word
-    public_port_maximum: messages.Word
-    sources_compared: Natural
-    sources_endpoint_independent: Natural
-
-
-class DirectionProgress(TypedDict):
-    """How far one direction of a trial is."""
-
-    direction: Literal["forward", "reverse"]
-    offered: Natural
-    received: Natural
-
-
-class Progress(TypedDict):
-    """How far a trial is."""
-
-    phase: Literal["settle", "learn", "send", "drain", "rest"]
-    elapsed_ns: Natural
-    directions: list[DirectionProgress]
-
-
-class Problem(TypedDict):
-    """One problem of a request."""
-
-    what: str
-    where: str
-    fix: str
-
-
-class Refusal(TypedDict):
-    """All problems of a request."""
-
-    errors: Annotated[list[Problem], Field(min_length=1)]
+    """Whether it ended early on demand."""
 
 
 REQUESTS: Mapping[str, Any] = {
@@ -195,18 +41,18 @@ REQUESTS: Mapping[str, Any] = {
     "exchange": messages.ExchangeRequest,
 }
 ANSWERS: Mapping[str, Any] = {
-    "hello": Hello,
-    "open": Opened,
-    "layout": Layout,
-    "resolve": Resolved,
+    "hello": answers.Hello,
+    "open": answers.Opened,
+    "layout": answers.Layout,
+    "resolve": answers.Resolved,
     "trial": TrialReport,
     "exchange": Exchanged,
-    "frames": Frames,
-    "connections": Behaviour,
-    "link": Link,
+    "frames": answers.Frames,
+    "connections": answers.Behaviour,
+    "link": answers.Link,
     "close": Nothing,
-    "progress": Progress,
-    "error": Refusal,
+    "progress": answers.Progress,
+    "error": answers.Refusal,
 }
 """Answers by the request that they end; the last two are of any."""
 

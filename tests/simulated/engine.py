@@ -22,8 +22,21 @@ from tests.simulated.echo import echo_trial
 from tests.simulated.state import Gaps, SimulatedGateway, distinct
 from tests.simulated.zeros import zeros_of
 
+from gatemark.engine.answers import (
+    Behaviour,
+    DirectionProgress,
+    Frames,
+    Hello,
+    Layout,
+    Link,
+    Opened,
+    Port,
+    Progress,
+    Resolved,
+)
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.errors import EngineError, Interrupted
+from gatemark.technology import SIDES
 from gatemark.trial.report import Counts, Foreign
 from gatemark.units import frames_before, frames_in
 
@@ -33,7 +46,7 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 STEPS_OF_TRIAL = 16
 """How many trial numbers a trial of a stateful campaign takes: one for each of its phases."""
 EXAMINED_MAX = 4_194_304
-LAYOUT = {"queues": {"left": 1, "right": 1}, "workers": [{"cpu": 0, "tasks": []}], "why": ["nothing is polled"]}
+LAYOUT: Layout = {"queues": {"left": 1, "right": 1}, "workers": [{"cpu": 0, "tasks": []}], "why": ["nothing is polled"]}
 MAC_ADDRESSES = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 
 
@@ -58,11 +71,9 @@ class SimulatedEngine:
         self._moves = self._moves_known = self._moved_at_trial = 0
         self._silent = False
 
-    def hello(self) -> JsonObject:
+    def hello(self) -> Hello:
         """Return version and machine."""
         return {
-            "answer": "ok",
-            "id": 1,
             "protocol": PROTOCOL_VERSION,
             "version": "simulated",
             "dpdk": "none",
@@ -73,19 +84,19 @@ class SimulatedEngine:
             "clock": {"resolution_ps": 1000, "read_ps": 20_000},
         }
 
-    def open(self, body: Mapping[str, Any]) -> JsonObject:
+    def open(self, body: Mapping[str, Any]) -> Opened:
         """Return two ports."""
-        ports = {side: self._port(side, body.get(side) or {}) for side in ("left", "right")}
-        return {"answer": "ok", "id": 2, **ports, **LAYOUT, "huge_pages": False}
+        left, right = (self._port(side, body.get(side) or {}) for side in SIDES)
+        return {"left": left, "right": right, **LAYOUT, "huge_pages": False}
 
-    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+    def resolve(self, body: Mapping[str, Any]) -> Resolved:
         """Return the gateway's link-layer address."""
         if self._silent:
             what = f"{body['gateway']} did not answer ARP on port simulated:{body['side']}"
             raise EngineError(what=what, where=body["side"], fix="check that the gateway is up")
         self._moves_known = self._moves
         mac = f"02:00:00:00:{1 + self._moves:02}:{'01' if body['side'] == 'left' else '02'}"
-        return {"answer": "ok", "id": 3, "side": body["side"], "gateway": body["gateway"], "mac": mac}
+        return {"side": body["side"], "gateway": body["gateway"], "mac": mac}
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Return what the device makes of a trial, with one progress record in its middle."""
@@ -142,12 +153,12 @@ class SimulatedEngine:
             "not_kept": 0,
         }
 
-    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+    def frames(self, body: Mapping[str, Any]) -> Frames:
         """Show no frame: whatever is asked can be made."""
         del body
         return {"frames": []}
 
-    def connections(self) -> JsonObject:
+    def connections(self) -> Behaviour:
         """Return what the state table says of the gateway: endpoint-independent, one public address."""
         if not self._count:
             raise EngineError(
@@ -159,8 +170,6 @@ class SimulatedEngine:
         ports = min(self._established, 64_512)
         kept = examined if self.device.preserves_ports else 0
         return {
-            "answer": "ok",
-            "id": 8,
             "count": self._count,
             "established": self._established,
             "examined": examined,
@@ -175,9 +184,9 @@ class SimulatedEngine:
             "sources_endpoint_independent": min(examined, 4096),
         }
 
-    def link(self) -> JsonObject:
+    def link(self) -> Link:
         """Return both ports."""
-        return {"answer": "ok", "id": 6, **{side: self._port(side, {}) for side in ("left", "right")}}
+        return {"left": self._port("left", {}), "right": self._port("right", {})}
 
     def cancel(self) -> None:
         """Mark the running trial as cancelled."""
@@ -429,8 +438,8 @@ class SimulatedEngine:
             "peer_queue_drops": 0,
         }
 
-    def _progress(self, body: Mapping[str, Any], directions: list[JsonObject]) -> JsonObject:
-        halves = [
+    def _progress(self, body: Mapping[str, Any], directions: list[JsonObject]) -> Progress:
+        halves: list[DirectionProgress] = [
             {
                 "direction": direction["direction"],
                 "offered": (direction["foreground"]["offered"] + direction["background"]["offered"]) // 2,
@@ -439,9 +448,9 @@ class SimulatedEngine:
             for direction in directions
         ]
         elapsed_ns = int(body["duration_ns"]) // 2
-        return {"answer": "progress", "id": 4, "phase": "send", "elapsed_ns": elapsed_ns, "directions": halves}
+        return {"phase": "send", "elapsed_ns": elapsed_ns, "directions": halves}
 
-    def _port(self, side: str, request: Mapping[str, Any]) -> JsonObject:
+    def _port(self, side: str, request: Mapping[str, Any]) -> Port:
         return {
             "port": request.get("port", f"simulated:{side}"),
             "driver": "simulated",

@@ -12,6 +12,7 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import Ether
 
+from gatemark.engine.answers import Frame
 from gatemark.engine.process import start_engine
 
 EXAMPLE = Path(__file__).parents[2] / "protocol" / "examples" / "trial_echo_request.json"
@@ -21,7 +22,7 @@ POOL = "198.19.0.1"
 
 
 @pytest.fixture(scope="module")
-def previewed() -> list[dict[str, Any]]:
+def previewed() -> list[Frame]:
     trial = {key: value for key, value in json.loads(EXAMPLE.read_text()).items() if key not in ("request", "id")}
     request = {
         "request": "frames",
@@ -36,7 +37,7 @@ def previewed() -> list[dict[str, Any]]:
     }
     with start_engine() as engine:
         engine.hello()
-        frames: list[dict[str, Any]] = engine.frames(request)["frames"]
+        frames = engine.frames(request)["frames"]
     assert len(frames) == COUNT
     return frames
 
@@ -58,7 +59,7 @@ def checksums_made_again(packet: Any, octets: bytes) -> bytes:
     return written
 
 
-def test_sent_requests_are_those_of_the_numbering(previewed: list[dict[str, Any]]) -> None:
+def test_sent_requests_are_those_of_the_numbering(previewed: list[Frame]) -> None:
     for index, frame in enumerate(previewed):
         octets = bytes.fromhex(frame["sent"])
         packet = Ether(octets)
@@ -74,7 +75,7 @@ def test_sent_requests_are_those_of_the_numbering(previewed: list[dict[str, Any]
         assert checksums_made_again(packet, octets) == octets
 
 
-def test_expected_requests_are_what_a_nat64_makes_of_them(previewed: list[dict[str, Any]]) -> None:
+def test_expected_requests_are_what_a_nat64_makes_of_them(previewed: list[Frame]) -> None:
     for index, frame in enumerate(previewed):
         octets = bytes.fromhex(frame["expected"])
         packet = Ether(octets)

@@ -150,8 +150,8 @@ def test_a_tap_port_and_the_interface_at_its_other_end_are_two_hosts(namespace: 
     process = EngineProcess(["ip", "netns", "exec", namespace, str(find_engine())], log=None)
     with EngineClient(process) as engine:
         opened = engine.open(open_request(campaign, []))
-        for side, interface in (("left", "gmtl"), ("right", "gmtr")):
-            assert opened[side]["mac"] not in run("ip", "-n", namespace, "link", "show", interface)
+        for port, interface in ((opened["left"], "gmtl"), (opened["right"], "gmtr")):
+            assert port["mac"] not in run("ip", "-n", namespace, "link", "show", interface)
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")

@@ -20,8 +20,10 @@ from tests.system.machine import missing
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.dut.recipe import complete_campaign
+from gatemark.engine.answers import Frame
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
+from gatemark.facts import OneWay
 from gatemark.trial.request import frames_request
 
 MISSING = [*missing(root=False), *([] if shutil.which("tshark") else ["tshark"])]
@@ -155,7 +157,7 @@ def engine() -> Iterator[EngineClient]:
 
 def frames_of(
     engine: EngineClient, document: dict[str, Any], count: int, side: dict[str, Any] | None = None
-) -> list[dict[str, Any]]:
+) -> list[Frame]:
     """Return the first frames of every size of a campaign; `side` is what both sides have besides addresses."""
     campaign = complete_campaign(
         campaign_from_dict(
@@ -183,7 +185,7 @@ def frames_of(
     return [frame for of_cell in of_cells for frame in of_cell["frames"]]
 
 
-def decoded(frames: list[dict[str, Any]], tmp_path: Path) -> Iterator[tuple[dict[str, Any], Decoded, Decoded]]:
+def decoded(frames: list[Frame], tmp_path: Path) -> Iterator[tuple[Frame, Decoded, Decoded]]:
     """Yield each frame as it is sent and as it is due, as tshark reads both."""
     capture = tmp_path / "frames.pcap"
     write_capture(capture, (bytes.fromhex(frame[form]) for frame in frames for form in ("sent", "expected")))
@@ -191,7 +193,7 @@ def decoded(frames: list[dict[str, Any]], tmp_path: Path) -> Iterator[tuple[dict
     yield from zip(frames, read, read, strict=True)
 
 
-def faultless(frames: list[dict[str, Any]], index: int, tmp_path: Path) -> dict[str, tuple[Decoded, Decoded]]:
+def faultless(frames: list[Frame], index: int, tmp_path: Path) -> dict[OneWay, tuple[Decoded, Decoded]]:
     """Check that nothing is wrong with any frame; return those of one index by direction, as sent and as due."""
     chosen = {}
     for frame, sent, due in decoded(frames, tmp_path):
@@ -330,7 +332,7 @@ FORMS = list(product((84, 129, 1044), DMR_LENGTHS, ("pseudorandom", "increasing"
 
 def test_no_checksum_is_wrong_in_any_form(engine: EngineClient, tmp_path: Path) -> None:
     """Sizes, prefix lengths, order of ports, traffic classes, both rules for DF, beside native IPv6."""
-    frames: list[dict[str, Any]] = []
+    frames: list[Frame] = []
     classes: list[int] = []
     for number, (octets, length, ports, traffic_class) in enumerate(FORMS):
         vector = VECTORS[number % len(VECTORS)]

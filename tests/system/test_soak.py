@@ -25,7 +25,8 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
-from gatemark.engine.client import EngineClient, JsonObject
+from gatemark.engine.answers import Progress
+from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.connection_request import establish_request, use_request
 from gatemark.trial.messages import TrialRequest
@@ -176,7 +177,7 @@ def assert_only_this_trial_is_invalid(
         timers = [threading.Timer(after, os.kill, (pid, number)) for after, number in signals if after]
         told_ns: list[int] = []
 
-        def begin(_: JsonObject, timers: list[threading.Timer] = timers, told_ns: list[int] = told_ns) -> None:
+        def begin(_: Progress, timers: list[threading.Timer] = timers, told_ns: list[int] = told_ns) -> None:
             if not told_ns:
                 for number in (number for after, number in signals if not after):
                     os.kill(pid, number)

@@ -19,6 +19,7 @@ from tests.system.test_map_captures import decoded
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.dut.recipe import complete_campaign
+from gatemark.engine.answers import Frame
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 from gatemark.trial.connection_request import frames_requests
@@ -41,9 +42,7 @@ def engine() -> Iterator[EngineClient]:
         yield started
 
 
-def frames_of(
-    engine: EngineClient, document: dict[str, Any], vlan: int | None, traffic: dict[str, Any]
-) -> list[dict[str, Any]]:
+def frames_of(engine: EngineClient, document: dict[str, Any], vlan: int | None, traffic: dict[str, Any]) -> list[Frame]:
     """Return the first frames of both directions of every size of a campaign between two ports."""
     for name in ("left", "right"):
         document[name] |= {"port": "ring", "mtu": 1600, **({} if vlan is None else {"vlan": vlan})}

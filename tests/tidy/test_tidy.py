@@ -47,7 +47,7 @@ ARROWS: dict[str, set[str]] = {
         "config", "embedded_ipv4", "errors", "facts", "map_domains", "packets", "report", "results", "search",
         "stats", "technology", "trial", "units",
     },
-    "engine": {"errors", "files", "programs", "units"},
+    "engine": {"errors", "facts", "files", "programs", "technology", "trial", "units"},
     "kernels": {"errors", "files"},
     "findings": {"errors"},
     "dut": {
@@ -56,7 +56,8 @@ ARROWS: dict[str, set[str]] = {
     },
     "refdut": {"errors", "programs", "results.toml_text", "technology"},
     "campaign": {
-        "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.client", "errors", "facts", "files",
+        "causes", "config", "consoles", "damage", "dut", "embedded_ipv4", "engine.answers", "engine.client", "errors",
+        "facts", "files",
         "harmless", "map_domains", "packets", "port_kinds", "procedures", "results", "search", "technology", "trial",
         "units",
     },

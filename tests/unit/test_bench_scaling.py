@@ -8,6 +8,7 @@ import pytest
 from bench.machine import CpuTime
 from bench.output import columns
 from bench.scaling import Engines, Measured, Scaled, campaign_of, summary_of, table
+from tests.simulated.engine import SimulatedDevice, SimulatedEngine
 
 
 def way(offered: int, sending_ns: int) -> dict[str, Any]:
@@ -19,7 +20,8 @@ def way(offered: int, sending_ns: int) -> dict[str, Any]:
 
 def engines(port: str, count: int) -> Engines:
     engines_ = Engines(campaign_of([port, port], "bidirectional", 64), [[number] for number in range(count)])
-    engines_._opened = [{"left": {"port": port}, "right": {"port": port}, "queues": {"left": 1, "right": 1}}] * count
+    engine = SimulatedEngine(SimulatedDevice(capacity_forward=1))
+    engines_._opened = [engine.open({"left": {"port": port}, "right": {"port": port}})] * count
     return engines_
 
 

@@ -30,7 +30,7 @@ from gatemark.dut.boot import HostBoot
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import complete_campaign
 from gatemark.dut.shell import Shell, shell_at
-from gatemark.engine.client import JsonObject
+from gatemark.engine.answers import Link, Opened, Resolved
 from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
 from gatemark.trial.request import resolve_requests
 
@@ -259,12 +259,12 @@ class FlappingEngine(SimulatedEngine):
         super().__init__(SimulatedDevice(capacity_forward=1))
         self.down, self.silent = down, silent
 
-    def link(self) -> JsonObject:
+    def link(self) -> Link:
         self.down -= 1
         answer = super().link()
         return answer if self.down < 0 else {**answer, "right": {**answer["right"], "link_up": False}}
 
-    def resolve(self, body: Any) -> JsonObject:
+    def resolve(self, body: Any) -> Resolved:
         self.silent -= 1
         if self.silent >= 0:
             raise EngineError(what="the gateway does not answer", where="left", fix="")
@@ -289,7 +289,7 @@ class LateEngine(SimulatedEngine):
         super().__init__(SimulatedDevice(capacity_forward=1))
         self.reason = reason
 
-    def open(self, body: Any) -> JsonObject:
+    def open(self, body: Any) -> Opened:
         if self.reason is not None:
             raise EngineError(what=self.reason, where="left port", fix="")
         return super().open(body)

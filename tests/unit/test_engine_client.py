@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
+from gatemark.engine.answers import Port, Progress
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine, start_engine
 from gatemark.errors import EngineError, Interrupted
 
 EXCHANGE = {"request": "exchange", "left": ["45"], "right": [], "interval_ns": 10**7, "wait_ns": 10**8}
+PORT: Port = {
+    "port": "null", "driver": "none", "mac": "02:00:00:00:00:01", "numa_node": -1, "link_up": True, "link_mbps": 0,
+    "mtu": 1500, "timestamps": "software",
+}  # fmt: skip
 TRIAL = {"request": "trial", "duration_ns": 0, "waits": {}}
 Reply = Callable[[dict[str, Any]], list[dict[str, Any] | str | BaseException | None]]
 
@@ -54,8 +59,8 @@ def ok(message: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_a_request_and_its_answer() -> None:
-    transport = Scripted(lambda message: [ok(message, left={})])
-    assert EngineClient(transport).link()["left"] == {}
+    transport = Scripted(lambda message: [ok(message, left=PORT)])
+    assert EngineClient(transport).link()["left"] == PORT
     assert transport.sent == [{"request": "link", "id": 1}]
 
 
@@ -76,7 +81,7 @@ def test_progress_reaches_the_callback_before_the_answer() -> None:
 
 def test_all_problems_of_an_error_are_kept_and_the_engine_stays_usable() -> None:
     errors = [{"what": "no such port", "where": "left.port", "fix": "look at `ip link`"}, {"what": "b", "where": "c"}]
-    answers: Iterator[dict[str, Any]] = iter([{"answer": "error", "errors": errors}, {"answer": "ok"}])
+    answers: Iterator[dict[str, Any]] = iter([{"answer": "error", "errors": errors}, {"answer": "ok", "left": PORT}])
     client = EngineClient(Scripted(lambda message: [{**next(answers), "id": message["id"]}]))
     with pytest.raises(EngineError) as raised:
         client.open({"request": "open"})
@@ -84,7 +89,7 @@ def test_all_problems_of_an_error_are_kept_and_the_engine_stays_usable() -> None
         ("no such port", "left.port", "look at `ip link`"),
         ("b", "c", ""),
     ]
-    assert client.link()["answer"] == "ok"
+    assert client.link()["left"] == PORT
 
 
 def test_another_protocol_is_refused() -> None:
@@ -116,8 +121,8 @@ def test_an_engine_that_fails_is_killed_and_its_log_is_shown(reply: list[Any], w
 
 
 def test_answers_to_a_request_that_was_given_up_are_skipped() -> None:
-    client = EngineClient(Scripted(lambda message: [{"answer": "ok", "id": 77}, ok(message, right=1)]))
-    assert client.link()["right"] == 1
+    client = EngineClient(Scripted(lambda message: [{"answer": "ok", "id": 77}, ok(message, right=PORT)]))
+    assert client.link()["right"] == PORT
 
 
 @pytest.mark.parametrize("kind", ["trial", "exchange"])
@@ -150,9 +155,9 @@ def test_what_a_callback_raises_cancels_the_trial(error: BaseException) -> None:
                 return [{"answer": "progress", "id": message["id"]}]
             case "cancel":
                 return [{"answer": "progress", "id": 1}, {"answer": "ok", "id": 1, "cancelled": True}]
-        return [ok(message)]
+        return [ok(message, left=PORT)]
 
-    def fail(_progress: dict[str, Any]) -> None:
+    def fail(_progress: Progress) -> None:
         raise error
 
     transport = Scripted(reply)
@@ -161,7 +166,7 @@ def test_what_a_callback_raises_cancels_the_trial(error: BaseException) -> None:
         client.trial(TRIAL, fail)
     assert raised.value is error
     assert transport.sent[-1] == {"request": "cancel", "id": 1}
-    assert client.link()["answer"] == "ok"
+    assert client.link()["left"] == PORT
     client.close()
     assert not transport.killed
 
@@ -196,7 +201,7 @@ for line in sys.stdin:
     if message["request"] == "link":
         print("cannot go on", file=sys.stderr, flush=True)
         os.kill(os.getpid(), 11)
-    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 22, "text": "ä"}), flush=True)
+    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 22, "version": "ä"}), flush=True)
     if message["request"] == "close":
         break
 """
@@ -212,7 +217,7 @@ def executable(folder: Path, program: str) -> Path:
 def test_a_process_is_started_spoken_to_and_ended(tmp_path: Path) -> None:
     log = tmp_path / "engine.log"
     with start_engine(executable=executable(tmp_path, ENGINE), log=log) as client:
-        assert client.hello()["text"] == "ä"
+        assert client.hello()["version"] == "ä"
     assert log.read_text() == "hello log\n"
 
 

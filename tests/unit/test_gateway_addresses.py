@@ -19,7 +19,7 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.recipe import complete_campaign
-from gatemark.engine.client import JsonObject
+from gatemark.engine.answers import Link, Resolved
 from gatemark.errors import EngineError, TestBedError
 
 STATELESS: dict[str, Any] = {"gateway": {"technology": "router44"}}
@@ -130,7 +130,7 @@ def test_a_link_that_goes_down_just_after_a_trial_is_told_instead_of_the_silence
     class Unplugged(SimulatedEngine):
         """Its report was written while the right link was still up."""
 
-        def link(self) -> JsonObject:
+        def link(self) -> Link:
             answer = super().link()
             return {**answer, "right": {**answer["right"], "link_up": self.trials_made < 3}}
 
@@ -148,7 +148,7 @@ def test_silence_before_a_run_is_said_and_no_error_as_long_as_frames_pass(tmp_pa
 
         asked = 0
 
-        def resolve(self, body: Any) -> JsonObject:
+        def resolve(self, body: Any) -> Resolved:
             self.asked += 1
             if self.asked > 2:
                 raise EngineError(what="198.18.0.1 did not answer ARP on port simulated", where=body["side"], fix="")
@@ -170,17 +170,18 @@ def test_an_engine_that_dies_meanwhile_is_no_silent_gateway(tmp_path: Path) -> N
 
         dead = False
 
-        def resolve(self, body: Any) -> JsonObject:
+        def resolve(self, body: Any) -> Resolved:
             self.dead = self.trials_made > 0
-            return self._unless_dead(super().resolve(body))
+            self._check()
+            return super().resolve(body)
 
-        def link(self) -> JsonObject:
-            return self._unless_dead(super().link())
+        def link(self) -> Link:
+            self._check()
+            return super().link()
 
-        def _unless_dead(self, answer: JsonObject) -> JsonObject:
+        def _check(self) -> None:
             if self.dead:
                 raise EngineError(what="it died", where="gatemark-engine", fix="")
-            return answer
 
     with pytest.raises(EngineError, match="it died"):
         measured(tmp_path / "j", Dying(SimulatedDevice(capacity_forward=0)))

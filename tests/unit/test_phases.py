@@ -16,6 +16,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.phases import StatefulTrials
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.engine.answers import Resolved
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.errors import ConfigError, HostConnectionError, ImpossibleTimeError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
@@ -47,7 +48,7 @@ class Asked(SimulatedEngine):
         self.asked.append(body)
         return super().trial(body, on_progress)
 
-    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+    def resolve(self, body: Mapping[str, Any]) -> Resolved:
         self.asked.append(body)
         return super().resolve(body)
 

@@ -35,7 +35,7 @@ from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.loss import LossFacts
 from gatemark.trial.record import ResetFacts
-from gatemark.trial.report import Counts, DirectionResult, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, PhaseName, TrialReport
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -152,13 +152,14 @@ class TestTheReset:
     def test_it_is_made_once_and_when_it_is_time(self) -> None:
         gateway = Gateway()
         reset = GatewayReset(gateway.reset, SECOND)
-        for phase, elapsed_ns in (
+        progress: tuple[tuple[PhaseName, int], ...] = (
             ("learn", 2 * SECOND),
             ("send", SECOND - 1),
             ("send", SECOND + 7),
             ("send", 2 * SECOND),
-        ):
-            reset.take({"phase": phase, "elapsed_ns": elapsed_ns})
+        )
+        for phase, elapsed_ns in progress:
+            reset.take({"phase": phase, "elapsed_ns": elapsed_ns, "directions": []})
         assert gateway.resets == 1
         assert reset.facts().began_ns == SECOND + 7
         assert reset.facts().took_ns >= 0
@@ -166,8 +167,8 @@ class TestTheReset:
     def test_an_error_is_told_after_the_trial_and_the_reset_is_not_tried_again(self) -> None:
         gateway = Gateway(TestBedError(what="no", where="gateway control: reset", fix=""))
         reset = GatewayReset(gateway.reset, 0)
-        reset.take({"phase": "send", "elapsed_ns": 1})
-        reset.take({"phase": "send", "elapsed_ns": 2})
+        reset.take({"phase": "send", "elapsed_ns": 1, "directions": []})
+        reset.take({"phase": "send", "elapsed_ns": 2, "directions": []})
         assert gateway.resets == 1
         with pytest.raises(TestBedError, match="gateway control: reset"):
             reset.facts()

@@ -27,7 +27,8 @@ from gatemark.dut.base import (
     Watch,
     await_success,
 )
-from gatemark.engine.client import Engine, JsonObject
+from gatemark.engine.answers import Progress
+from gatemark.engine.client import Engine
 from gatemark.errors import (
     RESUME,
     EngineError,
@@ -251,7 +252,7 @@ class EngineTrials:
         way = None if control is None else control.reset
         reset = None if reset_after_ns is None else GatewayReset(way, reset_after_ns)
 
-        def tell(progress: JsonObject) -> None:
+        def tell(progress: Progress) -> None:
             self.on_event(TrialProgress(trial_number=trial_number, progress=progress))
             if reset is not None:
                 reset.take(progress)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gatemark.engine.client import JsonObject
+from gatemark.engine.answers import Progress
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Bounds
 from gatemark.trial.cell import Run
@@ -110,7 +110,7 @@ class TrialProgress:
     """A trial is running."""
 
     trial_number: int
-    progress: JsonObject
+    progress: Progress
     """The engine's progress record (`protocol/README.md`)."""
 
 

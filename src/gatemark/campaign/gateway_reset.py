@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gatemark.engine.client import JsonObject
+from gatemark.engine.answers import Progress
 from gatemark.errors import TestBedError
 from gatemark.trial.record import ResetFacts
 
@@ -24,7 +24,7 @@ class GatewayReset:
         self._facts: ResetFacts | None = None
         self._error: TestBedError | None = None
 
-    def take(self, progress: JsonObject) -> None:
+    def take(self, progress: Progress) -> None:
         """Take one progress record of the engine. An error is kept until the trial is over."""
         elapsed_ns = int(progress.get("elapsed_ns", 0))
         is_time = progress.get("phase") == "send" and elapsed_ns >= self._after_ns

@@ -16,7 +16,6 @@ from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.causes.judgement import why_phase_one_failed
 from gatemark.config.stateful import time_needed_ns
 from gatemark.dut.base import Abilities
-from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, ImpossibleTimeError, OutsideGatewayError, TestBedError
 from gatemark.trial.connection_request import establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
@@ -113,7 +112,7 @@ class StatefulTrials:
         connections = self.trials.can.connections
         return None if connections is None else connections.count_connections()
 
-    def behaviour(self, order: TrialOrder) -> JsonObject | None:
+    def behaviour(self, order: TrialOrder) -> Mapping[str, object] | None:
         """Return what the state table says about the gateway, in a run the first time and with more connections."""
         count = order.connections or 0
         if count <= self._observed.get(order.run.number, 0):

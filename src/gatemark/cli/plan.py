@@ -190,7 +190,7 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
             answer = engine.layout(body)
     except GatemarkError as error:
         return {"unknown": [problem.to_json() for problem in error.problems]}
-    return {key: answer[key] for key in ("queues", "workers", "why")}
+    return {"queues": answer["queues"], "workers": answer["workers"], "why": answer["why"]}
 
 
 def gateway_kernel(campaign: Campaign) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
+from gatemark.engine.answers import Behaviour, Frames, Hello, Layout, Link, Opened, Progress, Refusal, Resolved
 from gatemark.errors import RESUME, EngineError, Interrupted, Problem
 
 PROTOCOL_VERSION = 22
@@ -26,7 +27,8 @@ CANCELLABLE = ("trial", "exchange")
 """Requests that send for a while, and that `cancel` ends."""
 
 JsonObject = dict[str, Any]
-ProgressCallback = Callable[[JsonObject], None]
+"""A JSON object of which nothing is known yet."""
+ProgressCallback = Callable[[Progress], None]
 
 
 class Transport(Protocol):
@@ -51,16 +53,17 @@ class Transport(Protocol):
 class Engine(Protocol):
     """What a campaign needs of an engine; `EngineClient` has it.
 
-    A request's body holds `request` and everything but `id`. An answer is the JSON object of the protocol.
+    A request's body holds `request` and everything but `id`. `read_report` and `read_exchange` read the answers of
+    `trial` and `exchange`.
     """
 
-    def hello(self) -> JsonObject:
+    def hello(self) -> Hello:
         """Return version and machine of the engine."""
 
-    def open(self, body: Mapping[str, Any]) -> JsonObject:
+    def open(self, body: Mapping[str, Any]) -> Opened:
         """Open both ports."""
 
-    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+    def resolve(self, body: Mapping[str, Any]) -> Resolved:
         """Find the link-layer address of the gateway on one side."""
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
@@ -69,14 +72,14 @@ class Engine(Protocol):
     def exchange(self, body: Mapping[str, Any]) -> JsonObject:
         """Send packets as they are, and return what arrives."""
 
-    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+    def frames(self, body: Mapping[str, Any]) -> Frames:
         """Return frames as a trial would send them; raise EngineError if there can be no such trial."""
         ...
 
-    def connections(self) -> JsonObject:
+    def connections(self) -> Behaviour:
         """Return what the state table says about the gateway."""
 
-    def link(self) -> JsonObject:
+    def link(self) -> Link:
         """Return the state of both ports."""
 
 
@@ -104,9 +107,9 @@ class EngineClient:
         with suppress(EngineError):
             self.close()
 
-    def hello(self) -> JsonObject:
+    def hello(self) -> Hello:
         """Return version and machine of the engine; raise EngineError if it speaks another protocol."""
-        answer = self._request({"request": "hello"}, PATIENCE_S)
+        answer: Hello = self._request({"request": "hello"}, PATIENCE_S)
         if answer.get("protocol") != PROTOCOL_VERSION:
             raise EngineError(
                 what=f"it speaks protocol {answer.get('protocol')}, this package speaks {PROTOCOL_VERSION}",
@@ -115,13 +118,15 @@ class EngineClient:
             )
         return answer
 
-    def open(self, body: Mapping[str, Any]) -> JsonObject:
+    def open(self, body: Mapping[str, Any]) -> Opened:
         """Open both ports; once in the life of an engine."""
-        return self._request(body, OPEN_S + PATIENCE_S)
+        answer: Opened = self._request(body, OPEN_S + PATIENCE_S)
+        return answer
 
-    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+    def resolve(self, body: Mapping[str, Any]) -> Resolved:
         """Find the link-layer address of the gateway on one side."""
-        return self._request(body, body.get("timeout_ns", 0) / 1e9 + PATIENCE_S)
+        answer: Resolved = self._request(body, body.get("timeout_ns", 0) / 1e9 + PATIENCE_S)
+        return answer
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Make one trial; `on_progress` is called with each progress record.
@@ -130,28 +135,34 @@ class EngineClient:
         Ctrl-C is raised as Interrupted.
         """
         waits = sum(body.get("waits", {}).values())
-        return self._request(body, (body["duration_ns"] + waits) / 1e9 + PATIENCE_S, on_progress)
+        answer: JsonObject = self._request(body, (body["duration_ns"] + waits) / 1e9 + PATIENCE_S, on_progress)
+        return answer
 
     def exchange(self, body: Mapping[str, Any]) -> JsonObject:
         """Send packets as they are, and return every frame that arrives meanwhile. Ctrl-C ends it, as a trial."""
         packets = max(len(body["left"]), len(body["right"]))
-        return self._request(body, (packets * body["interval_ns"] + body["wait_ns"]) / 1e9 + PATIENCE_S)
+        answer: JsonObject = self._request(body, (packets * body["interval_ns"] + body["wait_ns"]) / 1e9 + PATIENCE_S)
+        return answer
 
-    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+    def frames(self, body: Mapping[str, Any]) -> Frames:
         """Return frames as a trial would send them; needs no open port."""
-        return self._request(body, PATIENCE_S)
+        answer: Frames = self._request(body, PATIENCE_S)
+        return answer
 
-    def layout(self, body: Mapping[str, Any]) -> JsonObject:
+    def layout(self, body: Mapping[str, Any]) -> Layout:
         """Return queues and workers as `open` would choose them; needs no open port."""
-        return self._request(body, PATIENCE_S)
+        answer: Layout = self._request(body, PATIENCE_S)
+        return answer
 
-    def connections(self) -> JsonObject:
+    def connections(self) -> Behaviour:
         """Return what the state table says about the gateway, after a trial that established connections."""
-        return self._request({"request": "connections"}, PATIENCE_S)
+        answer: Behaviour = self._request({"request": "connections"}, PATIENCE_S)
+        return answer
 
-    def link(self) -> JsonObject:
+    def link(self) -> Link:
         """Return the state of both ports."""
-        return self._request({"request": "link"}, PATIENCE_S)
+        answer: Link = self._request({"request": "link"}, PATIENCE_S)
+        return answer
 
     def close(self) -> None:
         """End the engine. Harmless if it has ended."""
@@ -163,9 +174,7 @@ class EngineClient:
             self._ended = True
             self._transport.close()
 
-    def _request(
-        self, body: Mapping[str, Any], timeout_s: float, on_progress: ProgressCallback | None = None
-    ) -> JsonObject:
+    def _request(self, body: Mapping[str, Any], timeout_s: float, on_progress: ProgressCallback | None = None) -> Any:
         if self._ended:
             raise EngineError(
                 what=f"it has ended and cannot take the request {body['request']!r}",
@@ -196,7 +205,7 @@ class EngineClient:
 
     def _answer(
         self, identifier: int, request: str, timeout_s: float, on_progress: ProgressCallback | None = None
-    ) -> JsonObject:
+    ) -> Any:
         deadline = time.monotonic() + timeout_s
         while True:
             message = self._receive(deadline, request, timeout_s)
@@ -217,7 +226,7 @@ class EngineClient:
                         f"it answered {other!r} to the request {request!r}, which the protocol does not know"
                     )
 
-    def _receive(self, deadline: float, request: str, timeout_s: float) -> JsonObject:
+    def _receive(self, deadline: float, request: str, timeout_s: float) -> Any:
         try:
             line = self._transport.receive(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
@@ -267,7 +276,7 @@ class EngineClient:
             self._transport.kill()
 
 
-def _refusal(message: Mapping[str, Any], request: str) -> EngineError:
+def _refusal(message: Refusal, request: str) -> EngineError:
     """Turn an error answer into an exception with every problem that the engine named."""
     problems = tuple(
         Problem(
