@@ -13,6 +13,7 @@ ENGINEERS = (
     "CHANGELOG.md",
     "engine/README.md",
     "protocol/README.md",
+    "protocol/messages.md",
     "bench/README.md",
 )
 

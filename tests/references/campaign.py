@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
-from tests.references.page import default_in, table
+from tests.references.page import default_in, limits, table
 
 from gatemark.config.control_files import commands_text, known_commands
 from gatemark.config.described import described
@@ -147,15 +147,5 @@ def _limits(metadata: list[Any], extra: dict[str, Any]) -> str:
     known = {name: getattr(item, name) for item in metadata for name in LIMITS if hasattr(item, name)} | extra
     if "max_length" in known:
         return f", at most {known['max_length']} characters"
-    lowest = known.get("ge", known.get("minimum"))
     highest = known.get("le", known.get("maximum", known["lt"] - 1 if "lt" in known else None))
-    if lowest is None:
-        return ""
-    return f", {lowest} or more" if highest is None else f", {lowest} to {_number(highest)}"
-
-
-def _number(number: int) -> str:
-    power = (number + 1).bit_length() - 1
-    if power > 32 and number + 1 == 1 << power:
-        return f"2^{power} - 1"
-    return f"{number:,}" if number >= 10_000 else str(number)
+    return limits(known.get("ge", known.get("minimum")), highest)

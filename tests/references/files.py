@@ -37,6 +37,7 @@ WHOLE: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "gatemark.1": commands.man_page,
     PROTOCOL / "request.schema.json": protocol.request_schema,
     PROTOCOL / "answer.schema.json": protocol.answer_schema,
+    PROTOCOL / "messages.md": protocol.messages_page,
 }
 """Files of which nothing is by hand."""
 

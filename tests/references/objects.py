@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
-from tests.references.page import table
+from tests.references.page import limits, table
+from typing_extensions import get_original_bases, is_typeddict
 
 from gatemark.config.described import docstring_of, one_line
 
@@ -38,6 +39,8 @@ class Page:
     """Whether the names of blocks are those of the headings above them."""
     shown: Callable[[type, str], str] = lambda _kind, _key: ""
     """Where the report shows a field. A table in which it shows none has no such column."""
+    has_limits: bool = False
+    """Whether the types of keys are told with their limits."""
 
     def block(self, name: str) -> str:
         """Return the tables of a block."""
@@ -72,7 +75,7 @@ class Page:
         for key, annotation in self._fields(kind):
             for inner in kinds_in(annotation):
                 if inner not in self._apart:
-                    path = f"{at}{key}{'[]' if str(annotation).startswith('tuple') else ''}"
+                    path = f"{at}{key}{'[]' if str(annotation).startswith(('tuple', 'list')) else ''}"
                     yield inner, path
                     yield from self._paths_below(inner, f"{path}.")
 
@@ -86,8 +89,12 @@ class Page:
         whole = TypeAdapter(kind).json_schema(by_alias=True, mode="serialization")
         of_kind = whole if "properties" in whole else whole["$defs"][kind.__name__]  # one that holds its like
         properties = of_kind["properties"]
-        meanings = dict(_meanings(kind))
-        rows = [(f"`{key}`", self._type(properties[key]), meanings[key]) for key, _ in self._fields(kind)]
+        meanings = dict(_meanings(kind, properties))
+        required = of_kind.get("required", ()) if is_typeddict(kind) else properties
+        rows = [
+            (f"`{key}`", self._type(properties[key]) + ("" if key in required else "; optional"), meanings[key])
+            for key, _ in self._fields(kind)
+        ]
         places = [self.shown(kind, key) for key, _ in self._fields(kind)]
         if any(places):
             headings = ("key", "type", "meaning", "in the report")
@@ -108,17 +115,29 @@ class Page:
             return ", ".join(f"`{json.dumps(value)}`" for value in part.get("enum", [part.get("const")]))
         if "anyOf" in part:
             narrower = {"type": "integer"} if {"type": "number"} in part["anyOf"] else None
-            return " or ".join(self._type(kind, many=many) for kind in part["anyOf"] if kind != narrower)
+            types = [self._type(kind, many=many) for kind in part["anyOf"] if kind != narrower]
+            return (", or " if self.has_limits and ", " in types[0] else " or ").join(types)
         if "prefixItems" in part:
             return "pairs" if many else "pair"
         if part.get("type") == "array":
-            return f"{'lists' if many else 'list'} of {self._type(part.get('items', {}), many=True)}"
+            return f"{'lists' if many else 'list'} of {self._type(part.get('items', {}), many=True)}{self._count(part)}"
         if part.get("type") == "object":
             values = part.get("additionalProperties")
             return f"{self._type(values, many=True)} by name" if isinstance(values, dict) else "object"
         if part.get("pattern") == RATIO:
             return "ratios" if many else "ratio"
-        return PLAIN[part["type"]][many] if "type" in part else "anything"
+        return PLAIN[part["type"]][many] + self._limits(part) if "type" in part else "anything"
+
+    def _limits(self, part: Mapping[str, Any]) -> str:
+        """Return the limits of a number; that it is 0 or more goes without saying."""
+        highest = part.get("maximum", part["exclusiveMaximum"] - 1 if "exclusiveMaximum" in part else None)
+        lowest = part.get("minimum") if highest is not None or part.get("minimum") else None
+        return limits(lowest, highest) if self.has_limits else ""
+
+    def _count(self, part: Mapping[str, Any]) -> str:
+        """Return how many elements a list has."""
+        number = limits(part.get("minItems", 0 if "maxItems" in part else None), part.get("maxItems"))
+        return f"{number} of them" if number and self.has_limits else ""
 
     def _link(self, name: str, *, many: bool) -> str:
         words, heading = "object", ""
@@ -129,23 +148,30 @@ class Page:
             if kind.__name__ == name and self.are_anchors:
                 heading = root
         anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        words += "s" if many else ""
+        words += "s" if many and not words.endswith("s") else ""
         return f"[{words}](#{anchor})" if anchor else words
 
 
 def described_schema(model: type[BaseModel]) -> str:
     """Return the JSON Schema of a file, in which every key has its docstring."""
     whole = model.model_json_schema(by_alias=True, mode="serialization")
-    kinds = {kind.__name__: kind for kind in _kinds_below(model)}
-    for name, part in (*whole.get("$defs", {}).items(), (model.__name__, whole)):
-        for key, words in _meanings(kinds.get(name, object)):
-            part["properties"][key]["description"] = words
+    describe(whole, model)
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def describe(schema: Mapping[str, Any], kind: type) -> None:
+    """Give each key in the JSON Schema of an object its docstring."""
+    kinds = {inner.__name__: inner for inner in _kinds_below(kind)}
+    for name, part in (*schema.get("$defs", {}).items(), (kind.__name__, schema)):
+        for key, words in _meanings(kinds.get(name, object), part.get("properties", {})):
+            part["properties"][key]["description"] = words
 
 
 def kinds_in(annotation: Any) -> Iterator[type]:
     """Yield the objects that an annotation names."""
-    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation)):
+    if isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or is_dataclass(annotation) or is_typeddict(annotation)
+    ):
         yield annotation
     for part in get_args(annotation):
         yield from kinds_in(part)
@@ -165,13 +191,24 @@ def _names(kind: type) -> Iterator[tuple[str, str]]:
         yield from ((name, field.alias or name) for name, field in kind.model_computed_fields.items())
     elif is_dataclass(kind):
         yield from ((name, name) for name in kind.__dataclass_fields__)
+    elif is_typeddict(kind):
+        yield from ((name, name) for name in kind.__annotations__ if name != "request")  # it is the heading
 
 
-def _meanings(kind: type) -> Iterator[tuple[str, str]]:
+def _meanings(kind: type, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, key in _names(kind):
-        words = docstring_of(kind, name)
+        docstrings = (docstring_of(base, name) for base in _and_bases(kind))
+        words = next(filter(None, docstrings), properties[key].get("description"))
         assert words, f"{kind.__name__}.{name} has no docstring"
         yield key, words
+
+
+def _and_bases(kind: type) -> Iterator[type]:
+    """Yield an object and what it inherits keys from; a `TypedDict` forgets that in its `__mro__`."""
+    yield kind
+    for base in get_original_bases(kind):
+        if is_typeddict(base):
+            yield from _and_bases(base)
 
 
 def _annotated(kind: type) -> Iterator[tuple[str, str, Any]]:

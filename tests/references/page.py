@@ -25,5 +25,19 @@ def default_in(words: str) -> tuple[str, str]:
     return (words.replace(stated[0], ""), stated[1]) if stated else (words, "")
 
 
+def limits(lowest: int | None, highest: int | None) -> str:
+    """Return the limits of a number in words that follow those of its type; empty if there are none."""
+    if lowest is None:
+        return ""
+    return f", {_number(lowest)} " + ("or more" if highest is None else f"to {_number(highest)}")
+
+
+def _number(number: int) -> str:
+    power = (number + 1).bit_length() - 1
+    if power > 32 and number + 1 == 1 << power:
+        return f"2^{power} - 1"
+    return f"{number:,}" if number >= 10_000 else str(number)
+
+
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
