@@ -37,8 +37,8 @@ class TagFacts(Facts):
     negative: Natural
     """Tagged frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
     median_ns: int | None
-    """Median over all tags; one that is lost, late, faulty or negative ranks above every delay. Null where it falls on
-    one of those."""
+    """Median over all tags, exact; one that is lost, late, faulty or negative ranks above every delay. Null where it
+    falls on one of those."""
     p999_ns: int | None
     """99.9th percentile over all tags (RFC 2330 section 11.3), with the same rule."""
 
@@ -54,13 +54,13 @@ class VariationFacts(Facts):
     pairs: Natural
     """Pairs of successive frames that both have a delay."""
     skipped: Natural
-    """Pairs of which one frame has no delay."""
+    """Pairs of which one frame has no delay, or arrived more than a million frames after the other."""
     minimum_ns: int | None
-    """Smallest difference."""
+    """Smallest difference, exact. Null without pairs, as are the next two."""
     median_ns: int | None
     """Median of the differences."""
     maximum_ns: int | None
-    """Largest difference."""
+    """Largest difference, exact."""
     histogram: Histogram
     """Middle of each used bucket in ns, and its pairs."""
 

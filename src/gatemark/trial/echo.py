@@ -142,7 +142,7 @@ class EchoSteady(Facts):
     begin_ns: Natural
     """First request of the last client to begin."""
     end_ns: Natural
-    """Last request of the first client to end."""
+    """Last request of the first client to end, or the end of the sending time."""
     requests: Natural
     """Requests handed over meanwhile."""
     replies: Natural
@@ -168,7 +168,7 @@ class EchoFacts(Facts):
     all: RoundTrips
     """Round-trip times of all clients."""
     first: RoundTrips
-    """Those of the first request to each destination, for which the gateway makes its state."""
+    """Those of the first request to each destination, for which the gateway makes its state; `all` has them too."""
     client_busy_ns: Natural
     """Time of the Tester's polls on the clients' side that handled a frame."""
     responder_busy_ns: Natural

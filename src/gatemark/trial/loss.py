@@ -107,11 +107,14 @@ class LossField(LossCount):
     """Lost frames by one thing that frames of a class differ by. The counts are of the frames with a counted value."""
 
     field: LossFieldName
-    """What it is; `index_residue` is the index in the direction modulo `modulus`."""
+    """What it is. `index_residue` is the index in the direction modulo `modulus`, `flow` a four-tuple. `connection`
+    stands for the flow of a stateful trial."""
     modulus: Natural | None
-    """Of an index residue. Null for all others."""
+    """Of an index residue: the smallest, up to 64, that separates 95 % of the losses from the rest. Null for all
+    others."""
     values: Natural
-    """Values counted: all that were offered, or a sample of 16,384 at most."""
+    """Values counted: all that were offered, or of `customer_edge`, `connection`, `host_pair` and `flow` a sample of
+    16,384 at most, each with all of its frames that were looked at."""
     losing: Natural
     """Values with a lost frame."""
     dead: Natural
@@ -119,7 +122,8 @@ class LossField(LossCount):
     lost_in_dead: Natural
     """Lost frames with such a value."""
     firsts: Natural | None
-    """Lost frames that were the first with their value. Null unless all frames of the class were looked at."""
+    """Lost frames that were the first with their value. Null unless all frames of the class and all values were looked
+    at."""
     heaviest: tuple[LossOfValue, ...]
     """Up to 8 values with most losses."""
     ranges: tuple[DeadRange, ...]
@@ -144,13 +148,15 @@ class LossAges(LossCount):
     """Frames of established connections by how long these had been silent: nothing of them had arrived, either way.
 
     A frame counts only if the one before it of its connection, in the same direction, arrived: of losses in a row the
-    first.
+    first. About 32,768 connections are followed, and 2^19 of their frames at most, among the first 2^22 frames of each
+    direction. A connection is silent since it was established at latest.
     """
 
     silent_ns: Natural
     """The time that best separates lost frames from those that arrived."""
     after: Natural = Field(default=0, exclude_if=lambda frames: not frames)
-    """Only frames count before which this many of their connection arrived: the first is old in any case."""
+    """Only frames count before which this many of their connection arrived in the trial: the first is old in any case.
+    1 to 3 where such frames are 95 % of the lost ones at least, and less than half of `older` arrived; else 0."""
     older: LossCount
     """Frames of connections that had been silent for so long or longer."""
 
@@ -159,7 +165,8 @@ class LossTable(LossCount):
     """Which frames of a class were lost, by what they differ by.
 
     A frame is a function of its index, so the fields of a frame that never arrived are known. The counts are of the
-    frames that were looked at: about 2^20 lost ones and as many others at most, all where there are fewer.
+    frames that were looked at: about 2^20 lost ones and as many others at most, all where there are fewer. Where there
+    are more, whole words of 64 frames are drawn.
     """
 
     fields: tuple[LossField, ...]

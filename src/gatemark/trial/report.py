@@ -230,19 +230,21 @@ class Foreign(Facts):
         Natural, Counter(words="frames of the Tester's other port, past the gateway", whose="test network")
     ] = 0
     """Frames from the Ethernet address of the Tester's other port, which no gateway has forwarded, since the trial
-    before: both ports are in one broadcast domain. 0 in older journals."""
+    before: both ports are in one broadcast domain. Frames of hosts with random addresses are not told as such. 0 in
+    older journals."""
 
 
 class PortFacts(Facts):
     """What one of the Tester's ports saw during a trial."""
 
     link_up: bool
-    """State of the link after the trial."""
+    """State of the link after the wait for residual frames."""
     link_losses: Natural
     """How often the link was seen to go down while frames were sent or awaited; the Tester looks every 100 ms."""
     clock_error_ns: Natural = 0
-    """How far the times of arriving frames may have been off: of the port's clock, as often as both clocks were
-    compared; 0 where the Tester reads its own clock, and in journals before protocol 12."""
+    """How far the times of arriving frames may have been off. Where the port stamps them, it is the largest difference
+    between a time that one comparison of both clocks predicts and the next comparison, plus the time that the readings
+    took. 0 where the Tester reads its own clock, and in journals before protocol 12."""
     received_by_queue: tuple[Natural, ...] = ()
     """Frames that count as `received`, by the queue of the port on which they arrived. Empty in journals before
     protocol 11."""
@@ -298,12 +300,14 @@ class EstablishedConnections(Facts):
 
 
 class SendingClocks(Facts):
-    """How long sending and the wait for residual frames took on two clocks of the Tester."""
+    """From before the first frame to the end of the wait for residual frames, on two clocks of the Tester."""
 
     cycle_counter_ns: Natural
-    """Time on the processor's counter, at the rate found when the engine started."""
+    """Time on the processor's counter, of which loads and delays are made, at the rate found when the engine started. 0
+    in a trial that was cancelled before its first frame."""
     monotonic_raw_ns: Natural
-    """Time on CLOCK_MONOTONIC_RAW, which is never slewed or set; the ratio of the two is near 1."""
+    """Time on CLOCK_MONOTONIC_RAW, with which that rate was found, and which is never slewed or set. The ratio of the
+    two is near 1 unless the machine was suspended, paused or moved. 0 as well where nothing was sent."""
 
 
 class TrialReport(Facts):
