@@ -7,7 +7,7 @@
 
 namespace gatemark::control {
 
-/// The `delay` object of one class: what protocol/README.md calls DELAY.
+/// The `delay` object of one class (docs/reference/counters.md).
 [[nodiscard]] nlohmann::json delay_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale);
 
 /// The round-trip times of an echo trial as RTT.

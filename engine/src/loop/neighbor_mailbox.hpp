@@ -14,7 +14,7 @@ namespace gatemark::loop {
 /// Neighbour messages that the Tester did not deal with.
 enum class NeighborDrop : std::uint8_t {
     neighbour_overflow,    ///< a message of ARP or neighbour discovery came faster than the Tester could answer
-    neighbour_unanswered,  ///< the port took no answer to such a message until the end of the trial
+    neighbour_unanswered,  ///< the port took no answer to such a message until after the wait for residual frames
 };
 using NeighborDrops = Counts<NeighborDrop>;
 

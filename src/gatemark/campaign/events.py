@@ -111,7 +111,7 @@ class TrialProgress:
 
     trial_number: int
     progress: Progress
-    """The engine's progress record (`protocol/README.md`)."""
+    """The engine's progress record (`protocol/messages.md`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

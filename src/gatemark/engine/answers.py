@@ -32,7 +32,7 @@ class Hello(TypedDict):
     """Version and machine of the engine."""
 
     protocol: Annotated[int, Field(ge=1)]
-    """Version of the protocol. It changes whenever a message changes, and both sides must agree exactly."""
+    """Version of the protocol."""
     version: str
     """Version of the engine."""
     dpdk: str
@@ -146,7 +146,8 @@ class Frame(_ClassOfFrame):
     sent: Hexadecimal
     """The frame as it is sent, in hexadecimal, without FCS."""
     expected: Hexadecimal
-    """The frame as a correct gateway delivers it."""
+    """The frame as a correct gateway delivers it. Its link-layer addresses are as if each port of the gateway had that
+    of the Tester's port at its other side. Its identification is 0 where the gateway is free to choose."""
 
 
 class Frames(TypedDict):
@@ -222,4 +223,4 @@ class Refusal(TypedDict):
     """All problems of a request."""
 
     errors: Annotated[list[Problem], Field(min_length=1)]
-    """All problems at once. Nothing was done."""
+    """All problems."""

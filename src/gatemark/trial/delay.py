@@ -1,4 +1,4 @@
-"""Delays of the frames of a trial as the engine reports them: facts in integers, as in `protocol/README.md`.
+"""Delays of the frames of a trial as the engine reports them: facts in integers.
 
 A delay is the time from just before the Tester hands a frame to its port until just after the poll that returns it. So
 it holds the Tester's own paths of sending and receiving. All times are nanoseconds.

@@ -123,7 +123,7 @@ class EchoClient(Facts):
     late: Messages
     """Correct replies after the timeout."""
     lost: Messages
-    """Requests without any reply."""
+    """Requests without any reply: `requests` - `replies` - `late` - `faulty`."""
     duplicate: Messages
     """Packets that arrived more than once."""
     faulty: Messages

@@ -82,7 +82,7 @@ class Domain(Rule):
     in_identifier: bool
     """Whether the edges are B4s of an lwAFTR, and the EA values the numbers of its softwires (RFC 7596 section 5.1).
     The IPv6 prefix then has 64 bits and is that of all of them. The EA value is in the interface identifier only, as
-    IPv4 address and PSID. All domains are so, or none."""
+    IPv4 address and PSID. It is the same for all domains."""
     except_suffixes: bool
     """Whether to leave out the suffixes of the IPv4 address that are all zeros or all ones."""
     except_system_ports: bool
@@ -140,7 +140,8 @@ class OpenSide(PortQueues):
     """Largest IP packet that will be sent or received, octets."""
     answer_for: list[Hosts | Edges]
     """The hosts that this side emulates. ARP requests and neighbour solicitations for any of them are answered at all
-    times, also under load. Of customer edges, those that are on the link themselves."""
+    times, also under load. Of customer edges, those that are on the link themselves: neighbour solicitations for their
+    MAP addresses are answered with the MAC address of the port, and `choice` means nothing."""
     host_macs: HostMacs
     """Link-layer addresses of the hosts. `fixed`: every host has that of the port. `random`: each host has its own, by
     the pattern of RFC 4814 section 4.2, `(RR & 0xFC):PP:PP:RR:RR:RR`. PP:PP is the number of the port (left 1, right
@@ -224,8 +225,8 @@ class Translation(TypedDict):
     eam: list[ExplicitMapping]
     """Explicit address mappings. They take precedence over `prefix` (RFC 7757)."""
     zero_udp_checksum: bool
-    """Whether the translator is known to write UDP checksum 0x0000 where 0xffff is due. Such a frame is then correct,
-    and `zero_checksum` counts it as well."""
+    """Whether the translator is known to write UDP checksum 0x0000 where 0xffff is due. Such a frame is then correct.
+    `zero_checksum` counts it as well, and says where any 0x0000 is correct; elsewhere it stays a fault."""
 
 
 DontFragmentRule = Literal["kept", "rfc7915", "rfc6145"]
@@ -240,7 +241,7 @@ class Tunnel(TypedDict):
     subscribers: NotRequired[Hosts | None]
     """Outer addresses of an end of hosts: a set whose range is that of the end's own. Or a single address, behind which
     all hosts are: of a gateway that is a subscriber itself, the relay. Null: they are the MAP addresses of customer
-    edges."""
+    edges, and the packets inside have the IPv4 address of their edge and a port of its set, as on the other side."""
     hop_limit: Annotated[int, Field(ge=1, le=255)]
     """Hop limit of the outer header, as sent."""
     expected_hop_limit: NotRequired[Octet | None]
@@ -249,7 +250,7 @@ class Tunnel(TypedDict):
     """Traffic class of the outer header. Null: that of the packet inside (RFC 2473 section 6.4)."""
     ecn: NotRequired[EcnMode | None]
     """Last two bits of the outer traffic class: `normal` or `compatibility` (RFC 6040 section 4.1), or
-    `full_functionality` (RFC 3168 section 9.1.1). Null: as the other six."""
+    `full_functionality` (RFC 3168 section 9.1.1). Null: they follow `traffic_class`, as the other bits do."""
 
 
 class Peers(TypedDict):
@@ -285,22 +286,26 @@ class StreamFrames(TypedDict):
     (RFC 6145 section 5.1)."""
     udp_checksum: UdpChecksum
     """`zero` sends IPv4 frames without a checksum (RFC 768). That is an error for a sender's side of IPv6 (RFC 8200
-    section 8.1)."""
+    section 8.1). Such a frame must arrive as IPv4 still with checksum 0 (RFC 3022 section 4.1), and as IPv6 with a
+    valid one (RFC 7915 section 4.5). Anything else is the fault `udp_checksum`. Nothing then protects its mark, so a
+    damaged time stamp passes."""
     expect: Literal["gateway", "as_sent"]
     """What must arrive: what a correct `gateway` makes of a frame, or the frame `as_sent`, unchanged, in a loop-back.
     """
     hop_limit_decrement: Annotated[int, Field(ge=0, le=254)]
     """By how much the gateway decrements the hop limit. 0 with `expect` `as_sent`."""
     translation: NotRequired[Translation | None]
-    """How addresses of one family stand for those of the other. Null with equal families: the gateway is a router."""
+    """How addresses of one family stand for those of the other. Each sender addresses the other side's host by its
+    representation in the sender's own family (RFC 7757, else RFC 6052). Null with equal families: the gateway is a
+    router."""
     source_tunnel: NotRequired[Tunnel | None]
     """Tunnel at the end of the source. Null: there is none."""
     destination_tunnel: NotRequired[Tunnel | None]
     """Tunnel at the end of the destination. Null: there is none."""
     source_peers: NotRequired[Peers | None]
-    """Other customer edges at the end of the source. Null: its hosts are none."""
+    """Other customer edges at the end of the source. Null: its hosts are not customer edges."""
     destination_peers: NotRequired[Peers | None]
-    """Other customer edges at the end of the destination. Null: its hosts are none."""
+    """Other customer edges at the end of the destination. Null: its hosts are not customer edges."""
 
 
 class StreamHosts(TypedDict):
@@ -340,7 +345,7 @@ class LoadBursts(TypedDict):
     frames: Annotated[int, Field(ge=1, le=1_000_000)]
     """Frames of a burst."""
     frames_per_second: Rate
-    """Rate within a burst. It is not below that of the direction."""
+    """Rate within a burst, at least that of the direction."""
 
 
 class LoadFlows(TypedDict):
@@ -397,9 +402,9 @@ class TagsAsked(TypedDict):
     """Tagged frames (RFC 8219 section 7.2)."""
 
     first_ns: Time
-    """The first tagged frame is the first one due at this time or later."""
+    """Frame `first` is the first one due at this time or later."""
     count: Annotated[int, Field(ge=1, le=100_000_000)]
-    """Tagged frames of each direction."""
+    """Tagged frames of each direction. Number k is frame first + floor(k * (frames - first) / count)."""
 
 
 class Delays(TypedDict):
@@ -420,7 +425,9 @@ class Phase(TypedDict):
     """A phase of a stateful test (RFC 9693 section 4)."""
 
     phase: Literal["establish", "use"]
-    """`establish` is test phase 1, `use` test phase 2."""
+    """`establish` is test phase 1: the Responder forgets everything, and records the translated source of each
+    connection in its state table. Only the Initiator's direction sends. `use` is test phase 2: the table must be full,
+    and `count`, `order`, `initiator`, `pool`, `edge`, `seed` and the ranges must be those that it was filled with."""
     initiator: SideName
     """Side of the port that is the Initiator. The other one is the Responder."""
     count: Connections
@@ -428,22 +435,27 @@ class Phase(TypedDict):
     order: Order
     """Order in which four-tuples are enumerated. `pseudorandom`: a bijection keyed by `seed`."""
     send_order: Variation
-    """Order in which the Initiator uses the connections. Phase `establish` takes `increasing` or `pseudorandom`."""
+    """Order in which the Initiator uses the connections. In phase `establish`, `increasing`: foreground frame j opens
+    connection j, and the direction has exactly `count` foreground frames. Or `pseudorandom`: the connection of each
+    frame is drawn from all of them, so some repeat and some never occur, and there may be any number of frames.
+    `connections.established` of the answer then counts the distinct ones of which a frame arrived."""
     read_order: Variation
     """Order in which the Responder reads its state table. `fixed`: connection 0. `pseudorandom`: drawn, so a connection
-    may repeat."""
+    may repeat. `increasing`, with only the Responder's direction: `count` frames validate every connection once."""
     pool: Prefixes
     """Prefixes that hold every public address, in the Responder's family; 2^40 addresses in all at most. With `expect`
     `as_sent` they hold the Initiator's own hosts."""
     edge: NotRequired[GatewayEdge | None]
-    """The customer edge that the gateway is (RFC 7599 section 8.1). Null: it is none."""
+    """The customer edge that the gateway is (RFC 7599 section 8.1). The Initiator is then IPv4. `pool` has exactly the
+    MAP address, which both sides compute, with 128 bits, and `translation.prefix` of the streams is `dmr`. Only ports
+    of the edge's set are learned. Null: the gateway is not an edge."""
 
 
 class ClosedLoop(TypedDict):
     """The gateway sets the pace."""
 
     pace_without_reply_ns: PositiveTime
-    """A slot sends its next request so long after one without a reply."""
+    """A slot sends its next request so long after one without a reply, too."""
 
 
 class Echo(TypedDict):
@@ -458,13 +470,16 @@ class Echo(TypedDict):
     destinations: Annotated[int, Field(ge=1, le=1 << 24)]
     """Destinations of each client, a multiple of `window`."""
     pool: Prefixes | None
-    """Prefixes that hold every public address of a stateful gateway, in the family of the Responder. With `expect`
-    `as_sent` they are in the family of the clients, whose own addresses they hold. Null: the gateway is stateless or a
-    router, or the clients are customer edges."""
+    """Prefixes that hold every public address of a stateful gateway, in the family of the Responder, which learns the
+    public source and identifier of each client and destination. With `expect` `as_sent` they are in the family of the
+    clients, whose own addresses they hold. Null: the gateway is stateless or a router, or the clients are customer
+    edges."""
     edge: NotRequired[GatewayEdge | None]
-    """The customer edge that the gateway is (RFC 7599 section 8.1). Null: it is none."""
+    """The customer edge that the gateway is (RFC 7599 section 8.1). Null: the gateway is not an edge."""
     closed_loop: ClosedLoop | None
-    """The pace of a closed loop. Null: requests are due at the constant rate."""
+    """In a closed loop every slot sends its next request when the reply to the previous one has come, however late.
+    Sending ends when all requests are sent, or after `duration_ns`. Null: request i is due at the constant rate, like
+    any frame, and the first request follows the last again."""
     timeout_ns: Annotated[int, Field(ge=1, le=600 * 10**9)]
     """A correct reply that takes longer is `late`."""
 
@@ -483,7 +498,7 @@ class Trial(TypedDict):
     give_up_lateness_ns: PositiveTime
     """A sender that is later than this stops."""
     kept_frames_max: Annotated[int, Field(ge=0, le=1024)]
-    """Bad frames that the answer contains, for each reason and side."""
+    """Bad frames that the answer contains, at most, for each reason and side."""
     progress_ns: Annotated[int, Field(ge=1_000_000, le=DURATION_MAX_NS)]
     """From one progress record to the next."""
     delays: NotRequired[Delays | None]
@@ -509,7 +524,7 @@ class FramesRequest(TypedDict):
     count: Annotated[int, Field(ge=1, le=100_000)]
     """Frames of each direction, from the first one."""
     trial: Trial
-    """A trial without `request` and `id`."""
+    """A trial without `request` and `id`. Of echo requests, the frames are the requests."""
     left_mac: Mac
     """Link-layer address of the left port."""
     right_mac: Mac
@@ -529,9 +544,11 @@ class ExchangeRequest(TypedDict):
 
     request: Literal["exchange"]
     left: Packets
-    """IP packets that the left side sends, in order, each 20 to 9000 octets in hexadecimal."""
+    """IP packets that the left side sends, in order, each 20 to 9000 octets in hexadecimal. Checksums and lengths are
+    the caller's, so a packet may be wrong on purpose. The engine puts each into a frame from its port to the gateway's
+    link-layer address of that side, with the VLAN tag of the port, and pads it."""
     right: Packets
-    """IP packets that the right side sends."""
+    """IP packets that the right side sends, in the same way."""
     interval_ns: Time
     """From one packet of a side to the next."""
     wait_ns: Time

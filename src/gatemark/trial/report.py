@@ -1,4 +1,4 @@
-"""What the engine reports about one trial: facts in integers, as in `protocol/README.md`. Every ratio is derived."""
+"""What the engine reports about one trial: facts in integers. Every ratio is derived."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Counts(Facts):
     frame_octets: Natural | None
     """Size of its frames as sent, with FCS and without VLAN tag. Null where it has none, and of echo requests."""
     intended: Natural
-    """Frames that the plan asked for."""
+    """Frames that the plan asked for; of replies to echo requests, those that the Tester's port took. In a closed loop
+    it may be more than `offered`: the duration ended first."""
     offered: Natural
     """Frames that the port accepted. Fewer than intended: the Tester fell short, not the gateway."""
     received: Natural
@@ -82,17 +83,17 @@ class Counts(Facts):
     soon (RFC 6864 section 4.1)."""
     reordered: Annotated[Natural, Counter(words="frames that arrived after one sent later", whose="gateway")]
     """Arrivals after a frame with a higher index (RFC 4737 section 3.3) that left by the same queue and arrived on the
-    same queue; complete with one queue a side."""
+    same queue; complete with one queue a side. Of echo requests it is counted at a constant rate only."""
     reordering_extent_max: Annotated[Natural, Counter(words="largest reordering extent", whose="gateway", total=max)]
     """Largest distance to that higher index, frames."""
     faults: Mapping[str, Natural]
     """Arrivals by reason; one frame may have several."""
     loss: LossFacts
-    """Where frames were lost."""
+    """Where frames were lost. The indexes of a closed loop are not quite the order in which the requests left."""
     loss_table: LossTable | None = None
     """Which frames were lost. Null if none was, for echo requests, and in journals before protocol 14."""
     delay: DelayFacts
-    """How long frames took."""
+    """How long frames took; of replies to echo requests, the round-trip time."""
 
     @property
     def accounted(self) -> int:
@@ -148,7 +149,7 @@ class DirectionResult(Facts):
     direction: OneWay
     """The direction; `forward` is left to right."""
     frames_per_second: Natural
-    """Intended load of this direction (RFC 2285 section 3.5.1)."""
+    """Intended load of this direction (RFC 2285 section 3.5.1). 0 of replies to echo requests, and in a closed loop."""
     intended_duration_ns: Natural
     """Sending time that was asked for."""
     sending_ns: Natural
@@ -158,7 +159,7 @@ class DirectionResult(Facts):
     gave_up: Annotated[bool, Counter(words="trials that the Tester ended because it was too late", whose="Tester")]
     """Whether the sender stopped because a burst was later than the trial allows."""
     lateness_histogram: tuple[LatenessBucket, ...]
-    """How late bursts were."""
+    """How late bursts were. Empty of replies to echo requests, and in a closed loop: nothing is late there."""
     refused: Annotated[Natural, Counter(words="times a port took fewer frames than it was given", whose="Tester")]
     """How often the port took fewer frames than it was given; they were offered again."""
     longest_loss_runs: tuple[LossRun, ...] = ()
@@ -230,7 +231,7 @@ class Foreign(Facts):
         Natural, Counter(words="frames of the Tester's other port, past the gateway", whose="test network")
     ] = 0
     """Frames from the Ethernet address of the Tester's other port, which no gateway has forwarded, since the trial
-    before: both ports are in one broadcast domain. Frames of hosts with random addresses are not told as such. 0 in
+    before: both ports are in one broadcast domain. Frames of hosts with random addresses are not counted here. 0 in
     older journals."""
 
 
@@ -257,7 +258,8 @@ class PortFacts(Facts):
     peer_queue_drops: Annotated[
         Natural, Counter(words="frames dropped at the gateway's end of a veth pair", whose="gateway")
     ]
-    """veth and TAP only: frames for which the gateway's end had no room; the gateway's loss."""
+    """veth and TAP only: frames for which the gateway's end had no room; the gateway's loss. A veth interface counts
+    them as `tx_dropped`, so its `interface_tx_dropped` is 0."""
 
 
 class KeptFrame(Facts):
