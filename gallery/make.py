@@ -25,8 +25,7 @@ from gatemark.report.words import limited
 from gatemark.results.provenance import Session
 from gatemark.results.store import ResultFolder
 from gatemark.series.store import SeriesFolder, is_series
-from gatemark.session import rebuild_report
-from gatemark.stored import provenance_of, read_document
+from gatemark.stored import provenance_of, read_document, rebuild_report
 
 GALLERY = Path(__file__).resolve().parent
 PAGE = GALLERY / "README.md"
