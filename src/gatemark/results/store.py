@@ -17,7 +17,7 @@
     DIR/report.html       the report, made from the files above; `gatemark report DIR` makes it again
     DIR/bad-frames/       the first frames of each reason that came back wrong, as pcap:
                           `trial-000012-right-hop_limit.pcap`; with two gateways in a row also as they were [on each
-                          link](../how-to/measure-two-gateways-in-a-row.md#which-of-both-damaged-frames)
+                          link](../how-to/measure-two-gateways-in-a-row.md#which-of-the-two-damaged-frames)
     DIR/telemetry/        samples of the gateway's host, one CSV for each trial: [how to read
                           it](../how-to/gateway-telemetry.md#the-file-of-a-trial)
     DIR/engine.log        what the engine wrote for people
