@@ -71,6 +71,8 @@ def cell(table: Table, heading: str, row: int = 0) -> str:
         (7, MS, "0.000007"),
         (1_234_567, MS, "1.235"),
         (1_234_567_890, MS, "1,235"),
+        (20_315, US, "20.32"),
+        (20_315, MS, "0.02032"),
         (0, US, "0"),
         (-312, US, "\u22120.312"),
         (None, US, "\u2013"),
@@ -139,7 +141,7 @@ def test_delays_below_zero_are_counted_and_named() -> None:
 def test_without_a_self_test_the_report_says_how_to_make_one() -> None:
     document_ = stateless([delay_run([point(400_000, both(22_900))])])
     for text in (Words(page_of(document_)).text, terminal_of(document_, width=400)):
-        assert "The Tester's own part of these delays was not measured: `gatemark selftest`" in text
+        assert "The Tester's own part of these delays was not measured: to measure it, run gatemark selftest" in text
         assert "The resolution of the Tester's clock was not recorded." in text
         assert "self-latency," not in text
 
@@ -177,6 +179,13 @@ def test_self_latency_is_taken_at_the_nearest_load_that_is_not_below() -> None:
         [delay_run([point(400_000, both(22_900))], sizes=(1518, 1538))], self_test=self_test()
     )  # fmt: skip
     assert cell(table(document_, "Latency"), "self-latency").endswith("at 500,000/s\nof 84 octets")
+
+
+def test_the_tester_s_own_latency_stands_beside_the_gateway_s() -> None:
+    told = "reverse (Tester alone: 14.00 µs and 24.00 µs);"
+    latency = stateless([delay_run([point(400_000, both(22_900))])])
+    assert "Tester alone" not in sentence(latency)
+    assert told in sentence(latency.model_copy(update={"self_test": self_test()}))
 
 
 def test_a_load_that_the_tester_cannot_offer_has_no_delay() -> None:
@@ -382,7 +391,7 @@ def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
 def test_without_a_self_test_no_ceiling_is_claimed() -> None:
     document_ = stateless([run("throughput", (400_000,), changes={"connections": None})])
     assert ceiling_cell(document_, document_.runs[0], "frames/s") == "not measured"
-    assert "The limits of the Tester alone were not measured" in Words(page_of(document_)).text
+    assert "The rate that the Tester reaches alone was not measured" in Words(page_of(document_)).text
 
 
 def test_the_page_of_everything_is_whole() -> None:

@@ -41,7 +41,7 @@ from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts, GatewayTable, PortRange
-from gatemark.results.document import EdgePart, ResultDocument
+from gatemark.results.document import EdgePart, HostPart, ResultDocument
 from gatemark.results.header_changes import HeaderChanges
 from gatemark.results.part import Figure
 from gatemark.results.quantity import to_csv
@@ -65,6 +65,23 @@ def connections_plot(whole: ResultDocument) -> Drawing | None:
 def test_a_short_phase_one_is_told_for_what_queues_hide(count: int, is_told: bool) -> None:
     published = document([run("connection_establishment_rate", (98_000, 98_000), count=count)])
     told = "With 50,000 connections test phase 1 takes less than 1 s at the rate found"
+    assert (told in Words(page_of(published)).text) == is_told
+
+
+@pytest.mark.parametrize(("queue_frames", "is_told"), [(1_000, True), (50_000, False), (None, False)])
+def test_what_a_full_queue_adds_to_a_rate_is_told(queue_frames: int | None, is_told: bool) -> None:
+    rate = run("connection_establishment_rate", (100_000, 100_000), count=50_000)
+    host = HostPart(
+        trials=1,
+        suspect=0,
+        held_up_max_ns=None,
+        queue_frames=queue_frames,
+        waited_ns_max=0,
+        stolen_ns_max=0,
+        reasons=(),
+    )
+    published = document([rate]).model_copy(update={"host": host})
+    told = "holds 1,000 frames. If it was full at the end, 100,000 connections/s are 98,000 sustained."
     assert (told in Words(page_of(published)).text) == is_told
 
 

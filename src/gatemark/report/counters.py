@@ -57,12 +57,15 @@ def count(reports: Iterable[TrialReport], **of_the_record: Mapping[str, int]) ->
 
 
 def counter_section(trials: Sequence[TrialRow]) -> Section:
-    """Return the table of everything that was counted in valid trials."""
+    """Return the table of everything that was counted in the trials that count: valid ones that are not suspect."""
     counted = [trial for trial in trials if trial.outcome in ("passed", "failed")]
     rows = tuple(_rows(counted))
     if not rows:
-        return Section(title="", lead=("Nothing else was counted: every counter is 0 in all valid trials.",))
-    note = "Counters that are 0 in every valid trial are left out; the journal holds all of them for each trial."
+        return Section(title="", lead=("Nothing else was counted: every counter is 0 in all trials that count.",))
+    note = (
+        "Trials that are invalid or suspect do not count. Counters that are 0 in all others are left out; the journal"
+        " holds all of them for each trial."
+    )
     return Section(title="", tables=(table_of("", COLUMNS, rows, notes=(note,)),))
 
 
@@ -77,7 +80,7 @@ class _Row(NamedTuple):
 COLUMNS: tuple[Column[_Row], ...] = (
     Column("counted", lambda row: row.words, numeric=False),
     Column("whose", lambda row: row.counter.whose, numeric=False),
-    Column("in all valid trials", lambda row: format_count(row.counter.total(row.numbers))),
+    Column("in all trials that count", lambda row: format_count(row.counter.total(row.numbers))),
     Column("trials", lambda row: format_count(len(row.numbers))),
 )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gatemark.facts import SelfLatency
 from gatemark.report.table import Column
 from gatemark.report.words import direction_label, format_count, format_in, format_time
 from gatemark.results import ceiling
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
-from gatemark.results.tester_parts import CeilingPart, SelfTestPart
+from gatemark.results.tester_parts import CeilingPart
 from gatemark.technology import TECHNOLOGIES, Family
 
-HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
+HOW_TO_MEASURE = "to measure it, run gatemark selftest before the campaign"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +31,29 @@ class Sent:
 
 def error_columns(document: ResultDocument, unit: str, unit_ns: int) -> Iterator[Column[Sent]]:
     """Yield the columns shown next to every delay; self-latency only if it was measured."""
-    self_test, outer = document.self_test, TECHNOLOGIES[document.gateway.technology].outer_family
-    if self_test is not None and self_test.self_latency:
-        yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(self_test, sent, outer, unit_ns))
+    if document.self_test is not None and document.self_test.self_latency:
+        yield Column(f"self-latency, {unit}\np50 / p99.9", lambda sent: _self_latency(document, sent, unit_ns))
     yield Column("Tester late,\nmaximum", lambda sent: format_time(sent.lateness_ns))
 
 
-def _self_latency(self_test: SelfTestPart, sent: Sent, outer: Family, unit_ns: int) -> str:
-    sizes = sent.run.frame_sizes.of_families(outer)
-    known = self_test.latency_at(sizes, sent.direction, sent.frames_per_second)
+def own_latency(document: ResultDocument, run: RunResult, direction: str, load: int) -> SelfLatency | None:
+    """Return the delays of the Tester's own path that are nearest to those of a run; None if none were measured."""
+    if document.self_test is None:
+        return None
+    return document.self_test.latency_at(_sizes(document, run), direction, load)
+
+
+def _sizes(document: ResultDocument, run: RunResult) -> Mapping[Family, int]:
+    return run.frame_sizes.of_families(TECHNOLOGIES[document.gateway.technology].outer_family)
+
+
+def _self_latency(document: ResultDocument, sent: Sent, unit_ns: int) -> str:
+    known = own_latency(document, sent.run, sent.direction, sent.frames_per_second)
     if known is None:
         return "not measured"
     figures = f"{format_in(known.p50_ns, unit_ns)} / {format_in(known.p999_ns, unit_ns)}"
-    size = "" if known.frame_octets in sizes.values() else f"\nof {known.frame_octets} octets"
+    is_of_size = known.frame_octets in _sizes(document, sent.run).values()
+    size = "" if is_of_size else f"\nof {known.frame_octets} octets"
     return f"{figures}\nat {format_count(known.frames_per_second)}/s{size}"
 
 
@@ -139,7 +150,8 @@ def no_self_test(document: ResultDocument) -> Iterator[str]:
     """A sentence if rates are reported and nothing shows that the Tester can do more."""
     rates = [q for run in document.runs for q in run.quantities() if q.unit in (*RATES, "%")]
     if rates and (document.self_test is None or not document.self_test.entries):
-        yield f"The limits of the Tester alone were not measured: {HOW_TO_MEASURE}."
+        only = "" if document.self_test is None else " The self-test of this campaign measured delays only."
+        yield f"The rate that the Tester reaches alone was not measured: {HOW_TO_MEASURE}.{only}"
 
 
 def _picoseconds(value: int) -> str:

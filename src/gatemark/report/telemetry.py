@@ -114,7 +114,7 @@ def telemetry_section(part: ReportPart) -> Section | None:
         lead=tuple(_lead(part)),
         tables=(
             table_of(
-                "Busy share of its cores while frames were sent, %",
+                "Busy share of its cores, %",
                 BUSY_COLUMNS,
                 (row for row in shown if BUSY in row.levels),
             ),
@@ -145,8 +145,8 @@ def _lead(part: ReportPart) -> Iterator[str]:
     yield (
         f"A program on the gateway's host took samples while {format_count(sampled.sampled)} of"
         f" {format_count(sampled.trials)} trials ran (each test phase is one); in {format_count(sampled.sending)} of"
-        " them two samples lie within the sending time. For each run, the table shows the"
-        " trial with the highest load that passed. All samples are in the folder telemetry."
+        " them two samples lie within the sending time. For each run, the table shows, of the sampled"
+        " trials, the one with the highest load that passed. All samples are in the folder telemetry."
     )
     sampling = None if part.provenance is None else part.provenance.last.sampling
     if sampling is None:

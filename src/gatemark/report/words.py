@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 
 from gatemark.results.coordinates import DASH as DASH
@@ -122,21 +123,11 @@ def format_in(nanoseconds: int | float | None, unit_ns: int) -> str:
     """A time in a unit, without its name, with four significant figures but never finer than 1 ns; a dash for none."""
     if nanoseconds is None:
         return DASH
-    value = abs(nanoseconds) / unit_ns
+    value = abs(Decimal(nanoseconds)) / unit_ns
     finest = len(str(unit_ns)) - 1
-    whole = len(str(int(value))) if value >= 1 else 1 - _leading_zeros(value)
-    decimals = max(0, min(finest, SIGNIFICANT_FIGURES - whole))
+    decimals = max(0, min(finest, SIGNIFICANT_FIGURES - 1 - value.adjusted()))
     text = f"{value:,.{decimals}f}" if value else "0"
     return f"\u2212{text}" if nanoseconds < 0 and float(text.replace(",", "")) else text
-
-
-def _leading_zeros(value: float) -> int:
-    """Zeros between the decimal point and the first other digit of a value in (0, 1), plus 1 for the leading zero."""
-    zeros = 1
-    while value < 0.1 and zeros < 12:
-        value *= 10
-        zeros += 1
-    return zeros
 
 
 def format_spread_in(low: int | float | None, high: int | float | None, unit_ns: int) -> str:

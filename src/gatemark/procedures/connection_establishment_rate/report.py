@@ -39,7 +39,7 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
     if runs[0].is_validated:
         tables += tuple(_validation_tables(document, runs))
     title = runs[0].procedure_words
-    notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *_queue_notes(runs), *not_made(runs))
+    notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *_queue_notes(document, runs), *not_made(runs))
     return Section(title=capital(title), lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True)
 
 
@@ -81,16 +81,25 @@ def _cell_of(alpha: Fraction | None) -> Callable[[_ByAlpha], str]:
     return cell
 
 
-def _queue_notes(runs: Sequence[EstablishmentResult]) -> Iterator[str]:
+def _queue_notes(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Iterator[str]:
     """Tell where test phase 1 is so short that what a gateway keeps in its queues is much of it."""
     short = [run for run in runs if run.rate is not None and (run.connection_count or 0) < SHORT_S * run.rate.median]
     if short:
-        counts = ", ".join(dict.fromkeys(format_count(run.connection_count) for run in short))
+        counts = " and ".join(dict.fromkeys(format_count(run.connection_count) for run in short))
         yield (
             f"With {counts} connections test phase 1 takes less than {SHORT_S} s at the rate found. A gateway whose"
             " queues hold Q of N frames then shows N / (N - Q) times the rate that it sustains; with more connections"
             " it shows less."
         )
+    queued = None if document.host is None else document.host.queue_frames
+    for run in short if queued is not None else ():
+        count = run.connection_count or 0
+        if run.rate is not None and queued is not None and count > queued:
+            rate, sustained = run.rate.median, int(run.rate.median * (count - queued) / count)
+            yield (
+                f"Run {run.number}: the smallest queue of the gateway holds {format_count(queued)} frames. If it was"
+                f" full at the end, {format_count(rate)} connections/s are {format_count(sustained)} sustained."
+            )
 
 
 def _alpha_note(run: EstablishmentResult) -> str:

@@ -17,7 +17,7 @@ from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
-from gatemark.report.self_error import Sent, error_columns, error_notes
+from gatemark.report.self_error import Sent, error_columns, error_notes, own_latency
 from gatemark.report.table import Column, Plot, Section, Table, plot, repetitions, table_of
 from gatemark.report.words import (
     DASH,
@@ -289,24 +289,28 @@ def sentence(part: ReportPart, run: DelayResult) -> str:
     if point is None:
         loads = " and ".join(format_count(point.frames_per_second) for point in run.points)
         return f"Delays not measured: the Tester could not offer {loads} frames/s; {context}."
-    words = "; ".join(_parts(run, point))
+    words = "; ".join(_parts(part.document, run, point))
     times = "s" if point.repetitions != 1 else ""
     return (
         f"At {_load(point)}: {words}; medians of {point.repetitions} repetition{times}; {context}.{_more(run, point)}"
     )
 
 
-def _parts(run: DelayResult, point: DelayPoint) -> Iterator[str]:
-    """Give each metric of a load for each direction and class."""
+def _parts(document: ResultDocument, run: DelayResult, point: DelayPoint) -> Iterator[str]:
+    """Give each metric of a load for each direction and class, latency with the Tester's own."""
     for series in point.series:
         where = run.way_word(series.direction)
         where = f"{where} {series.class_}" if run.mix.is_mixed else where
         latency = series.latency
         if latency is not None:
             lost = f" ({format_count(sum(latency.tags_lost))} tags lost)" if any(latency.tags_lost) else ""
+            known = own_latency(document, run, series.direction, point.frames_per_second)
+            alone = (
+                "" if known is None else f" (Tester alone: {_duration(known.p50_ns)} and {_duration(known.p999_ns)})"
+            )
             yield (
                 f"typical latency {_time(latency.typical_ns)} and worst case latency {_time(latency.worst_case_ns)}"
-                f" {where}{lost}"
+                f" {where}{lost}{alone}"
             )
         if series.pdv is not None:
             yield f"PDV {_time(series.pdv.pdv_ns)} {where}"
@@ -317,8 +321,12 @@ def _parts(run: DelayResult, point: DelayPoint) -> Iterator[str]:
 def _time(figure: Figure) -> str:
     if figure.summary is None:
         return NOT_MEASURABLE
-    unit, unit_ns = unit_of_times([figure.summary.median])
-    return f"{format_in(figure.summary.median, unit_ns)} {unit}"
+    return _duration(figure.summary.median)
+
+
+def _duration(nanoseconds: float | None) -> str:
+    unit, unit_ns = unit_of_times([nanoseconds])
+    return f"{format_in(nanoseconds, unit_ns)} {unit}"
 
 
 def _load(point: DelayPoint) -> str:

@@ -24,7 +24,7 @@ MEANING = (
 COLUMNS = (
     "p1 and p99 are the 1st and 99th percentile (RFC 8219 section 12); with fewer than 100 repetitions they are the"
     " smallest and the largest value. Dispersion is (p99 - p1) / median. “Passed / failed” is the highest load that"
-    " passed in every repetition and the highest that failed in any."
+    " passed in every repetition, and the highest of the lowest loads that failed in each."
 )
 
 
