@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
 LinkKind = Literal["memif", "veth"]
-MTU = 1500
+MTU = 1600
+"""Of veth pairs: a packet of 1500 octets fits with the header of a tunnel around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
