@@ -167,9 +167,9 @@ def check_machine_and_recipe(folder: ResultFolder, campaign: CampaignFile) -> No
         raise _changed(folder, f"the recipe {campaign.testbed.recipe} has changed since the folder was made")
 
 
-def check_campaign(folder: ResultFolder, complete: Campaign) -> None:
-    """Raise ResultError if a campaign is not the one that campaign.json holds."""
-    if folder.read_campaign()[0] != resolved(complete):
+def check_campaign(folder: ResultFolder, stored: dict[str, Any], complete: Campaign) -> None:
+    """Raise ResultError if a campaign is not `stored`, the one that campaign.json holds."""
+    if stored != resolved(complete):
         raise _changed(folder, "campaign.json does not match campaign.toml and the recipe")
 
 

@@ -154,13 +154,13 @@ def resume_campaign(
             if report:
                 write_report([part_of(opened)], opened.report_file)
             return CampaignResult(folder=opened.path, document=read_document(opened))
-        _, source = opened.read_campaign()
+        stored, source = opened.read_campaign()
         check_file(opened)
         file = Path(source or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
         check_machine_and_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
-        check_campaign(opened, complete)
+        check_campaign(opened, stored, complete)
         return _measure_in(opened, complete, bed, used, (on_event, on_plan), report=report)
 
 

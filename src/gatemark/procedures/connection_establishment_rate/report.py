@@ -92,9 +92,11 @@ def _queue_notes(document: ResultDocument, runs: Sequence[EstablishmentResult]) 
             " it shows less."
         )
     queued = None if document.host is None else document.host.queue_frames
-    for run in short if queued is not None else ():
+    if queued is None:
+        return
+    for run in short:
         count = run.connection_count or 0
-        if run.rate is not None and queued is not None and count > queued:
+        if run.rate is not None and count > queued:
             rate, sustained = run.rate.median, int(run.rate.median * (count - queued) / count)
             yield (
                 f"Run {run.number}: the smallest queue of the gateway holds {format_count(queued)} frames. If it was"
