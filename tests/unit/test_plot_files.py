@@ -13,6 +13,7 @@ from tests.unit.test_series import CORES, equipment, write
 
 from gatemark.cli.main import main
 from gatemark.errors import ResultError
+from gatemark.report.model import UNBOUNDED_NS
 from gatemark.report.plot_files import CAPTIONS, plot_files
 from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import lateness_plot
@@ -77,6 +78,13 @@ def test_classes_of_a_histogram_are_all_named() -> None:
     heading, *rows = drawn.data()
     assert [row[0] for row in rows] == [f"< {edge} ns" for edge in range(40)]
     assert {row[1] for row in rows} == {"1"} and heading[1] == "bursts"
+
+
+def test_classes_without_a_burst_between_others_are_shown() -> None:
+    drawn = lateness_plot([(100, 3), (200, 2), (1601, 1), (UNBOUNDED_NS, 1)], str)
+    assert drawn is not None
+    rows = [("100", 3), ("200", 2), ("400", 0), ("800", 0), ("1601", 1), (str(UNBOUNDED_NS), 1)]
+    assert drawn.data()[1:] == tuple((f"< {edge}", str(bursts)) for edge, bursts in rows)
 
 
 def test_places_may_stand_for_something_else() -> None:

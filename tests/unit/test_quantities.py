@@ -667,6 +667,7 @@ class TestComparison:
         assert 'aria-label="throughput compared"' in drawn.svg
         assert "9,000" in drawn.svg
         assert "logarithmic scale" in drawn.svg, "an axis that does not begin at 0 says so"
+        assert [row[1:3] for row in drawn.drawing.data()[1:]] == [("9000", "fast"), ("5", "slow")]
         assert "fast" in drawn.svg
         assert "slow" in drawn.svg
         assert drawn.caption.startswith("Throughput: median of the repetitions")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gatemark.report.model import UNBOUNDED_NS
 from gatemark.report.plot_style import (
     BLUE,
     INK,
@@ -151,11 +152,11 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> Drawing | None:
     def draw(axes: Axes) -> None:
         unit, divisor = _unit(drawn)
         places = range(len(drawn), 0, -1)
+        left_out = "" if len(drawn) == len(figures) else f"; the first {len(drawn)} of {len(figures)} figures"
+        _bar_axes(axes, dict(zip(places, labels, strict=True)), _ends(drawn, divisor), f"{unit}{left_out}")
         for at, row in zip(places, drawn, strict=True):
             known = row.quantity.limited_by == "gateway"
             _bar(axes, at, row, (unit, divisor), BLUE, label="measured" if known else "at least")
-        left_out = "" if len(drawn) == len(figures) else f"; the first {len(drawn)} of {len(figures)} figures"
-        _bar_axes(axes, dict(zip(places, labels, strict=True)), _ends(drawn, divisor), f"{unit}{left_out}")
 
     return Drawing(name=name, draw=draw, height=0.7 + 0.34 * len(drawn))
 
@@ -187,29 +188,38 @@ def grouped_plot(bars: Sequence[Bar], *, name: str) -> Drawing | None:
     def draw(axes: Axes) -> None:
         unit, divisor = _unit(rows)
         centres: dict[float, str] = {}
-        shown: set[str] = set()
+        places: list[tuple[float, Bar]] = []
         at = height
         for group, members in groups.items():
             centres[at - (len(members) - 1) / 2] = group
-            for bar in members:
-                label = "" if bar.name in shown else bar.name
-                shown.add(bar.name)
-                colour, _ = SERIES[names.index(bar.name) % len(SERIES)]
-                _bar(axes, at, bar.row, (unit, divisor), colour, label=label or "_nolegend_")
-                at -= 1
-            at -= GROUP_GAP
+            places.extend((at - number, bar) for number, bar in enumerate(members))
+            at -= len(members) + GROUP_GAP
         _bar_axes(axes, centres, _ends(rows, divisor), unit)
+        shown: set[str] = set()
+        for at, bar in places:
+            label = "_nolegend_" if bar.name in shown else bar.name
+            shown.add(bar.name)
+            colour, _ = SERIES[names.index(bar.name) % len(SERIES)]
+            _bar(axes, at, bar.row, (unit, divisor), colour, label=label)
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False, fontsize=8.5)
 
     return Drawing(name=name, draw=draw, height=1.0 + 0.3 * height)
 
 
 def _bar(axes: Axes, at: float, row: Row, unit: tuple[str, int], colour: str, *, label: str) -> None:
-    """A bar with its figure behind it, hollow if that is a lower bound; `unit` has a divisor."""
+    """A bar with its figure behind it, hollow if that is a lower bound; `unit` has a divisor.
+
+    On a logarithmic axis, where the length of a bar means nothing, a point on a thin line.
+    """
     words, divisor = unit
     value, low, high = _spread(row, divisor)
     known = row.quantity.limited_by == "gateway"
-    axes.barh(at, value, height=0.62, color=colour if known else "none", edgecolor=colour, linewidth=1.1, label=label)
+    fill = colour if known else "none"
+    if axes.get_xscale() == "log":
+        axes.barh(at, value, height=0.05, color=colour, label=label)
+        axes.plot(value, at, marker="o", markersize=7, color=colour, markerfacecolor=fill, linestyle="none")
+    else:
+        axes.barh(at, value, height=0.62, color=fill, edgecolor=colour, linewidth=1.1, label=label)
     if row.quantity.is_measured:
         axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
     figure = _drawn_value(row.quantity)
@@ -240,10 +250,9 @@ def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float]
 
 def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> Drawing | None:
     """Bursts by lateness, the Tester's own error in sending on time; counts are on a logarithmic axis."""
-    filled = [number for number, (_, bursts) in enumerate(histogram) if bursts]
-    if not filled:
+    shown = _classes([(below, bursts) for below, bursts in histogram if bursts])
+    if not shown:
         return None
-    shown = list(histogram[: filled[-1] + 1])
 
     def draw(axes: Axes) -> None:
         names = [f"< {edge(below)}" for below, _ in shown]
@@ -257,6 +266,16 @@ def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], st
         axes.set_ylabel("bursts")
 
     return Drawing(name="lateness of the Tester", draw=draw, height=2.6)
+
+
+def _classes(filled: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Put the empty classes back between those that have bursts: each edge is twice the one before it."""
+    classes: list[tuple[int, int]] = []
+    for below, bursts in filled:
+        while classes and classes[-1][0] > 0 and 3 * classes[-1][0] <= below < UNBOUNDED_NS:
+            classes.append((2 * classes[-1][0], 0))
+        classes.append((below, bursts))
+    return classes
 
 
 def short_count(count: int) -> str:
