@@ -286,7 +286,7 @@ def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> 
     check = throughput_check()
     results = [result_of(check, good, bad), result_of(check, word), result_of(check, good, kept=False)]
     assert [*table_of("", FIGURES, rows_of(results)).rows] == [
-        ("TL", "1.50 us", "1.60 us", "+0.10", "-0.20 to +0.20", "passed"),
+        ("TL", "1.50 µs", "1.60 µs", "+0.10", "-0.20 to +0.20", "passed"),
         ("loss", "0.3333 %", "0.5000 %", "+0.1667", "0", "failed"),
         ("overflow", "evicted", "evicted", "", "", "passed"),
         ("", "", "", "", "", "reference not kept"),
@@ -299,7 +299,7 @@ def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> 
     page = to_markdown(results, where, SELF, chosen=4)
     assert "3 of 4 checks with 3 figures: 1 failed, 1 passed, 1 reference not kept" in page
     assert page.count("\n| throughput |") == 4
-    assert "median 5us" in page
+    assert "median 5 µs" in page
     document = CalibrationDocument(
         **where.model_dump(), chosen=("a", "b", "c"), self_error=SELF, checks=tuple(results)
     ).model_dump(mode="json")

@@ -34,11 +34,11 @@ def delay_checks(*, quick: bool) -> list[Check]:
     checks = [_self_latency(repetitions=2 if quick else 4)]
     fixed = [500 * US] if quick else [50 * US, 500 * US, 5_000 * US]
     checks += [
-        _known(f"delay-fixed-{value // US}us", f"every frame {value // US} us", "fixed", (value,)) for value in fixed
+        _known(f"delay-fixed-{value // US}us", f"every frame {value // US} µs", "fixed", (value,)) for value in fixed
     ]
-    checks.append(_known("delay-periodic", "periodic, 1000 us to 1149 us", "periodic", ramp))
+    checks.append(_known("delay-periodic", "periodic, 1000 µs to 1149 µs", "periodic", ramp))
     if not quick:
-        checks.append(_known("delay-tail", "200 us; 8 of 1000 frames 20 ms, 2 of 1000 30 ms", "periodic", steps))
+        checks.append(_known("delay-tail", "200 µs; 8 of 1000 frames 20 ms, 2 of 1000 30 ms", "periodic", steps))
         checks.append(_uniform("delay-uniform", 100 * US, 200 * US))
     return checks
 
@@ -126,7 +126,7 @@ def _uniform(name: str, least: int, most: int) -> Check:
     return Check(
         procedure="delay",
         name=name,
-        truth=f"uniform, {least // US} us to {most // US} us",
+        truth=f"uniform, {least // US} µs to {most // US} µs",
         technology="router44",
         forward=_delayed(Delay(kind="uniform", values_ns=(least, most))),
         tables=_tables(),

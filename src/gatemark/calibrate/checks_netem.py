@@ -58,7 +58,7 @@ def _delay(delay_us: int, duration: str) -> Check:
 
     return _check(
         f"netem-delay-{delay_us // 1000}ms",
-        f"netem: every frame {delay_us} us",
+        f"every frame {delay_us} µs",
         {"delay_us": delay_us},
         {"delay": {"load": LOAD, "duration": duration, "tags": 100, "first_tag": "100ms"}},
         compare,
@@ -78,7 +78,7 @@ def _loss(loss_ppm: int, duration: str) -> Check:
 
     return _check(
         f"netem-loss-{loss_ppm}ppm",
-        f"netem: {loss_ppm} of a million frames lost",
+        f"{loss_ppm} of a million frames lost",
         {"loss_ppm": loss_ppm},
         {"trial": {"duration": duration}, "frame_loss": {"rates": [LOAD]}},
         compare,
@@ -98,7 +98,7 @@ def _duplication(duplicate_ppm: int, duration: str) -> Check:
 
     return _check(
         f"netem-duplicate-{duplicate_ppm}ppm",
-        f"netem: {duplicate_ppm} of a million frames come twice",
+        f"{duplicate_ppm} of a million frames come twice",
         {"duplicate_ppm": duplicate_ppm},
         {"trial": {"duration": duration}, "frame_loss": {"rates": [LOAD]}},
         compare,

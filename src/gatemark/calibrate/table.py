@@ -12,7 +12,7 @@ from gatemark.calibrate.links import LinkKind
 from gatemark.calibrate.model import CalibrationPart, CheckResult, Comparison, Number, SelfError
 from gatemark.report.table import Column, table_of
 from gatemark.report.text_tables import markdown_table
-from gatemark.units import format_duration_ns
+from gatemark.report.words import format_time
 
 
 class Circumstances(CalibrationPart):
@@ -136,9 +136,9 @@ def self_error_lines(error: SelfError | None) -> list[str]:
     if error is None:
         return []
     return [
-        f"The Tester's own path through the ports: median {format_duration_ns(error.median_ns)}, shortest"
-        f" {format_duration_ns(error.minimum_ns)}, 99.9th percentile {format_duration_ns(error.p999_ns)}, longest"
-        f" {format_duration_ns(error.maximum_ns)}. The truth of TL and WCL includes its median.",
+        f"The Tester's own path through the ports: median {format_time(error.median_ns)}, shortest"
+        f" {format_time(error.minimum_ns)}, 99.9th percentile {format_time(error.p999_ns)}, longest"
+        f" {format_time(error.maximum_ns)}. The truth of TL and WCL includes its median.",
         "",
     ]
 
@@ -151,7 +151,7 @@ def _times(results: Sequence[CheckResult], where: Circumstances) -> str:
 def _with_unit(value: Number | str | None, figure: Comparison) -> str:
     """Return a value of a figure in words; one that is no number has no unit."""
     words = _number(value, figure.unit)
-    return words if figure.error is None else f"{words} {'us' if figure.unit == 'ns' else figure.unit}"
+    return words if figure.error is None else f"{words} {'µs' if figure.unit == 'ns' else figure.unit}"
 
 
 def _allowed(figure: Comparison) -> str:
