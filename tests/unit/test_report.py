@@ -141,7 +141,7 @@ def test_invalid_trials_are_neither_passed_nor_failed(shown: Callable[..., Shown
     assert page.words.count("△ invalid") == validity.invalid
     assert page.words.count("● passed") + page.words.count("✕ failed") == validity.valid
     assert "neither a pass nor a fail" in page.words
-    assert f"{validity.invalid} of {validity.trials} trials were invalid" in page.terminal
+    assert f"{validity.invalid} of {validity.trials} trials invalid" in page.terminal
 
 
 def test_below_a_failed_trial_stands_what_the_host_counted(shown: Callable[..., Shown]) -> None:

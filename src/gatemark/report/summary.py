@@ -73,7 +73,7 @@ def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:
             console.print(Text(f"{document.name}: {sentence}"))
         if document.validity.invalid:
             console.print(
-                Text(f"{document.name}: {document.validity.invalid} of {document.validity.trials} trials were invalid")
+                Text(f"{document.name}: {document.validity.invalid} of {document.validity.trials} trials invalid")
             )
         if document.host is not None and document.host.suspect:
             console.print(Text(f"{document.name}: {suspect_words(document)}"))
