@@ -47,9 +47,14 @@ def add_legend(axes: Axes) -> None:
     )
 
 
+def far_apart(lowest: int | float, highest: int | float) -> bool:
+    """Whether figures are so far apart that their axis is logarithmic."""
+    return lowest > 0 and highest > 20 * lowest
+
+
 def from_zero_or_log(axes: Axes, lowest: int | float, highest: int | float) -> None:
     """An axis that starts at 0, or a logarithmic one if the figures are far apart."""
-    if lowest > 0 and highest > 20 * lowest:
+    if far_apart(lowest, highest):
         axes.set_yscale("log")
         few_ticks(axes.yaxis, highest / lowest)
     else:

@@ -18,6 +18,7 @@ from gatemark.report.plot_style import (
     SERIES,
     Drawing,
     add_legend,
+    far_apart,
     few_ticks,
     from_zero_or_log,
     log_counts,
@@ -231,12 +232,15 @@ def _bar(axes: Axes, at: float, row: Row, unit: tuple[str, int], colour: str, *,
 
 
 def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float], heading: str) -> None:
-    """Axes of bars that lie beside these labels: from 0, or logarithmic if the figures are far apart."""
+    """Axes of bars that lie beside these labels: from 0, or logarithmic if the figures are far apart.
+
+    Called before `_bar`, which draws for the scale that is set.
+    """
     axes.set_yticks(list(labels), list(labels.values()))
     axes.tick_params(axis="y", length=0)
     axes.margins(y=min(0.05, 0.5 / len(labels)))
     lowest, highest = ends
-    if lowest > 0 and highest > 20 * lowest:
+    if far_apart(lowest, highest):
         axes.set_xscale("log")
         axes.set_xlim(lowest / 2, highest * 3)
         few_ticks(axes.xaxis, highest / lowest * 6)
