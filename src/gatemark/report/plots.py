@@ -244,7 +244,7 @@ def _bar_axes(axes: Axes, labels: Mapping[float, str], ends: tuple[float, float]
         axes.set_xscale("log")
         axes.set_xlim(lowest / 2, highest * 3)
         few_ticks(axes.xaxis, highest / lowest * 6)
-        heading = f"{heading}; logarithmic scale"
+        heading = f"{heading}; logarithmic scale, a hollow point is a lower bound"
     else:
         axes.set_xlim(0, highest * 1.18)
     axes.grid(visible=False, axis="y")
