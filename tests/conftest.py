@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 
 import pytest
@@ -30,14 +31,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "endure: has a long version, which `make endure` runs")
     config.addinivalue_line("markers", "nightly(why): runs in `make endure` alone, for a reason")
     config.addinivalue_line("markers", "alone: needs all CPUs or looks at the whole machine, so nothing runs beside it")
+    config.addinivalue_line("markers", "cpus(number, why): alone, and skipped where there are fewer")
     examples = ENDURE_EXAMPLES if config.getoption("--endure") else EXAMPLES
     patient = [HealthCheck.too_slow]  # no example is too slow on a busy machine
     settings.register_profile("gatemark", max_examples=examples, deadline=None, suppress_health_check=patient)
     settings.load_profile("gatemark")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m "not alone"` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    usable = len(os.sched_getaffinity(0))
     for item in items:
+        cpus = item.get_closest_marker("cpus")
+        if cpus is not None:
+            number, why = cpus.args
+            item.add_marker(pytest.mark.alone)
+            if usable < number:
+                item.add_marker(pytest.mark.skip(reason=f"{why}: needs {number} CPUs"))
         nightly = item.get_closest_marker("nightly")
         if config.getoption("--endure"):
             item.add_marker(pytest.mark.timeout(ENDURE_SECONDS_MAX))

@@ -169,7 +169,7 @@ def test_on_one_cpu_the_thread_that_ends_a_phase_is_not_behind_the_workers() -> 
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
-@pytest.mark.skipif(len(usable_cpus()) < 2, reason="a single CPU is shared")
+@pytest.mark.cpus(2, "a single one is shared")
 def test_no_other_thread_runs_on_a_workers_cpu() -> None:
     """There it would wait behind a thread that never sleeps."""
     campaign = loop_back({"left": "ring", "right": "ring"})

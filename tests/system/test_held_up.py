@@ -24,7 +24,6 @@ from gatemark.campaign.plan import plan_of
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.gateway_host import threads_of
-from gatemark.dut.steering import usable_cpus
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.trial.record import TrialRecord
@@ -32,9 +31,8 @@ from gatemark.trial.record import TrialRecord
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
-    pytest.mark.skipif(len(usable_cpus()) < 2, reason="a gateway with a CPU of its own needs two"),
+    pytest.mark.cpus(2, "a gateway with one of its own"),
     pytest.mark.skipif(not sees_kernel_threads(), reason="a container: the gateway's host is not read"),
-    pytest.mark.alone,
 ]
 RECIPE = "tayga-siit64"
 """A gateway that is a process: it stands still while another one has its CPU."""

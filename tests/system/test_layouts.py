@@ -12,6 +12,8 @@ from tests.system.machine import gatemark, missing, nightly_but
 from gatemark.dut.steering import usable_cpus
 
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
+SAME = pytest.mark.nightly("the same of every number of both")
+TWO_WORKERS = pytest.mark.cpus(2, "each worker has one of its own")
 TRIAL = """
 [trial]
 duration = "400ms"
@@ -117,7 +119,13 @@ def test_many_neighbours_and_background(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
 @pytest.mark.parametrize(
-    ("queues", "workers"), nightly_but({1, 2}, "the same of every number of both", [(2, 1), (2, 2), (3, 1), (3, 2)])
+    ("queues", "workers"),
+    [
+        pytest.param(2, 1, marks=SAME),
+        pytest.param(2, 2, marks=TWO_WORKERS),
+        (3, 1),
+        pytest.param(3, 2, marks=[SAME, TWO_WORKERS]),
+    ],
 )
 def test_neighbours_are_answered_on_any_queue(queues: int, workers: int, tmp_path: Path) -> None:
     """The gateway asks for every host, and its questions arrive on any queue of a port, polled by any worker."""
@@ -156,6 +164,7 @@ def test_every_frame_that_an_overloaded_veth_loses_is_counted_once(tmp_path: Pat
         assert direction.foreground.lost == dropped + sum(trial.testbed_drops.values()), trial
 
 
+@TWO_WORKERS
 def test_several_queues_and_workers(tmp_path: Path) -> None:
     """Three queues a port, spread over all CPUs: each frame is sent once and recognised on any queue."""
     cores = usable_cpus()

@@ -217,8 +217,7 @@ def test_two_test_beds_of_one_gateway_describe_it_alike() -> None:
             assert len(received) == 1
 
 
-@pytest.mark.alone
-@pytest.mark.skipif(len(usable_cpus()) < 2, reason="steering needs two CPUs")
+@pytest.mark.cpus(2, "steering")
 def test_gateway_works_on_its_own_cpu() -> None:
     """Which CPU forwards a frame is counted by rules of the gateway itself: nothing else on this machine is in it.
 
@@ -254,8 +253,7 @@ def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) ->
     assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [[*bed.placement.gateway_cores]]
 
 
-@pytest.mark.alone
-@pytest.mark.skipif(len(usable_cpus()) < 2, reason="on one CPU the gateway waits for the Tester itself")
+@pytest.mark.cpus(2, "on a single one the gateway waits for the Tester itself")
 @pytest.mark.skipif(not sees_kernel_threads(), reason="a container: the kernel's threads are not to be seen")
 def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
     """A daemon must not inherit what this process is."""

@@ -6,7 +6,6 @@ A busy machine may keep it from deciding, and never makes it wrong. Needs root a
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,13 +17,10 @@ from tests.system.machine import missing, missing_for_guest, nothing_compared
 
 from gatemark.dut.recipe import recipe_text
 
-MISSING = [
-    *missing("ip", "ethtool", "nft", "conntrack", root=True),
-    *(["two CPUs"] if len(os.sched_getaffinity(0)) < 2 else []),
-]
+MISSING = missing("ip", "ethtool", "nft", "conntrack", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
+    pytest.mark.cpus(2, "a gateway with one of its own"),
 ]
 RULES = 1_000
 POLICED = 50_000

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
 from tests.system.beds import ATTEMPTS, FRAMES, OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing
 
-MISSING = [*missing("ip", "ethtool", root=True), *(["two CPUs"] if len(os.sched_getaffinity(0)) < 2 else [])]
+MISSING = missing("ip", "ethtool", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
+    pytest.mark.cpus(2, "a gateway with one of its own"),
 ]
 STRAYED = rf"test bed: the kernel worked on ([0-9,]+) frames at the Tester's CPUs, .* while {FRAMES:,} were offered: "
 

@@ -21,7 +21,6 @@ from tests.system.machine import missing, nothing_compared
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.base import TelemetryReading
-from gatemark.dut.steering import usable_cpus
 from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.search import RateResult
 from gatemark.results.store import ResultFolder
@@ -33,8 +32,7 @@ from gatemark.trial.telemetry import TelemetryFacts
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "conntrack", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
-    pytest.mark.skipif(len(usable_cpus()) < 2, reason="a gateway with a CPU of its own needs two"),
-    pytest.mark.alone,
+    pytest.mark.cpus(2, "a gateway with one of its own"),
 ]
 SECOND = 10**9
 BURN = """

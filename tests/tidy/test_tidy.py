@@ -317,3 +317,12 @@ def test_no_loose_ends() -> None:
         if LOOSE_ENDS.search(line)
     ]
     assert wrong == []
+
+
+NUMBER_OF_CPUS = re.compile(r"len\((?:usable_cpus\(\)|os\.sched_getaffinity\(0\))\)")
+
+
+def test_no_system_test_asks_how_many_cpus_there_are() -> None:
+    """Beside others it has a single one on any machine, and its cases would be left out unnoticed: mark them `cpus`."""
+    paths = (ROOT / "tests" / "system").glob("*.py")
+    assert [path.name for path in paths if NUMBER_OF_CPUS.search(path.read_text(encoding="utf-8"))] == []
