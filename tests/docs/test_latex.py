@@ -22,7 +22,10 @@ from gatemark.stored import read_document, sections_of
 ROOT = Path(__file__).parents[2]
 SPECIAL = "[a] \\ & % $ # _ { } ~ ^ < > | \u2013 \u2212 ≥ ± µ \u03b1 \u00d7 · ∞ … “ ” §"
 
-pytestmark = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: package texlive-latex-extra")
+pytestmark = [
+    pytest.mark.nightly("LaTeX is 280 MB of packages"),
+    pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: package texlive-latex-extra"),
+]
 
 
 def compiled(tables: str, folder: Path) -> str:
