@@ -70,10 +70,11 @@ def log_counts(axes: Axes) -> None:
 
 
 def few_ticks(axis: Axis, ratio: float) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5, or closer where its ends are near each other."""
+    """Ticks of a logarithmic axis at 1, 2 and 5: closer where its ends are near each other, else so that none touch."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-    axis.set_major_locator(MaxNLocator(6) if ratio < 5 else LogLocator(subs=(1, 2, 5) if ratio < 1000 else (1,)))
+    places = (1, 2, 5) if ratio < 100 else (1, 3) if ratio < 1000 else (1,)
+    axis.set_major_locator(MaxNLocator(6) if ratio < 5 else LogLocator(subs=places))
     axis.set_minor_formatter(NullFormatter())
     plain_ticks(axis)
 
