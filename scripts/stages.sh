@@ -25,12 +25,21 @@ in_background() { # in_background NAME COMMAND...: starts it behind everything e
   background[$name]=$!
 }
 
-output_of() { # output_of NAME: the exit status of that command
+output_of() { # output_of NAME: the exit status of that command, which no longer stands back
   local status=0
+  no_longer_idle "${background[$1]}"
   wait "${background[$1]}" || status=$?
   unset "background[$1]"
   cat "build/$1.log"
   return "$status"
+}
+
+no_longer_idle() { # no_longer_idle SESSION: else whatever else the machine does could keep it waiting for ever
+  local pid
+  { echo 0 >"/proc/$1/autogroup"; } 2>/dev/null
+  for _ in 1 2; do # what was started in the meantime, too
+    for pid in $(ps -o pid= --sid "$1"); do chrt --all-tasks --other --pid 0 "$pid"; done 2>/dev/null
+  done
 }
 
 stop_background() { # each is the leader of a session, and so of a process group
