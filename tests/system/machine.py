@@ -63,6 +63,14 @@ def nothing_compared(said: str) -> None:
     warnings.warn(f"the machine was busy: {said}", stacklevel=2)
 
 
+own_cpu = pytest.mark.cpus(2, "a gateway with one of its own")
+
+
+def cpu_each(workers: int) -> pytest.MarkDecorator:
+    """Return the mark of a test with this many workers, which share no CPU."""
+    return pytest.mark.cpus(workers, "each worker has one of its own")
+
+
 def nightly_but(chosen: Container[int], why: str, values: Iterable[Any]) -> list[Any]:
     """Return the values of a parametrized test: every run has those at the chosen places, the night all of them.
 

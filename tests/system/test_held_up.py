@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.journals import read_journal
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing, nothing_compared, sees_kernel_threads
+from tests.system.machine import missing, nothing_compared, own_cpu, sees_kernel_threads
 
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted
@@ -31,7 +31,7 @@ from gatemark.trial.record import TrialRecord
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
-    pytest.mark.cpus(2, "a gateway with one of its own"),
+    own_cpu,
     pytest.mark.skipif(not sees_kernel_threads(), reason="a container: the gateway's host is not read"),
 ]
 RECIPE = "tayga-siit64"

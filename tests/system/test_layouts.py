@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from tests.journals import read_journal
-from tests.system.machine import gatemark, missing, nightly_but
+from tests.system.machine import cpu_each, gatemark, missing, nightly_but
 
 from gatemark.dut.steering import usable_cpus
 
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
 SAME = pytest.mark.nightly("the same of every number of both")
-TWO_WORKERS = pytest.mark.cpus(2, "each worker has one of its own")
+TWO_WORKERS = cpu_each(2)
 TRIAL = """
 [trial]
 duration = "400ms"

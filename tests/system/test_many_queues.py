@@ -6,7 +6,7 @@ import itertools
 from typing import Any, get_args
 
 import pytest
-from tests.system.machine import missing
+from tests.system.machine import cpu_each, missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -31,7 +31,6 @@ NO_GIVING_UP_NS = 60_000_000_000
 FORM = TrialForm(tags=Tags(first_ns=DURATION_NS // 2, count=1000), variation=True, histogram=True)
 QUEUES = [1, 2, 3]
 WORKERS = [1, 2, 4]
-WORKER = "each worker has one of its own"
 
 
 def campaign(queues: int | None, **tables: Any) -> Campaign:
@@ -101,7 +100,7 @@ def roles_of(queues: int, workers: int, *, all_of_them: bool) -> list[tuple[str,
 
 
 @pytest.mark.endure
-@pytest.mark.parametrize("workers", [1, *(pytest.param(n, marks=pytest.mark.cpus(n, WORKER)) for n in WORKERS[1:])])
+@pytest.mark.parametrize("workers", [1, *(pytest.param(n, marks=cpu_each(n)) for n in WORKERS[1:])])
 @pytest.mark.parametrize("queues", QUEUES)
 def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None:
     """Routing in all directions with every recorder; connections with the Initiator on either side, in every order."""
@@ -165,7 +164,7 @@ def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None
             assert_whole(report_of(engine, validation)[0], 2)
 
 
-@pytest.mark.cpus(2, WORKER)
+@cpu_each(2)
 def test_a_campaign_that_names_no_queues_gets_one_for_each_worker() -> None:
     cores = usable_cpus()
     routed = campaign(None, gateway={"technology": "router44"})

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 from bench.judgement import write_campaign
-from tests.system.machine import missing, missing_for_guest, nothing_compared
+from tests.system.machine import missing, missing_for_guest, nothing_compared, own_cpu
 
 from gatemark.dut.recipe import recipe_text
 
 MISSING = missing("ip", "ethtool", "nft", "conntrack", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.cpus(2, "a gateway with one of its own"),
+    own_cpu,
 ]
 RULES = 1_000
 POLICED = 50_000

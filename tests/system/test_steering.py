@@ -6,12 +6,12 @@ import re
 
 import pytest
 from tests.system.beds import ATTEMPTS, FRAMES, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing
+from tests.system.machine import missing, own_cpu
 
 MISSING = missing("ip", "ethtool", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.cpus(2, "a gateway with one of its own"),
+    own_cpu,
 ]
 STRAYED = rf"test bed: the kernel worked on ([0-9,]+) frames at the Tester's CPUs, .* while {FRAMES:,} were offered: "
 

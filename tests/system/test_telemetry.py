@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pytest
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
-from tests.system.machine import missing, nothing_compared
+from tests.system.machine import missing, nothing_compared, own_cpu
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.base import TelemetryReading
@@ -32,7 +32,7 @@ from gatemark.trial.telemetry import TelemetryFacts
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "conntrack", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
-    pytest.mark.cpus(2, "a gateway with one of its own"),
+    own_cpu,
 ]
 SECOND = 10**9
 BURN = """
