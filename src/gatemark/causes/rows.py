@@ -19,6 +19,7 @@ from gatemark.causes.evenness import spread_words
 from gatemark.causes.losses import Losses
 from gatemark.causes.randomness import (
     DEVIATIONS_MAX,
+    RARE,
     Difference,
     deviation_of_runs,
     difference,
@@ -32,9 +33,6 @@ BETWEEN_MIN = 4
 """Frames that pass between rows on average: where fewer do, an overload has as many rows."""
 SPREAD_MIN = 0.4
 """What exponential distances differ by, standard deviation by mean, is 1; even ones are at 0."""
-LONGEST = 5.0
-"""Of so many rows of exponential lengths the longest is longer than this, beside the logarithm of their number and in
-units of their mean, once in 150 times."""
 CLUSTERED_MAX = 4.0
 """Parts of a trial whose losses vary more than so many times what random rows make have more to tell."""
 PART_ROWS = 3
@@ -67,7 +65,7 @@ def _are_random_rows(losses: Losses) -> bool:
     loss, runs = losses.counts.loss, losses.counts.loss.runs
     if _passed(losses) < BETWEEN_MIN or deviation_of_runs(losses) >= -DEVIATIONS_MAX:
         return False
-    longest = losses.lost / runs * (math.log(runs) + LONGEST)
+    longest = losses.lost / runs * (math.log(runs) + RARE)  # of so many exponential lengths, but once in 15,000 times
     if loss.longest_run > longest or not is_by_chance_from_end_to_end(losses, runs):
         return False
     passed = [after.index - before.index - before.length for before, after in pairwise(_known_rows(losses))]
