@@ -6,13 +6,16 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations
+from math import exp
 from random import Random
 
 import pytest
 from tests.loss_tables import Frame, Sent, frames, lossy
 from tests.trial_facts import changed
 
-from gatemark.causes.losses import chance_of, choices_among
+from gatemark.causes.losses import chance_of, choices_among, losses_of
+from gatemark.causes.randomness import chance_of_so_few_runs, chance_of_so_many_runs
 from gatemark.causes.registry import causes_of
 from gatemark.technology import SideName
 from gatemark.trial.cause import Cause
@@ -359,6 +362,10 @@ class TestSpread:
         drawn = Random(9)
         assert named(lossy(frames(40_000), lambda _: drawn.random() < share)).cause == "uniform"
 
+    @pytest.mark.parametrize("seed", [351, 614])  # uneven over time; five pairs, where chance makes one
+    def test_what_chance_makes_once_in_hundreds_of_times(self, seed: int) -> None:
+        assert named(lossy(frames(8000), drawn_at(seed, 0.01))).cause == "uniform"
+
     def test_a_token_bucket(self) -> None:
         cause = named(lossy(frames(40_000), lambda frame: frame.index > 700 and frame.index * 37 % 100 < 37))
         assert cause.cause == "queue"
@@ -609,9 +616,20 @@ class TestRows:
     def test_good_and_bad_times(self, begins: float, ends: float, count: int) -> None:
         assert {named(lossy(frames(count), gilbert(seed, begins, ends))).cause for seed in range(20)} == {"rows"}
 
-    @pytest.mark.parametrize("seed", [86, 642, 741])
-    def test_a_longest_row_that_chance_makes_once_in_hundreds_of_times(self, seed: int) -> None:
-        assert named(lossy(frames(8000), gilbert(seed, 0.02, 0.1))).cause == "rows"
+    @pytest.mark.parametrize(
+        ("count", "begins", "ends", "seed"),
+        [
+            (8000, 0.02, 0.1, 86),  # a long row
+            (8000, 0.02, 0.1, 642),
+            (8000, 0.02, 0.1, 741),
+            (8000, 0.02, 0.1, 1208),  # even distances of the first rows
+            (4000, 0.05, 0.5, 834),
+        ],
+    )
+    def test_what_chance_makes_of_them_once_in_thousands_of_times(
+        self, count: int, begins: float, ends: float, seed: int
+    ) -> None:
+        assert named(lossy(frames(count), gilbert(seed, begins, ends))).cause == "rows"
 
     def test_pairs(self) -> None:
         drawn = Random(4)
@@ -793,6 +811,20 @@ class TestChance:
         whole = LossCount(lost=lost, arrived=6000 * values - lost)
         bound = chance_of(LossCount(lost=5, arrived=5995), whole, choices_among(values, 1))
         assert hits / tries <= min(1.0, 2.718281828**bound)
+
+    def test_is_an_upper_bound_of_runs(self) -> None:
+        """Of all ways to lose six of eleven frames, the first one and the last one among them."""
+        every = [
+            next(losses_of(lossy(frames(11), lambda frame: frame.index in {0, 10, *inner}), PLAIN, None, ()))  # noqa: B023
+            for inner in combinations(range(1, 10), 4)
+        ]
+        runs = [losses.counts.loss.runs for losses in every]
+        assert set(runs) == set(range(2, 7))
+        for losses, count in zip(every, runs, strict=True):
+            fewer = sum(other <= count for other in runs) / len(runs)
+            more = sum(other >= count for other in runs) / len(runs)
+            assert fewer <= exp(chance_of_so_few_runs(losses)) * (1 + 1e-9)
+            assert more <= exp(chance_of_so_many_runs(losses)) * (1 + 1e-9)
 
     def test_nothing_stands_out_where_everything_is_inside(self) -> None:
         whole = LossCount(lost=10, arrived=30)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatemark.causes.losses import Losses
+from gatemark.trial.loss import chance_inside
 
 DEVIATIONS_MAX = 4.0
 """Chance lies within so many standard deviations but once in 15,000 times."""
@@ -21,19 +22,24 @@ def is_by_chance_from_end_to_end(losses: Losses, events: int) -> bool:
     )
 
 
-def deviation_of_runs(losses: Losses) -> float:
-    """Return by how many standard deviations there are more runs of losses than chance makes of as many lost frames.
+def chance_of_so_few_runs(losses: Losses) -> float:
+    """Return the natural logarithm of an upper bound of the chance that lost frames have no more runs than they have.
 
-    Between the first lost frame and the last one (Wald and Wolfowitz 1940).
+    Chance draws which frames are lost between the first lost frame and the last one (Wald and Wolfowitz 1940). Those
+    that passed there fill some of the gaps between lost frames, and how many they fill is hypergeometric.
     """
-    between, lost = losses.between, losses.lost
-    passed = between - lost
-    expected = lost * (passed + 1) / between
-    variance = lost * passed * (lost - 1) * (passed + 1) / (between**2 * max(1, between - 1))
-    apart = losses.counts.loss.runs - expected
-    if variance:
-        return apart / math.sqrt(variance)
-    return math.copysign(math.inf, apart) if apart else 0.0
+    gaps = losses.lost - 1
+    return chance_inside(gaps, losses.lost - losses.counts.loss.runs, 1 - _filled(losses))
+
+
+def chance_of_so_many_runs(losses: Losses) -> float:
+    """Return the same of the chance that they have no fewer."""
+    return chance_inside(losses.lost - 1, losses.counts.loss.runs - 1, _filled(losses))
+
+
+def _filled(losses: Losses) -> float:
+    """Return the share of the gaps between lost frames in which a frame passes, as chance makes it."""
+    return (losses.between - losses.lost) / max(1, losses.between - 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +52,17 @@ class Difference:
     """Their variance by the expected one."""
 
 
-def difference(parts: Sequence[int], variance: float, tails: float = 0.0) -> Difference:
+def difference(parts: Sequence[int], variance: float, tails: float | None = None) -> Difference:
     """Return how much more than numbers of a variance parts differ; nothing where there is nothing to compare.
 
     Chi square has twice as much variance as degrees of freedom, and so much more as `tails` says, the excess kurtosis
-    of the numbers.
+    of the numbers; that of binomial ones is at most one by their variance. Its cube root is nearly normal (Wilson and
+    Hilferty 1931), where chi square itself exceeds its mean much more often than a normal number does.
     """
     degrees = len(parts) - 1
     if degrees < 1 or variance <= 0:
         return Difference()
     mean = sum(parts) / len(parts)
-    chi_square = sum((count - mean) ** 2 for count in parts) / variance
-    return Difference(by=(chi_square - degrees) / math.sqrt((2 + tails) * degrees), ratio=chi_square / degrees)
+    ratio = sum((count - mean) ** 2 for count in parts) / variance / degrees
+    spread = (2 + (1 / variance if tails is None else tails)) / (9 * degrees)
+    return Difference(by=(math.cbrt(ratio) - 1 + spread) / math.sqrt(spread), ratio=ratio)

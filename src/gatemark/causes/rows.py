@@ -21,7 +21,7 @@ from gatemark.causes.randomness import (
     DEVIATIONS_MAX,
     RARE,
     Difference,
-    deviation_of_runs,
+    chance_of_so_few_runs,
     difference,
     is_by_chance_from_end_to_end,
 )
@@ -31,8 +31,9 @@ from gatemark.trial.loss import LossRun
 ROWS_MIN = 20
 BETWEEN_MIN = 4
 """Frames that pass between rows on average: where fewer do, an overload has as many rows."""
-SPREAD_MIN = 0.4
-"""What exponential distances differ by, standard deviation by mean, is 1; even ones are at 0."""
+SPREAD_MIN = 0.35
+"""What exponential distances differ by, standard deviation by mean, is 1, and less than this in the fewest that are
+looked at but once in 15,000 times; even ones are at 0."""
 CLUSTERED_MAX = 4.0
 """Parts of a trial whose losses vary more than so many times what random rows make have more to tell."""
 PART_ROWS = 3
@@ -63,7 +64,7 @@ def explain(losses: Losses) -> Cause | None:
 
 def _are_random_rows(losses: Losses) -> bool:
     loss, runs = losses.counts.loss, losses.counts.loss.runs
-    if _passed(losses) < BETWEEN_MIN or deviation_of_runs(losses) >= -DEVIATIONS_MAX:
+    if _passed(losses) < BETWEEN_MIN or chance_of_so_few_runs(losses) > -RARE:
         return False
     longest = losses.lost / runs * (math.log(runs) + RARE)  # of so many exponential lengths, but once in 15,000 times
     if loss.longest_run > longest or not is_by_chance_from_end_to_end(losses, runs):

@@ -18,7 +18,9 @@ from gatemark.causes.evenness import spread_words, unevenness
 from gatemark.causes.losses import Losses
 from gatemark.causes.randomness import (
     DEVIATIONS_MAX,
-    deviation_of_runs,
+    RARE,
+    chance_of_so_few_runs,
+    chance_of_so_many_runs,
     difference,
     is_by_chance_from_end_to_end,
 )
@@ -179,7 +181,8 @@ def _is_like_chance_between(losses: Losses) -> bool:
     """
     if losses.lost < 2 or losses.lost == losses.counts.offered:
         return False
-    if abs(deviation_of_runs(losses)) > DEVIATIONS_MAX or _regular_distances(losses):
+    are_as_many = min(chance_of_so_few_runs(losses), chance_of_so_many_runs(losses)) > -RARE
+    if not are_as_many or _regular_distances(losses):
         return False
     inside = losses.slices_between
     passed = 1 - losses.lost / losses.between
