@@ -72,6 +72,12 @@ def test_what_netem_dropped_is_what_the_tester_misses_to_the_frame() -> None:
     assert compared("netem-duplicate-20000ppm", trial(dropped=0, offered=10_000, lost=0)) == [True, False]
 
 
+@pytest.mark.parametrize(("lost", "is_passed"), [(0, True), (19, True), (20, False)])
+def test_few_frames_are_drawn_as_poisson_numbers_are(lost: int, is_passed: bool) -> None:
+    """Six of 6,000, on average: 16 or more once in 2,000 times, 20 or more once in 190,000 times."""
+    assert compared("netem-loss-1000ppm", trial(dropped=lost, offered=6_000, lost=lost)) == [True, is_passed]
+
+
 def test_frames_that_the_gateway_lost_elsewhere_prove_nothing() -> None:
     with pytest.raises(NothingProven, match="gateway-left queue full: 3"):
         compared("netem-loss-50000ppm", trial(dropped=497, offered=10_000, lost=500, **{"gateway-left queue full": 3}))

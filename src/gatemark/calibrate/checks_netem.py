@@ -6,21 +6,22 @@ frame waits, of which 9 of 10 times bound a median. A timer is never early, so n
 percentiles are not compared: how late the latest timers of a trial are cannot be known from others.
 
 Loss and duplication are drawn for each frame. How many frames netem dropped it counts itself, and that is compared to
-the frame. The share of N frames lies within four standard deviations of its probability p: 4 sqrt(p (1 - p) / N).
+the frame. The share of all frames is as chance makes it of that probability, but once in 15,000 times either way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from gatemark.calibrate.checks_delays import TOLERANCE_NS, series_of, whole
 from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven, ObservedTrial, equal_frames
+from gatemark.trial.loss import RARE, chance_inside
 
 PROCEDURE = "netem"
 LOAD = 2_000
 """A guest forwards many times as many, so no frame waits for another one."""
 MILLION = 1_000_000
-DEVIATIONS = 4
 PERCENTILES = {"least": "minimum", "median": "p50"}
 
 NO_RESULT = Comparison(quantity="delay or loss", unit="", true="a result", measured=None)
@@ -126,15 +127,17 @@ def _check(
 
 def _share(quantity: str, probability_ppm: int, frames: int, offered: int) -> Comparison:
     probability = probability_ppm / MILLION
-    deviation = (probability * (1 - probability) / offered) ** 0.5
-    allowed = 100 * DEVIATIONS * deviation
+    drawn = round(probability * offered)
+    others = 1 - probability
+    most = next(n for n in count(drawn) if chance_inside(offered, n + 1, probability) <= -RARE)
+    least = next(n for n in count(drawn, -1) if not n or chance_inside(offered, offered - n + 1, others) <= -RARE)
     return Comparison(
         quantity=quantity,
         unit="%",
         true=100 * probability,
         measured=100 * frames / offered,
-        allowed_below=allowed,
-        allowed_above=allowed,
+        allowed_below=100 * (probability - least / offered),
+        allowed_above=100 * (most / offered - probability),
     )
 
 

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 
 from gatemark.causes import fields
 from gatemark.causes.losses import Losses
-from gatemark.causes.randomness import RARE
 from gatemark.trial.cause import Cause
-from gatemark.trial.loss import LossField, LossFieldName
+from gatemark.trial.loss import RARE, LossField, LossFieldName
 
 WORDS: Mapping[LossFieldName, str] = {
     **fields.WORDS,

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatemark.causes.losses import Losses
-from gatemark.trial.loss import chance_inside
+from gatemark.trial.loss import RARE, chance_inside
 
 DEVIATIONS_MAX = 4.0
 """Chance lies within so many standard deviations but once in 15,000 times."""
-RARE = math.log(15_000)
-"""Of a chance, as a logarithm, the same."""
 
 
 def is_by_chance_from_end_to_end(losses: Losses, events: int) -> bool:

@@ -19,14 +19,13 @@ from gatemark.causes.evenness import spread_words
 from gatemark.causes.losses import Losses
 from gatemark.causes.randomness import (
     DEVIATIONS_MAX,
-    RARE,
     Difference,
     chance_of_so_few_runs,
     difference,
     is_by_chance_from_end_to_end,
 )
 from gatemark.trial.cause import Cause
-from gatemark.trial.loss import LossRun
+from gatemark.trial.loss import RARE, LossRun
 
 ROWS_MIN = 20
 BETWEEN_MIN = 4

@@ -18,13 +18,13 @@ from gatemark.causes.evenness import spread_words, unevenness
 from gatemark.causes.losses import Losses
 from gatemark.causes.randomness import (
     DEVIATIONS_MAX,
-    RARE,
     chance_of_so_few_runs,
     chance_of_so_many_runs,
     difference,
     is_by_chance_from_end_to_end,
 )
 from gatemark.trial.cause import Cause
+from gatemark.trial.loss import RARE
 from gatemark.trial.report import Counts
 
 UNIFORM_LOST_MIN = 50

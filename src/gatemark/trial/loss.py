@@ -12,6 +12,8 @@ from gatemark.trial.facts import Counter, Facts, Natural
 
 LOSS_SLICES = 100
 """Parts of a trial in which losses are counted."""
+RARE = math.log(15_000)
+"""Minus the natural logarithm of what chance makes but once in 15,000 times: four deviations of a normal number."""
 
 
 def chance_inside(drawn: int, inside: int, share: float) -> float:
