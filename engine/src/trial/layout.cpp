@@ -69,7 +69,7 @@ void explain_cpus(Layout& layout, const LayoutRequest& request, const Machine& m
     const bool isolated = any(&Cpu::isolated);
     std::vector<std::string>& why = layout.why;
     if (!request.cores.empty()) {
-        why.push_back("CPUs " + listed(request.cores) + " were named");
+        why.push_back("only CPUs that were named are used: " + listed(request.cores));
     } else {
         why.push_back(isolated ? "only isolated CPUs are used, because there are some"
                                : "no CPU is isolated: other work may stop a worker");
