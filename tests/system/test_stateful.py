@@ -243,14 +243,14 @@ def capacity_with(
 ) -> tuple[CampaignResult, CapacityResult]:
     """Search for the capacity of a NAT44 from 150 to 299 connections, with rules of nftables before its own.
 
-    They are loaded anew whenever no connection is left: Linux takes connections that are gone off what `ct count`
-    counts only some at a time, and once in a tick at most, so that of a burst it would count those of earlier trials.
+    They are reloaded whenever the table is cleared. `ct count` drops deleted connections a few at a time, and at most
+    once per tick of the kernel's clock. In a burst it would still count those of earlier trials.
     """
     chain = f"{objects}\nchain planted {{\n type filter hook forward priority 0;\n {rules}\n }}\n chain postrouting {{"
-    loaded = 'clear_state = ["conntrack -F", "nft flush ruleset", "nft -f {dir}/rules.nft"]'
+    reloaded = 'clear_state = ["conntrack -F", "nft flush ruleset", "nft -f {dir}/rules.nft"]'
     campaign = stateful_campaign(
         changed_recipe(
-            folder, "nft-nat44", ("chain postrouting {", chain), ('clear_state = ["conntrack -F"]', loaded)
+            folder, "nft-nat44", ("chain postrouting {", chain), ('clear_state = ["conntrack -F"]', reloaded)
         ),
         repetitions=1,
         frame_loss=None,

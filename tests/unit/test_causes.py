@@ -810,7 +810,7 @@ class TestChance:
             hits += max(chosen.count(value) for value in range(values)) >= 5
         whole = LossCount(lost=lost, arrived=6000 * values - lost)
         bound = chance_of(LossCount(lost=5, arrived=5995), whole, choices_among(values, 1))
-        assert hits / tries <= min(1.0, 2.718281828**bound)
+        assert hits / tries <= min(1.0, exp(bound))
 
     def test_is_an_upper_bound_of_runs(self) -> None:
         """Of all ways to lose six of eleven frames, the first one and the last one among them."""

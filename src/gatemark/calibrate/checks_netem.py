@@ -6,7 +6,7 @@ frame waits, of which 9 of 10 times bound a median. A timer is never early, so n
 percentiles are not compared: how late the latest timers of a trial are cannot be known from others.
 
 Loss and duplication are drawn for each frame. How many frames netem dropped it counts itself, and that is compared to
-the frame. The share of all frames is as chance makes it of that probability, but once in 15,000 times either way.
+the frame. The share of all frames lies between bounds that chance exceeds at most once in 15,000 times on either side.
 """
 
 from __future__ import annotations
@@ -127,10 +127,7 @@ def _check(
 
 def _share(quantity: str, probability_ppm: int, frames: int, offered: int) -> Comparison:
     probability = probability_ppm / MILLION
-    drawn = round(probability * offered)
-    others = 1 - probability
-    most = next(n for n in count(drawn) if chance_inside(offered, n + 1, probability) <= -RARE)
-    least = next(n for n in count(drawn, -1) if not n or chance_inside(offered, offered - n + 1, others) <= -RARE)
+    most, least = _most(offered, probability), offered - _most(offered, 1 - probability)
     return Comparison(
         quantity=quantity,
         unit="%",
@@ -139,6 +136,11 @@ def _share(quantity: str, probability_ppm: int, frames: int, offered: int) -> Co
         allowed_below=100 * (probability - least / offered),
         allowed_above=100 * (most / offered - probability),
     )
+
+
+def _most(frames: int, share: float) -> int:
+    """Return how many frames are drawn of so many; chance draws more at most once in 15,000 times."""
+    return next(n for n in count(round(share * frames)) if n >= frames or chance_inside(frames, n + 1, share) <= -RARE)
 
 
 def _decisive(evidence: Evidence) -> ObservedTrial | None:

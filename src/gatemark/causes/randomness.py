@@ -26,8 +26,7 @@ def chance_of_so_few_runs(losses: Losses) -> float:
     Chance draws which frames are lost between the first lost frame and the last one (Wald and Wolfowitz 1940). Those
     that passed there fill some of the gaps between lost frames, and how many they fill is hypergeometric.
     """
-    gaps = losses.lost - 1
-    return chance_inside(gaps, losses.lost - losses.counts.loss.runs, 1 - _filled(losses))
+    return chance_inside(losses.lost - 1, losses.lost - losses.counts.loss.runs, 1 - _filled(losses))
 
 
 def chance_of_so_many_runs(losses: Losses) -> float:
@@ -45,7 +44,7 @@ class Difference:
     """How much more than numbers of a variance the parts of a trial differ in their losses."""
 
     by: float = 0.0
-    """Standard deviations."""
+    """Standard deviations of a normal number that is as rare."""
     ratio: float = 1.0
     """Their variance by the expected one."""
 

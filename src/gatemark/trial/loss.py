@@ -13,7 +13,7 @@ from gatemark.trial.facts import Counter, Facts, Natural
 LOSS_SLICES = 100
 """Parts of a trial in which losses are counted."""
 RARE = math.log(15_000)
-"""Minus the natural logarithm of what chance makes but once in 15,000 times: four deviations of a normal number."""
+"""Minus the natural logarithm of a chance of 1 in 15,000, as of four standard deviations of a normal number."""
 
 
 def chance_inside(drawn: int, inside: int, share: float) -> float:
