@@ -120,6 +120,24 @@ def test_the_thread_that_waited_longest_decides() -> None:
     assert held_up.lasted_ns == 7 * MS
 
 
+@pytest.mark.parametrize(("others_ms", "lasted_ms"), [(11, 11), (13, 13), (20, 15)])
+def test_threads_of_a_cpu_wait_one_after_another_or_at_once(others_ms: int, lasted_ms: int) -> None:
+    """What waited for soft interrupts waits for the daemon afterwards, which slept until then."""
+    looks = (moment(0, all_ran_ns=0), moment(1, all_ran_ns=0))
+    waits = moment(2, waited={14: 4, 70: 11}, all_ran_ns=others_ms * MS)
+    (held_up,) = found_in(*looks, waits).longest
+    assert (held_up.begin_ns, held_up.lasted_ns) == (LOOK_NS - 11 * MS, lasted_ms * MS)
+
+
+def test_threads_of_other_cpus_do_not_wait_in_one_line() -> None:
+    threads = {14: SOFTIRQ, 70: replace(SOFTIRQ, name="ksoftirqd/1", cpu=1)}
+    finder = HoldUpFinder(threads, step_ns=10 * MS)
+    for each in (moment(0, all_ran_ns=0), moment(1, waited={14: 4, 70: 7}, all_ran_ns=20 * MS)):
+        finder.take(each)
+    (held_up,) = finder.found().longest
+    assert held_up.lasted_ns == 7 * MS
+
+
 @pytest.mark.parametrize(("stolen_ns", "lasted_ns"), [(0, []), (20 * MS, [30 * MS])])
 def test_stolen_time_may_be_one_step_longer_than_it_reads(stolen_ns: int, lasted_ns: list[int]) -> None:
     hold_ups = found_in(moment(0, stolen_ns=500 * MS), moment(1, stolen_ns=500 * MS + stolen_ns))

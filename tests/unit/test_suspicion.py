@@ -76,6 +76,13 @@ class TestTheHost:
         assert changed(host(waited_ns=50), others_ran_ns=7).waited_ns == 7
         assert changed(host(waited_ns=50), others_ran_ns=90).waited_ns == 50
 
+    @pytest.mark.parametrize(("others_ran_ns", "waited_ns"), [(None, 11), (12, 12), (20, 15)])
+    def test_threads_of_a_cpu_wait_one_after_another_or_at_once(
+        self, others_ran_ns: int | None, waited_ns: int
+    ) -> None:
+        softirq, daemon = host(waited_ns=4).threads[0], ThreadFacts(name="tayga", waited_ns=11)
+        assert changed(host(), threads=(softirq, daemon), others_ran_ns=others_ran_ns).waited_ns == waited_ns
+
     def test_threads_bound_to_other_cpus_do_not_compete(self) -> None:
         elsewhere = ThreadFacts(name="ksoftirqd/1", cpu=1, ran_ns=1000)
         here = ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=7)

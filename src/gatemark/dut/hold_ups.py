@@ -91,12 +91,17 @@ class HoldUpFinder:
             self._others_ns += heapq.heappushpop(self._longest, entry)[0]
 
     def _wait(self, before: Moment, now: Moment) -> _Wait | None:
-        held_ns = waited_ns = 0
-        waiting = None
+        waits: dict[int, tuple[int, int]] = {}
         for thread, (_, waits_ns) in now.threads.items():
             grew_ns = waits_ns - before.threads[thread][1] if thread in before.threads else 0
-            if grew_ns > held_ns and (by_others_ns := self._by_others_ns(thread, grew_ns, now)) > held_ns:
-                held_ns, waited_ns, waiting = by_others_ns, grew_ns, thread
+            if grew_ns > 0 and (by_others_ns := self._by_others_ns(thread, grew_ns, now)) > 0:
+                waits[thread] = (by_others_ns, grew_ns)
+        held_ns = waited_ns = 0
+        waiting = None
+        for thread in sorted(waits, key=lambda each: waits[each], reverse=True):
+            of_line = self._of_line(thread, waits, before, now)
+            if of_line[0] > held_ns:
+                (held_ns, waited_ns), waiting = of_line, thread
         stolen_ns = max(
             (time_ns - before.stolen_ns.get(cpu, time_ns) for cpu, time_ns in now.stolen_ns.items()), default=0
         )
@@ -108,20 +113,43 @@ class HoldUpFinder:
         held_up = HeldUp(begin_ns=began_ns, end_ns=now.at_ns, lasted_ns=held_ns + stolen_ns)
         return _Wait(held_up=held_up, thread=waiting, since=now)
 
+    def _of_line(
+        self, thread: int, waits: Mapping[int, tuple[int, int]], before: Moment, now: Moment
+    ) -> tuple[int, int]:
+        """Return how long others may have held up a thread and those that want its CPU, and the longest of their waits.
+
+        Frames go through several threads, which wait one after another or at the same time: together for no longer than
+        others ran. Where that is not known, what the one thread waited is certain alone.
+        """
+        line = [of_thread for each, of_thread in waits.items() if _meet(self._threads[thread], self._threads[each])]
+        longest_ns = max(waited_ns for _, waited_ns in line)
+        ran_ns = self._others_ran_ns(self._since(before.at_ns - longest_ns), now)
+        if ran_ns is None:
+            return waits[thread]
+        return min(sum(held_ns for held_ns, _ in line), ran_ns), longest_ns
+
     def _by_others_ns(self, thread: int, waited_ns: int, now: Moment) -> int:
-        """Return how long others than the gateway at least kept a thread waiting; as `HostFacts.waited_ns`."""
+        """Return how long others than the gateway at least kept a thread waiting."""
         since = self._since(now.at_ns - waited_ns)
-        ran_ns = {
-            other: times[0] - since.threads[other][0] for other, times in now.threads.items() if other in since.threads
-        }
         waiting = self._threads[thread]
         beside_ns = sum(
-            ran for other, ran in ran_ns.items() if other != thread and _meet(waiting, self._threads[other])
+            times[0] - since.threads[other][0]
+            for other, times in now.threads.items()
+            if other in since.threads and other != thread and _meet(waiting, self._threads[other])
         )
+        ran_ns = self._others_ran_ns(since, now)
+        return waited_ns - beside_ns if ran_ns is None else min(waited_ns - beside_ns, ran_ns)
+
+    def _others_ran_ns(self, since: Moment, now: Moment) -> int | None:
+        """Return how long others ran on the gateway's CPUs; None if the kernel does not tell."""
         if now.all_ran_ns is None or since.all_ran_ns is None:
-            return waited_ns - beside_ns
-        gateway_ns = sum(ran for other, ran in ran_ns.items() if self._threads[other].stays)
-        return min(waited_ns - beside_ns, now.all_ran_ns - since.all_ran_ns - gateway_ns)
+            return None
+        gateway_ns = sum(
+            times[0] - since.threads[thread][0]
+            for thread, times in now.threads.items()
+            if thread in since.threads and self._threads[thread].stays
+        )
+        return now.all_ran_ns - since.all_ran_ns - gateway_ns
 
     def _since(self, at_ns: int) -> Moment:
         """Return the latest moment that was not after a time, or the first one that is known."""

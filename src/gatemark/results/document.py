@@ -80,7 +80,7 @@ class HostPart(Part):
     queue_frames: int | None
     """Frames that the smallest queue of the gateway holds. Null if the host was not read."""
     waited_ns_max: int
-    """Longest time in a trial for which other programs kept a thread of the gateway waiting for its CPU."""
+    """Longest time in a trial for which other programs kept threads of the gateway waiting for a CPU."""
     stolen_ns_max: int
     """Longest time in a trial for which the hypervisor may have given a CPU of the gateway to others."""
     reasons: tuple[ReasonPart, ...]

@@ -102,14 +102,18 @@ class HostFacts(Facts):
 
     @property
     def waited_ns(self) -> int:
-        """How long others at least kept a thread of the gateway waiting: the thread that this befell most.
+        """How long others kept threads of the gateway waiting: those of the CPU that this befell most.
 
         Threads of the gateway wait for each other too, which is its own affair: the time for which the others of them
-        ran is taken off. So is what others cannot have had, because they did not run for so long: most kernels count
-        soft interrupts on top of the idle thread, the gateway's work, in no thread's time.
+        ran is taken off. Threads that may want the same CPU wait one after another or at the same time, together for no
+        longer than others ran: most kernels count soft interrupts on top of the idle thread, the gateway's work, in no
+        thread's time. Where it is not known how long others ran, the thread that waited most is certain alone.
         """
-        waited_ns = max([0, *(thread.waited_ns - self._ran_beside(thread) for thread in self.threads)])
-        return waited_ns if self.others_ran_ns is None else min(waited_ns, self.others_ran_ns)
+        waits = [(thread, max(0, thread.waited_ns - self._ran_beside(thread))) for thread in self.threads]
+        if self.others_ran_ns is None:
+            return max((waited_ns for _, waited_ns in waits), default=0)
+        lines = (sum(ns for other, ns in waits if other is thread or thread.meets(other)) for thread, _ in waits)
+        return min(max(lines, default=0), self.others_ran_ns)
 
     @property
     def stolen_ns(self) -> int:
