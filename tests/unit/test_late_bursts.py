@@ -14,6 +14,7 @@ from tests.unit.test_judgement import report
 from gatemark.campaign.facts import TrialTally
 from gatemark.stored import trial_row
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
+from gatemark.trial.host import HostFacts
 from gatemark.trial.late_bursts import CHANCE_MAX, behind_late_bursts
 from gatemark.trial.loss import LossRun
 from gatemark.trial.report import LateBurst, TrialReport
@@ -61,6 +62,10 @@ def trial(lost: Collection[int], *bursts: LateBurst, late: int = 0) -> TrialRepo
         late_bursts=tuple(sorted(bursts, key=lambda each: each.index)),
     )
     return changed(whole, directions=(direction,))
+
+
+def host_of(*, queue_frames: int) -> HostFacts:
+    return HostFacts(read_ns=10**9, step_ns=10**7, queue_frames=queue_frames, cpus=(), threads=())
 
 
 def said(failed: TrialReport, tolerance: Fraction = Fraction(0), form: TrialForm = PLAIN) -> str | None:
@@ -142,6 +147,28 @@ class TestTheRule:
         bursty = TrialForm(bursts=Bursts(frames=100, frames_per_second=20_000))
         assert said(trial([5100, 5250], burst(5000, 30)), form=bursty) is None, "an index is no time"
         assert said(trial([5010], burst(5000, 30)), form=bursty) is not None
+
+    def test_a_burst_longer_than_the_gateways_queue_needs_no_chance(self) -> None:
+        """A Tester that was kept from sending for a tenth of the trial: chance may put a run of losses there."""
+        lost, long = range(5500, 6501), burst(5000, 1500, 100)
+        assert said(trial(lost, long)) is None
+
+        def of_queue(frames: int, *more: int) -> str | None:
+            return behind_late_bursts(trial([*lost, *more], long), Fraction(0), PLAIN, queue_frames=frames)
+
+        assert of_queue(1499) == "all 1,001 lost frames follow a burst that the Tester sent 100ms late"
+        assert of_queue(1500) is None
+        assert of_queue(500, 4000) is None, "lost before"
+        bursts = (burst(990, 20), long, burst(9000, 1600, 110))
+        beside = trial([1000, *lost], *bursts)
+        assert behind_late_bursts(beside, Fraction(0), PLAIN, queue_frames=500) is None, "a queue holds the short one"
+        assert behind_late_bursts(trial(lost, *bursts), Fraction(0), PLAIN, queue_frames=500) is not None
+
+    def test_the_queue_of_a_host_that_is_not_asked_is_not_known(self) -> None:
+        lost, long = range(5500, 6501), burst(5000, 1500, 100)
+        assert suspect(trial(lost, long), host_of(queue_frames=0), Fraction(0), POLICY) is None
+        suspicion = suspect(trial(lost, long), host_of(queue_frames=500), Fraction(0), POLICY)
+        assert suspicion is not None and suspicion.whose == "Tester"
 
     def test_late_frames_and_faults_are_not_excused(self) -> None:
         assert said(trial([5020], burst(5000, 30), late=1)) is None

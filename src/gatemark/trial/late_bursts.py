@@ -6,7 +6,8 @@ may not hold that.
 Rule: the trial had passed without the frames that were lost among those of catch-ups, or else before the queue that
 these filled is empty again; of each catch-up as many at most as it has. Error: runs of losses that lie anywhere in the
 trial lie so by chance in at most one of twenty trials (`loss_places.chance_of_places`, in the direction that says
-most). Such a trial is made again, so a gateway is excused by chance only if that befalls each attempt.
+most). Such a trial is made again, so a gateway is excused by chance only if that befalls each attempt. Chance is not
+asked where each of these catch-ups is longer than the gateway's queue.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class _Span:
     first: int
     end: int
     frames: int
+    longest: int
+    """Frames of the longest of them."""
     bursts: int
     lateness_ns: int
     """Of the latest."""
@@ -48,34 +51,45 @@ class _Behind:
     lateness_ns: int
     chance: float
     """Natural logarithm, that runs of losses lie there whatever the Tester did."""
+    fits: bool
+    """Whether the gateway's queue may have held a burst behind which frames were lost."""
 
 
-def behind_late_bursts(report: TrialReport, loss_tolerance: Fraction, form: TrialForm) -> str | None:
-    """Return that what made a trial fail was lost behind late bursts, as a sentence; None if it was not."""
+def behind_late_bursts(
+    report: TrialReport, loss_tolerance: Fraction, form: TrialForm, *, queue_frames: int = 0
+) -> str | None:
+    """Return that what made a trial fail was lost behind late bursts, as a sentence; None if it was not.
+
+    `queue_frames`: what the gateway's smallest queue holds, 0 where that is not known. A longer burst overflows it, so
+    chance is not asked.
+    """
     widths = WIDTHS if form.is_even else WIDTHS[:1]
     for width in widths:
         behind: dict[str, _Behind] = {
-            way.direction: _behind(way, width) for way in report.directions if way.late_bursts
+            way.direction: _behind(way, width, queue_frames) for way in report.directions if way.late_bursts
         }
         losing = {direction: part for direction, part in behind.items() if part.lost}
         excused = {direction: Missing(lost=part.lost, lost_or_late=part.lost) for direction, part in losing.items()}
         if not losing or not judge(with_delivered(report, excused), loss_tolerance).passed:
             continue
-        if min(part.chance for part in losing.values()) + math.log(len(widths)) <= math.log(CHANCE_MAX):
+        chance = min(part.chance for part in losing.values()) + math.log(len(widths))
+        if chance <= math.log(CHANCE_MAX) or not any(part.fits for part in losing.values()):
             return _sentence(report.lost_count, list(losing.values()))
     return None
 
 
-def _behind(way: DirectionResult, width: int) -> _Behind:
+def _behind(way: DirectionResult, width: int, queue_frames: int) -> _Behind:
     places, spans = LossPlaces(way), list(_spans(way, width))
     lost = bursts = lateness_ns = 0
+    fits = False
     for span in spans:
         if there := min(places.take(span.first, span.end), span.frames):
             lost += there
             bursts += span.bursts
             lateness_ns = max(lateness_ns, span.lateness_ns)
+            fits |= not queue_frames or span.longest <= queue_frames
     chance = chance_of_places(way, ((span.first, span.end) for span in spans))
-    return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance)
+    return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance, fits=fits)
 
 
 def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
@@ -83,14 +97,16 @@ def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
     last: _Span | None = None
     for burst in way.late_bursts:
         end = burst.index + burst.frames + width * frames_in(way.frames_per_second, burst.lateness_ns)
-        span = _Span(first=burst.index, end=end, frames=burst.frames, bursts=1, lateness_ns=burst.lateness_ns)
+        frames, late_ns = burst.frames, burst.lateness_ns
+        span = _Span(first=burst.index, end=end, frames=frames, longest=frames, bursts=1, lateness_ns=late_ns)
         if last is not None and burst.index < last.end:
             span = _Span(
                 first=last.first,
                 end=max(end, last.end),
-                frames=last.frames + burst.frames,
+                frames=last.frames + frames,
+                longest=max(last.longest, frames),
                 bursts=last.bursts + 1,
-                lateness_ns=max(last.lateness_ns, burst.lateness_ns),
+                lateness_ns=max(last.lateness_ns, late_ns),
             )
         elif last is not None:
             yield last

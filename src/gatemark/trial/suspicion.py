@@ -69,7 +69,8 @@ def suspect(
     """
     if form.expects_loss or judge(report, loss_tolerance).passed:
         return None
-    if (behind := behind_late_bursts(report, loss_tolerance, form)) is not None:
+    queue_frames = 0 if host is None else host.queue_frames
+    if (behind := behind_late_bursts(report, loss_tolerance, form, queue_frames=queue_frames)) is not None:
         return Suspicion(reason=behind, whose="Tester")
     if host is None or not host.sees_work:
         return None
