@@ -296,6 +296,12 @@ class TestHoldUpsShorterThanTheQueue:
         many = self.bucket(*indexes, frames=6 * RATE // 1000)
         assert reason(many, watched((799, 5), (2899, 5), (5099, 5))) is None, "more than were due"
 
+    def test_a_longer_one_elsewhere_changes_nothing(self) -> None:
+        indexes = [time_ms * RATE // 1000 for time_ms in (800, 2900, 5100)]
+        short = ((799, 5), (2899, 5), (5099, 5))
+        assert reason(self.bucket(*indexes), watched(*short, (4000, 30))) is not None
+        assert reason(self.bucket(*indexes), watched(*short[:2], (4000, 30))) is None
+
     def test_without_a_watch_they_only_ask_for_another_attempt(self) -> None:
         policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=True)
         of_host = changed(watched(waited_ms=3), hold_ups=None)
@@ -329,6 +335,11 @@ class TestThePattern:
 
     def test_one_run_in_both_directions_at_once(self) -> None:
         suspicion = suspect(self.stalled(), host(), Fraction(0), POLICY)
+        assert suspicion is not None and "one run of 40ms" in suspicion.reason
+
+    def test_a_hold_up_at_another_time_does_not_rule_it_out(self) -> None:
+        held_up = (HoldUp(begin_ns=0, end_ns=20 * MS, held_up_ns=10 * MS),)
+        suspicion = suspect(self.stalled(), changed(host(), hold_ups=held_up), Fraction(0), POLICY)
         assert suspicion is not None and "one run of 40ms" in suspicion.reason
 
     def test_in_the_last_attempt_a_pattern_blames_nobody(self) -> None:

@@ -76,9 +76,7 @@ def suspect(
         return None
     filled_ns = host.fills_ns(sum(_frames_per_second(direction, form) for direction in report.directions))
     held_up = _long_ones(host, filled_ns if policy.held_up_max_ns is None else policy.held_up_max_ns)
-    if held_up is not None:
-        if not judge(_excused(report, held_up, filled_ns, form), loss_tolerance).passed:
-            return None
+    if held_up is not None and judge(_excused(report, held_up, filled_ns, form), loss_tolerance).passed:
         return Suspicion(reason=f"{held_up.words}, and no more frames were lost than were due meanwhile")
     if policy.held_up_max_ns is None and (short := _of_short_ones(report, host, loss_tolerance, policy, form)):
         return Suspicion(reason=short)
