@@ -164,6 +164,12 @@ class TestTheRule:
         assert behind_late_bursts(beside, Fraction(0), PLAIN, queue_frames=500) is None, "a queue holds the short one"
         assert behind_late_bursts(trial(lost, *bursts), Fraction(0), PLAIN, queue_frames=500) is not None
 
+    @pytest.mark.parametrize(("index", "is_said"), [(3500, False), (3501, True), (6499, True), (6500, False)])
+    def test_what_both_directions_send_at_once_fills_one_queue(self, index: int, is_said: bool) -> None:
+        lossy, clean = trial(range(5500, 6001), burst(5000, 1500, 100)), trial([], burst(index, 1500, 100))
+        both = changed(lossy, directions=(*lossy.directions, changed(clean.directions[0], direction="reverse")))
+        assert (behind_late_bursts(both, Fraction(0), PLAIN, queue_frames=2999) is not None) == is_said
+
     def test_the_queue_of_a_host_that_is_not_asked_is_not_known(self) -> None:
         lost, long = range(5500, 6501), burst(5000, 1500, 100)
         assert suspect(trial(lost, long), host_of(queue_frames=0), Fraction(0), POLICY) is None

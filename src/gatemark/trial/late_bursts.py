@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from gatemark.trial.form import TrialForm
 from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, chance_of_places, with_delivered
-from gatemark.trial.report import DirectionResult, TrialReport
+from gatemark.trial.report import DirectionResult, LateBurst, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import format_duration_ns, frames_in
 
@@ -35,8 +35,8 @@ class _Span:
     first: int
     end: int
     frames: int
-    longest: int
-    """Frames of the longest of them."""
+    at_once: int
+    """Frames that left at once in the longest of them, those of the other direction too."""
     bursts: int
     lateness_ns: int
     """Of the latest."""
@@ -66,7 +66,9 @@ def behind_late_bursts(
     widths = WIDTHS if form.is_even else WIDTHS[:1]
     for width in widths:
         behind: dict[str, _Behind] = {
-            way.direction: _behind(way, width, queue_frames) for way in report.directions if way.late_bursts
+            way.direction: _behind(way, width, queue_frames, report.directions if form.is_even else (way,))
+            for way in report.directions
+            if way.late_bursts
         }
         losing = {direction: part for direction, part in behind.items() if part.lost}
         excused = {direction: Missing(lost=part.lost, lost_or_late=part.lost) for direction, part in losing.items()}
@@ -78,8 +80,8 @@ def behind_late_bursts(
     return None
 
 
-def _behind(way: DirectionResult, width: int, queue_frames: int) -> _Behind:
-    places, spans = LossPlaces(way), list(_spans(way, width))
+def _behind(way: DirectionResult, width: int, queue_frames: int, ways: Sequence[DirectionResult]) -> _Behind:
+    places, spans = LossPlaces(way), list(_spans(way, width, ways))
     lost = bursts = lateness_ns = 0
     fits = False
     for span in spans:
@@ -87,24 +89,25 @@ def _behind(way: DirectionResult, width: int, queue_frames: int) -> _Behind:
             lost += there
             bursts += span.bursts
             lateness_ns = max(lateness_ns, span.lateness_ns)
-            fits |= not queue_frames or span.longest <= queue_frames
+            fits |= not queue_frames or span.at_once <= queue_frames
     chance = chance_of_places(way, ((span.first, span.end) for span in spans))
     return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance, fits=fits)
 
 
-def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
+def _spans(way: DirectionResult, width: int, ways: Sequence[DirectionResult]) -> Iterator[_Span]:
     """Yield what belongs to the late bursts of a direction; those that share frames are one."""
     last: _Span | None = None
     for burst in way.late_bursts:
         end = burst.index + burst.frames + width * frames_in(way.frames_per_second, burst.lateness_ns)
+        at_once = sum(each.frames for other in ways for each in other.late_bursts if _meet(way, burst, other, each))
         frames, late_ns = burst.frames, burst.lateness_ns
-        span = _Span(first=burst.index, end=end, frames=frames, longest=frames, bursts=1, lateness_ns=late_ns)
+        span = _Span(first=burst.index, end=end, frames=frames, at_once=at_once, bursts=1, lateness_ns=late_ns)
         if last is not None and burst.index < last.end:
             span = _Span(
                 first=last.first,
                 end=max(end, last.end),
                 frames=last.frames + frames,
-                longest=max(last.longest, frames),
+                at_once=max(last.at_once, at_once),
                 bursts=last.bursts + 1,
                 lateness_ns=max(last.lateness_ns, late_ns),
             )
@@ -113,6 +116,18 @@ def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
         last = span
     if last is not None:
         yield last
+
+
+def _meet(way: DirectionResult, burst: LateBurst, other_way: DirectionResult, other: LateBurst) -> bool:
+    """Whether frames of two late bursts were due at one time; a burst meets itself, and no other of its direction."""
+    if way is other_way:
+        return burst is other
+    begins = burst.index * other_way.frames_per_second, other.index * way.frames_per_second
+    ends = (
+        (burst.index + burst.frames) * other_way.frames_per_second,
+        (other.index + other.frames) * way.frames_per_second,
+    )
+    return max(begins) < min(ends)
 
 
 def _sentence(of_all: int, losing: Sequence[_Behind]) -> str:
