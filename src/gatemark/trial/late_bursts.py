@@ -34,12 +34,7 @@ class _Span:
 
     first: int
     end: int
-    frames: int
-    at_once: int
-    """Frames that left at once in the longest of them, those of the other direction too."""
-    bursts: int
-    lateness_ns: int
-    """Of the latest."""
+    bursts: tuple[LateBurst, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,36 +76,32 @@ def behind_late_bursts(
 
 
 def _behind(way: DirectionResult, width: int, queue_frames: int, ways: Sequence[DirectionResult]) -> _Behind:
-    places, spans = LossPlaces(way), list(_spans(way, width, ways))
-    lost = bursts = lateness_ns = 0
-    fits = False
+    places, spans = LossPlaces(way), list(_spans(way, width))
+    others = [other for other in ways if other is not way]
+    lost, fits = 0, False
+    losing: list[LateBurst] = []
     for span in spans:
-        if there := min(places.take(span.first, span.end), span.frames):
+        if there := min(places.take(span.first, span.end), sum(burst.frames for burst in span.bursts)):
             lost += there
-            bursts += span.bursts
-            lateness_ns = max(lateness_ns, span.lateness_ns)
-            fits |= not queue_frames or span.at_once <= queue_frames
-    chance = chance_of_places(way, ((span.first, span.end) for span in spans))
-    return _Behind(lost=lost, bursts=bursts, lateness_ns=lateness_ns, chance=chance, fits=fits)
+            losing += span.bursts
+            fits |= not queue_frames or max(_at_once(burst, way, others) for burst in span.bursts) <= queue_frames
+    return _Behind(
+        lost=lost,
+        bursts=len(losing),
+        lateness_ns=max((burst.lateness_ns for burst in losing), default=0),
+        chance=chance_of_places(way, ((span.first, span.end) for span in spans)),
+        fits=fits,
+    )
 
 
-def _spans(way: DirectionResult, width: int, ways: Sequence[DirectionResult]) -> Iterator[_Span]:
+def _spans(way: DirectionResult, width: int) -> Iterator[_Span]:
     """Yield what belongs to the late bursts of a direction; those that share frames are one."""
     last: _Span | None = None
     for burst in way.late_bursts:
         end = burst.index + burst.frames + width * frames_in(way.frames_per_second, burst.lateness_ns)
-        at_once = sum(each.frames for other in ways for each in other.late_bursts if _meet(way, burst, other, each))
-        frames, late_ns = burst.frames, burst.lateness_ns
-        span = _Span(first=burst.index, end=end, frames=frames, at_once=at_once, bursts=1, lateness_ns=late_ns)
+        span = _Span(first=burst.index, end=end, bursts=(burst,))
         if last is not None and burst.index < last.end:
-            span = _Span(
-                first=last.first,
-                end=max(end, last.end),
-                frames=last.frames + frames,
-                at_once=max(last.at_once, at_once),
-                bursts=last.bursts + 1,
-                lateness_ns=max(last.lateness_ns, late_ns),
-            )
+            span = _Span(first=last.first, end=max(end, last.end), bursts=(*last.bursts, burst))
         elif last is not None:
             yield last
         last = span
@@ -118,16 +109,17 @@ def _spans(way: DirectionResult, width: int, ways: Sequence[DirectionResult]) ->
         yield last
 
 
-def _meet(way: DirectionResult, burst: LateBurst, other_way: DirectionResult, other: LateBurst) -> bool:
-    """Whether frames of two late bursts were due at one time; a burst meets itself, and no other of its direction."""
-    if way is other_way:
-        return burst is other
-    begins = burst.index * other_way.frames_per_second, other.index * way.frames_per_second
-    ends = (
-        (burst.index + burst.frames) * other_way.frames_per_second,
-        (other.index + other.frames) * way.frames_per_second,
-    )
-    return max(begins) < min(ends)
+def _at_once(burst: LateBurst, way: DirectionResult, others: Sequence[DirectionResult]) -> int:
+    """Return how many frames a catch-up has, with those of other directions that were due at its time."""
+    frames = burst.frames
+    for other in others:
+        begin, end = (index * other.frames_per_second for index in (burst.index, burst.index + burst.frames))
+        frames += sum(
+            each.frames
+            for each in other.late_bursts
+            if each.index * way.frames_per_second < end and begin < (each.index + each.frames) * way.frames_per_second
+        )
+    return frames
 
 
 def _sentence(of_all: int, losing: Sequence[_Behind]) -> str:
