@@ -48,6 +48,17 @@ def test_a_wait_ended_since_the_moment_before_and_has_its_length() -> None:
     )
 
 
+def test_a_wait_may_have_ended_directly_after_a_moment() -> None:
+    """Then others ran before that moment only, and the gateway after it."""
+    ran_ns = [0, 0, 20 * MS, 20 * MS, 23 * MS, 26 * MS]
+    ran, waited = [0, 0, 0, 0, 3, 6], [0, 0, 0, 0, 8, 8]
+    moments = (
+        moment(number, waited={70: waited[number]}, ran={70: ran[number]}, all_ran_ns=ran_ns[number] + 5 * MS)
+        for number in (0, 1, 3, 4, 5)
+    )
+    assert [held_up.lasted_ns for held_up in found_in(*moments).longest] == [8 * MS]
+
+
 def test_what_was_waited_before_the_first_moment_does_not_count() -> None:
     assert waiting([500, 0, 0]) == HoldUps(longest=(), others_ns=0)
 

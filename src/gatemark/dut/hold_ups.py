@@ -94,7 +94,7 @@ class HoldUpFinder:
         waits: dict[int, tuple[int, int]] = {}
         for thread, (_, waits_ns) in now.threads.items():
             grew_ns = waits_ns - before.threads[thread][1] if thread in before.threads else 0
-            if grew_ns > 0 and (by_others_ns := self._by_others_ns(thread, grew_ns, now)) > 0:
+            if grew_ns > 0 and (by_others_ns := self._by_others_ns(thread, grew_ns, before, now)) > 0:
                 waits[thread] = (by_others_ns, grew_ns)
         held_ns = waited_ns = 0
         waiting = None
@@ -128,9 +128,12 @@ class HoldUpFinder:
             return waits[thread]
         return min(sum(held_ns for held_ns, _ in line), ran_ns), longest_ns
 
-    def _by_others_ns(self, thread: int, waited_ns: int, now: Moment) -> int:
-        """Return how long others than the gateway at least kept a thread waiting."""
-        since = self._since(now.at_ns - waited_ns)
+    def _by_others_ns(self, thread: int, waited_ns: int, before: Moment, now: Moment) -> int:
+        """Return how long others than the gateway at least kept a thread waiting.
+
+        It may have got its CPU directly after the moment before, when all that kept it waiting was over.
+        """
+        since = self._since(before.at_ns - waited_ns)
         waiting = self._threads[thread]
         beside_ns = sum(
             times[0] - since.threads[other][0]
