@@ -146,7 +146,10 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
         assert (point.repetitions, point.tester_limited, point.losses) == (0, 1, ())
         assert [quantity.value for quantity in result.own_quantities()] == [None]
         return
-    assert result.limited_by == "maximum", [record.reasons for record in records]
+    last = records[-1]
+    assert last.host is not None and last.report is not None
+    ways = [(way.longest_loss_runs, way.late_bursts) for way in last.report.directions]
+    assert result.limited_by == "maximum", f"{[each.reasons for each in records]} {ways} {last.host.hold_ups}"
     assert [loss.undelivered for loss in point.losses] == [(0,), (0,)]
 
 

@@ -28,7 +28,7 @@ from gatemark.results.run import RunResult
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
 from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, ThreadFacts
 from gatemark.trial.loss import LossFacts, LossRun
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import LateBurst, TrialReport
 from gatemark.trial.suspicion import SuspicionPolicy, suspect
 
 MS = 1_000_000
@@ -150,15 +150,15 @@ class TestWhatIsSuspect:
 
 
 RATE = 20_000
+WATCHED = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=False)
 QUEUE = 500
 """Full in 12.5 ms where 20,000 frames/s come each way."""
 LASTS_S = 6
-STANDS_NS = 30 * MS
 
 
-def gaps(*begins_ms: float, listed: int = 64, **given: Any) -> TrialReport:
-    """A trial of 6 s in which the gateway stands still for 30 ms now and then: what its queue does not hold is lost."""
-    lost = (STANDS_NS - QUEUE * 10**9 // (2 * RATE)) * RATE // 10**9
+def gaps(*begins_ms: float, stands_ms: int = 30, listed: int = 64, **given: Any) -> TrialReport:
+    """A trial of 6 s in which the gateway stands still now and then: what its queue does not hold is lost."""
+    lost = (stands_ms * MS - QUEUE * 10**9 // (2 * RATE)) * RATE // 10**9
     frames, ways, whole = RATE * LASTS_S, [], report()
     first = [int(begin_ms * RATE / 1000) + QUEUE // 2 for begin_ms in begins_ms]
     by_slice = [0] * 100
@@ -189,8 +189,7 @@ def watched(*hold_ups: tuple[float, float], waited_ms: float = 0, others_ms: flo
 
 
 def reason(trial: TrialReport, of_host: HostFacts, form: TrialForm = PLAIN) -> str | None:
-    policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=False)
-    suspicion = suspect(trial, of_host, Fraction(0), policy, form)
+    suspicion = suspect(trial, of_host, Fraction(0), WATCHED, form)
     return None if suspicion is None else suspicion.reason
 
 
@@ -241,7 +240,11 @@ class TestAWatchedHost:
 
     def test_a_frame_that_was_sent_late_was_due_before_the_hold_up(self) -> None:
         assert reason(gaps(2000), watched((2050, 30))) is None
-        assert reason(gaps(2000, lateness_max_ns=60 * MS), watched((2050, 30))) is not None
+        late = tuple(burst(90 * number, 60, 1) for number in range(32))
+        assert reason(gaps(2000, late_bursts=late[:31]), watched((2050, 30))) is None
+        assert reason(gaps(2000, late_bursts=late), watched((2050, 30))) is not None, (
+            "it may be in no burst that is listed"
+        )
 
     def test_of_more_gaps_than_are_listed_the_hundredth_of_the_trial_is_known(self) -> None:
         assert reason(gaps(500, 2500, listed=1), watched((500, 30), (2500, 30))) is not None
@@ -266,6 +269,108 @@ class TestAWatchedHost:
         form = TrialForm(bursts=Bursts(frames=100, frames_per_second=RATE))
         assert reason(gaps(2000), watched((4000, 30)), form) is not None
         assert reason(gaps(2000), watched(*((number, 1) for number in range(60))), form) is None
+
+
+def burst(at_ms: float, lateness_ms: float, frames: int | None = None) -> LateBurst:
+    """Frames that the Tester sent at once, which had become due in so many milliseconds."""
+    due = int(lateness_ms * RATE / 1000) if frames is None else frames
+    return LateBurst(index=int(at_ms * RATE / 1000), frames=due, lateness_ns=int(lateness_ms * MS))
+
+
+class TestAHeldUpHostAndALateTester:
+    """The gateway's queue holds 12.5 ms of frames, 11.25 if a tenth is in use: 20 ms of them overflow it, 10 ms do not.
+
+    Both happen so often that chance may put a loss behind either, and together once.
+    """
+
+    LATE_MS = tuple(at_ms for at_ms in range(100, 6000, 300) if abs(at_ms - 2000) > 300)
+    HELD_UP = tuple((at_ms + 150, 10.0) for at_ms in LATE_MS)
+
+    def reason(
+        self, trial: TrialReport, late: LateBurst, *hold_up: tuple[float, float], is_watched: bool = True
+    ) -> str | None:
+        trial = changed(
+            trial, directions=tuple(changed(way, late_bursts=self.all_late(late)) for way in trial.directions)
+        )
+        of_host = watched(*sorted((*self.HELD_UP, *hold_up)))
+        return reason(trial, of_host if is_watched else changed(watched(*hold_up), hold_ups=None))
+
+    def all_late(self, late: LateBurst) -> tuple[LateBurst, ...]:
+        return tuple(sorted((*(burst(at_ms, 10) for at_ms in self.LATE_MS), late), key=lambda each: each.index))
+
+    @pytest.mark.parametrize(("held_up_ms", "late_ms"), [(1990, 2000), (2010, 2000), (1995, 1990)])
+    def test_together_they_overflow_a_queue_that_holds_either(self, held_up_ms: float, late_ms: float) -> None:
+        said = self.reason(gaps(min(late_ms, held_up_ms), stands_ms=20), burst(late_ms, 10), (held_up_ms, 10))
+        assert said == (
+            f"others had the gateway's CPUs once, at {held_up_ms / 1000:g}s for 10ms, the Tester sent up to 10ms late,"
+            " and no more frames were lost than were due meanwhile"
+        )
+
+    def test_that_is_the_testers(self) -> None:
+        trial = gaps(1990, stands_ms=20, late_bursts=self.all_late(burst(2000, 10)))
+        suspicion = suspect(trial, watched(*self.HELD_UP, (1990, 10)), Fraction(0), WATCHED)
+        assert suspicion is not None and suspicion.whose == "Tester"
+
+    def test_they_excuse_no_more_than_was_due_in_both(self) -> None:
+        assert self.reason(gaps(1990), burst(1990, 8), (1998, 8)) is None
+
+    def test_what_waited_for_both_waited_once(self) -> None:
+        """The machine stood still, not only one of its CPUs: 10 ms of frames fill no queue."""
+        trial, late = gaps(2000, stands_ms=20), burst(2000, 10)
+        assert self.reason(trial, late, (2000, 10)) is not None, "10 of the 20 ms in which the watch looked once"
+        both = HoldUp(begin_ns=2000 * MS, end_ns=2010 * MS, held_up_ns=10 * MS)
+        ways = tuple(changed(way, late_bursts=self.all_late(late)) for way in trial.directions)
+        of_host = watched(*self.HELD_UP)
+        assert of_host.hold_ups is not None
+        of_host = changed(of_host, hold_ups=(*of_host.hold_ups, both))
+        assert reason(changed(trial, directions=ways), of_host) is None
+
+    @pytest.mark.parametrize(("apart_ms", "is_suspect"), [(60, True), (95, False)])
+    def test_in_between_a_tenth_is_worked_off(self, apart_ms: float, is_suspect: bool) -> None:
+        """Of 10 ms of frames 5 or 1.5 are left when the gateway is held up for 9.5 ms."""
+        at_ms = 1980 + apart_ms
+        said = self.reason(gaps(at_ms, stands_ms=20), burst(1980, 10), (at_ms, 9.5))
+        assert (said is not None) == is_suspect
+
+    def test_losses_elsewhere_are_the_gateways(self) -> None:
+        assert self.reason(gaps(1990, 4000, stands_ms=20), burst(1990, 10), (2000, 10)) is None
+
+    def test_what_was_lost_before_the_queue_overflowed_is_the_gateways(self) -> None:
+        """The Tester was late, and the gateway held up for long before all of it was worked off."""
+        assert self.reason(gaps(1980, 2040, stands_ms=20), burst(1980, 10), (2040, 30)) is None
+        assert self.reason(gaps(2040, stands_ms=20), burst(1980, 10), (2040, 30)) is not None
+
+    def test_many_that_are_worked_off_do_not_add_up(self) -> None:
+        late = tuple(burst(60 * number + 30, 1) for number in range(31))
+        slices = ((60 * number, 1) for number in range(60))
+        assert reason(gaps(500, 1200, stands_ms=20, late_bursts=late), watched(*slices)) is None
+
+    def test_where_it_is_not_known_when_the_gateway_was_held_up(self) -> None:
+        def said(held_up_ms: float, at_ms: float = 2000) -> str | None:
+            return self.reason(gaps(at_ms, stands_ms=20), burst(2000, 10), (0, held_up_ms), is_watched=False)
+
+        assert said(10) is not None
+        assert said(2) is None, "12 ms of frames fill no queue"
+        assert said(10, at_ms=4200) is not None, "the gateway may have been held up there"
+        assert said(4, at_ms=4200) is None, "but not for long enough"
+
+    def test_a_gateway_that_was_not_held_up_is_not_excused_by_late_bursts_alone(self) -> None:
+        policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=True)
+        late = self.all_late(burst(2000, 10))
+        trial = changed(gaps(2000, stands_ms=20, late_bursts=late), ports=report().ports)
+        assert suspect(trial, changed(watched(), hold_ups=None), Fraction(0), policy) is None
+        assert suspect(trial, changed(watched((0, 1)), hold_ups=None), Fraction(0), policy) is not None, "once more"
+        assert suspect(trial, watched(), Fraction(0), policy) is None
+
+    def test_a_queue_that_cannot_be_read(self) -> None:
+        """It loses what piled up in hold-ups and behind late bursts, each too short for the queues that can be read."""
+        indexes = [time_ms * RATE // 1000 for time_ms in (800, 1900, 2900, 5100)]
+        trial = TestHoldUpsShorterThanTheQueue.bucket(*indexes)
+        way = changed(trial.directions[0], late_bursts=(burst(799, 5), burst(2899, 5)))
+        trial = changed(trial, directions=(way, trial.directions[1]))
+        said = reason(trial, watched((1899, 5), (5099, 5)))
+        assert said is not None and said.endswith("that was when frames were lost, no more of them than were due")
+        assert reason(trial, watched((1899, 5), (4000, 5))) is None
 
 
 class TestHoldUpsShorterThanTheQueue:

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from gatemark.trial.loss import LOSS_SLICES, chance_inside
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
-DRAINS = 10
-"""A full queue is emptied in so many times the time in which it fills, by a gateway that carries a tenth more."""
-
 
 class LossPlaces:
     """Where frames of a direction were lost: its longest runs of losses, and how many others in each hundredth.

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from gatemark.trial.backlogs import DRAINS, Backlog, find_backlogs
 from gatemark.trial.echo import EchoForm
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HoldUp, HostFacts
-from gatemark.trial.late_bursts import CHANCE_MAX, behind_late_bursts
-from gatemark.trial.loss_places import DRAINS, LossPlaces, Missing, chance_of_places, with_delivered
+from gatemark.trial.loss_places import LossPlaces, Missing, chance_of_places, with_delivered
 from gatemark.trial.report import DirectionResult, TrialReport
 from gatemark.trial.verdict import judge
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 SEVERAL = 2
 """A queue that holds the load, but not what has waited for a CPU, loses at least so many frames at a time."""
+CHANCE_MAX = 0.05
 
 
 class Suspicion(Facts):
@@ -61,53 +62,148 @@ def suspect(
     None as well where the gateway has to lose frames, and where it did not fail by lost frames. Where the host cannot
     be read (`host` is None) or does not say who had the gateway's CPUs, only the Tester is asked.
 
-    A hold-up excuses as many frames as were due while it lasted, and no others: a gateway that keeps up with its load
-    catches up afterwards. If the trial had failed with those frames delivered too, it has failed. Where the host was
-    watched, each hold-up stands alone. One that is longer than the gateway's queue takes to fill excuses the losses of
-    its own moment. Shorter ones excuse them only where chance does not put losses there: the gateway may have a queue
-    that is shorter than those that can be read.
+    Rule: the trial had passed without the frames that were lost where frames had piled up because others had the
+    gateway's CPUs, or because the Tester sent late; of each backlog as many at most as had piled up, for a gateway that
+    keeps up with its load catches up afterwards. The gateway's queue did not hold these backlogs, or else chance puts
+    losses there in at most one of twenty trials: the gateway may have a queue that is shorter than those that can be
+    read. A hold-up of which it is not known when it was may have been anywhere.
     """
     if form.expects_loss or judge(report, loss_tolerance).passed:
         return None
-    queue_frames = 0 if host is None else host.queue_frames
-    if (behind := behind_late_bursts(report, loss_tolerance, form, queue_frames=queue_frames)) is not None:
-        return Suspicion(reason=behind, whose="Tester")
+    failure = _Failure(
+        report=report,
+        loss_tolerance=loss_tolerance,
+        form=form,
+        queue_frames=0 if host is None else host.queue_frames,
+        asks_for_pattern=policy.asks_for_pattern,
+        counts_short=policy.held_up_max_ns is None,
+    )
+    if (behind := failure.behind(_HeldUp(), late_bursts=True)) is not None:
+        return Suspicion(reason=_late_bursts_words(report, behind.backlogs), whose="Tester")
     if host is None or not host.sees_work:
         return None
-    filled_ns = host.fills_ns(sum(_frames_per_second(direction, form) for direction in report.directions))
-    held_up = _long_ones(host, filled_ns if policy.held_up_max_ns is None else policy.held_up_max_ns)
-    if held_up is not None and judge(_excused(report, held_up, filled_ns, form), loss_tolerance).passed:
-        return Suspicion(reason=f"{held_up.words}, and no more frames were lost than were due meanwhile")
-    if policy.held_up_max_ns is None and (short := _of_short_ones(report, host, loss_tolerance, policy, form)):
-        return Suspicion(reason=short)
+    rate = sum(_frames_per_second(direction, form) for direction in report.directions)
+    held_up = _held_up(host, policy, host.fills_ns(rate), is_even=form.is_even)
+    if (behind := failure.behind(held_up, late_bursts=False)) is not None:
+        return Suspicion(reason=f"{_hold_ups_words(host, behind.hold_ups or held_up.long)}, {behind.conclusion}")
+    if (behind := failure.behind(held_up, late_bursts=True)) is not None:
+        words = _hold_ups_words(host, behind.hold_ups or held_up.long)
+        late = f"the Tester sent up to {format_duration_ns(_latest_ns(report))} late"
+        return Suspicion(reason=f"{words}, {late}, {behind.conclusion}", whose="Tester")
     return _of_the_pattern(report) if policy.asks_for_pattern else None
 
 
-def _of_short_ones(
-    report: TrialReport, host: HostFacts, loss_tolerance: Fraction, policy: SuspicionPolicy, form: TrialForm
-) -> str | None:
-    """Return that hold-ups too short for the gateway's queue may have made a trial fail, as a sentence; None if not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeldUp:
+    """For how long others held the gateway up."""
 
-    They make it lose several frames at a time. Where the host was not watched, they may have been at any time; the last
-    attempt does not count that. Where it was, the chance is bounded as in `late_bursts`.
-    """
-    held_up, is_watched = _long_ones(host, 0), host.hold_ups is not None
-    losses = [counts for *_, counts in report.counts() if counts.lost]
-    if held_up is None or not losses or any(counts.lost < SEVERAL * max(1, counts.loss.runs) for counts in losses):
+    moments: tuple[HoldUp, ...] = ()
+    """Those of which it is known when they were."""
+    at_any_time_ns: int = 0
+    """How long all others were together."""
+    long: tuple[HoldUp, ...] = ()
+    """Those that were longer than `long_ns`."""
+    long_ns: int = 0
+    """The gateway's queue holds what is due in this time, and no more."""
+    is_watched: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Behind:
+    """Behind what the losses lie that made a trial fail."""
+
+    backlogs: Sequence[Backlog]
+    conclusion: str = "and no more frames were lost than were due meanwhile"
+
+    @property
+    def hold_ups(self) -> tuple[HoldUp, ...]:
+        return tuple(hold_up for backlog in self.backlogs for hold_up in backlog.hold_ups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """A trial that failed by its losses."""
+
+    report: TrialReport
+    loss_tolerance: Fraction
+    form: TrialForm
+    queue_frames: int
+    asks_for_pattern: bool
+    counts_short: bool
+    """Whether hold-ups that the gateway's queue holds are looked at."""
+
+    def behind(self, held_up: _HeldUp, *, late_bursts: bool) -> _Behind | None:
+        """Return behind what losses lie, so that the trial had passed without them; None if too many lie elsewhere.
+
+        `held_up`: others had the gateway's CPUs. `late_bursts`: whether it may also be what the Tester sent late.
+        """
+        ways = [way if late_bursts else way.model_copy(update={"late_bursts": ()}) for way in self.report.directions]
+        return self._overflowed(ways, held_up) or (
+            self._by_chance(ways, held_up) if held_up.is_watched else self._at_any_time(ways, held_up)
+        )
+
+    def _overflowed(self, ways: Sequence[DirectionResult], held_up: _HeldUp) -> _Behind | None:
+        """Look at backlogs that the gateway's queue did not hold."""
+        backlogs = self._backlogs(ways, held_up, DRAINS)
+        longest_ns = max((ns for backlog in backlogs for ns in backlog.waiting_ns.values()), default=0)
+        any_time_ns = held_up.at_any_time_ns if held_up.at_any_time_ns + longest_ns > held_up.long_ns else 0
+        too_long = [backlog for backlog in backlogs if backlog.overflows or any_time_ns]
+        return _Behind(backlogs=too_long) if self._passes_without(ways, too_long, any_time_ns) else None
+
+    def _at_any_time(self, ways: Sequence[DirectionResult], held_up: _HeldUp) -> _Behind | None:
+        """Look at a hold-up that the queue holds, of which it is not known when it was; the last attempt does not."""
+        if not (held_up.at_any_time_ns and self.counts_short and self.asks_for_pattern and self._loses_several()):
+            return None
+        backlogs = self._backlogs(ways, held_up, DRAINS)
+        return _Behind(backlogs=backlogs) if self._passes_without(ways, backlogs, held_up.at_any_time_ns) else None
+
+    def _by_chance(self, ways: Sequence[DirectionResult], held_up: _HeldUp) -> _Behind | None:
+        """Look at all backlogs, and whether chance puts runs of losses there."""
+        if held_up.moments and not (self.counts_short and self._loses_several()):
+            return None
+        widths = (0, DRAINS) if self.form.is_even else (0,)
+        for width in widths:
+            backlogs = self._backlogs(ways, held_up, width)
+            if not self._passes_without(ways, backlogs, 0):
+                continue
+            losing = [way for way in ways if way.longest_loss_runs]
+            chances = (chance_of_places(way, (each.span(way) for each in _with(way, backlogs))) for way in losing)
+            if min(chances, default=0.0) + math.log(len(widths)) <= math.log(CHANCE_MAX):
+                return _Behind(
+                    backlogs=backlogs, conclusion="and that was when frames were lost, no more of them than were due"
+                )
         return None
-    if not (form.is_even if is_watched else policy.asks_for_pattern):
-        return None
-    if not judge(_excused(report, held_up, 0, form), loss_tolerance).passed:
-        return None
-    if not is_watched:
-        return f"{held_up.words}, and no more frames were lost than were due meanwhile"
-    losing = [way for way in report.directions if way.longest_loss_runs]
-    chances = (
-        chance_of_places(way, ((first, end) for first, end, _ in _spans(way, held_up.moments, 0))) for way in losing
-    )
-    if min(chances, default=0.0) > math.log(CHANCE_MAX):
-        return None
-    return f"{held_up.words}, and that was when frames were lost, no more of them than were due"
+
+    def _backlogs(self, ways: Sequence[DirectionResult], held_up: _HeldUp, drains: int) -> list[Backlog]:
+        """Return them of all directions together; where an index is no time, of each alone and without `drains`."""
+        ways_of, drains = ([ways], drains) if self.form.is_even else ([[way] for way in ways], 0)
+        facts = {"queue_frames": self.queue_frames, "long_ns": held_up.long_ns, "drains": drains}
+        return [backlog for each in ways_of for backlog in find_backlogs(each, held_up.moments, **facts)]
+
+    def _passes_without(self, ways: Sequence[DirectionResult], backlogs: Sequence[Backlog], any_time_ns: int) -> bool:
+        """Whether the trial had passed if what was lost in backlogs, or in a time that is not known, had come back."""
+        excused: dict[str, Missing] = {}
+        for way in ways:
+            rate, places = _frames_per_second(way, self.form), LossPlaces(way)
+            lost = frames_in(rate, any_time_ns) + 1 if any_time_ns else 0
+            held_up_ns = any_time_ns
+            for backlog in _with(way, backlogs):
+                lost += min(places.take(*backlog.span(way)), backlog.frames(way))
+                held_up_ns += sum(hold_up.held_up_ns for hold_up in backlog.hold_ups)
+            # When late frames were due is not known.
+            late = frames_in(rate, held_up_ns) + 1 if held_up_ns else 0
+            excused[way.direction] = Missing(lost=lost, lost_or_late=max(lost, late))
+        return judge(with_delivered(self.report, excused), self.loss_tolerance).passed
+
+    def _loses_several(self) -> bool:
+        """Whether frames were lost several at a time, as by a queue that was filled."""
+        losses = [counts for *_, counts in self.report.counts() if counts.lost]
+        return bool(losses) and all(counts.lost >= SEVERAL * max(1, counts.loss.runs) for counts in losses)
+
+
+def _with(way: DirectionResult, backlogs: Sequence[Backlog]) -> Iterator[Backlog]:
+    """Yield those in which frames of a direction piled up."""
+    return (backlog for backlog in backlogs if backlog.piled_ns.get(way.direction))
 
 
 def suspect_echo(
@@ -123,88 +219,66 @@ def suspect_echo(
         return None
     missing = sum(counts.lost + counts.late for _, _, counts in report.counts())
     rate = steady.requests * NANOSECONDS_PER_SECOND // steady.lasted_ns
-    held_up = _long_ones(host, host.fills_ns(rate) if policy.held_up_max_ns is None else policy.held_up_max_ns)
+    held_up = _held_up(host, policy, host.fills_ns(rate), is_even=False)
+    held_up_ns = held_up.at_any_time_ns
     under_way = echo.outstanding_max if echo.is_closed_loop else 0
-    if not missing or held_up is None or missing > frames_in(rate, held_up.lasted_ns) + 1 + under_way:
+    if not missing or held_up_ns <= held_up.long_ns or missing > frames_in(rate, held_up_ns) + 1 + under_way:
         return None
-    return Suspicion(reason=f"{held_up.words}, and no more echo requests were lost or late than were due meanwhile")
+    words = _hold_ups_words(host, held_up.long)
+    return Suspicion(reason=f"{words}, and no more echo requests were lost or late than were due meanwhile")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _HeldUp:
-    """For how long others held the gateway up, in hold-ups that are long enough to lose frames."""
-
-    words: str
-    moments: tuple[HoldUp, ...]
-    """Those of which it is known when they were."""
-    at_any_time_ns: int
-    """How long all others were together."""
-
-    @property
-    def lasted_ns(self) -> int:
-        return self.at_any_time_ns + sum(moment.held_up_ns for moment in self.moments)
-
-
-def _long_ones(host: HostFacts, allowed_ns: int) -> _HeldUp | None:
-    """Return the hold-ups that lasted longer than what is allowed; None if none did."""
+def _held_up(host: HostFacts, policy: SuspicionPolicy, filled_ns: int, *, is_even: bool) -> _HeldUp:
+    """Return for how long others held the gateway up, where its queue fills in `filled_ns`."""
+    allowed_ns = policy.held_up_max_ns
+    long_ns = filled_ns if allowed_ns is None else allowed_ns
     if host.hold_ups is None:
-        if host.held_up_ns <= allowed_ns:
-            return None
+        held_up_ns = host.held_up_ns if allowed_ns is None or host.held_up_ns > allowed_ns else 0
+        return _HeldUp(at_any_time_ns=held_up_ns, long_ns=long_ns, is_watched=False)
+    long = tuple(hold_up for hold_up in host.hold_ups if hold_up.held_up_ns > long_ns)
+    # Where all that are listed are that long, those for which the list has no room may be as well.
+    others_ns = host.other_hold_ups_ns if len(long) == len(host.hold_ups) else 0
+    if not is_even:  # a time is no index
+        any_time_ns = others_ns + sum(hold_up.held_up_ns for hold_up in long)
+        return _HeldUp(at_any_time_ns=any_time_ns, long=long, long_ns=long_ns)
+    moments = host.hold_ups if allowed_ns is None else long
+    return _HeldUp(moments=moments, at_any_time_ns=others_ns, long=long, long_ns=long_ns)
+
+
+def _hold_ups_words(host: HostFacts, moments: Sequence[HoldUp]) -> str:
+    """Return for how long others held the gateway up, at these moments if it was watched."""
+    if host.hold_ups is None:
         named = ((host.waited_ns, "by other programs"), (host.stolen_ns, "by the hypervisor"))
         by_whom = ", ".join(f"{format_duration_ns(time_ns)} {words}" for time_ns, words in named if time_ns)
-        words = f"the gateway's CPUs were held up ({by_whom})"
-        return _HeldUp(words=words, moments=(), at_any_time_ns=host.held_up_ns)
-    moments = tuple(hold_up for hold_up in host.hold_ups if hold_up.held_up_ns > allowed_ns)
-    if not moments:
-        return None
+        return f"the gateway's CPUs were held up ({by_whom})"
     longest = format_duration_ns(max(moment.held_up_ns for moment in moments))
     when = f"{len(moments)} times, for up to {longest} each"
     if len(moments) == 1:
         when = f"once, at {format_duration_ns(max(0, moments[0].begin_ns))} for {longest}"
-    # Where all that are listed are that long, those for which the list has no room may be as well.
-    others_ns = host.other_hold_ups_ns if len(moments) == len(host.hold_ups) else 0
-    return _HeldUp(words=f"others had the gateway's CPUs {when}", moments=moments, at_any_time_ns=others_ns)
+    return f"others had the gateway's CPUs {when}"
 
 
-def _excused(report: TrialReport, held_up: _HeldUp, filled_ns: int, form: TrialForm) -> TrialReport:
-    """Return the report with as many lost and late frames delivered, and connections established, as hold-ups excuse.
-
-    `filled_ns`: the time in which the gateway's queue fills.
-    """
-    excused: dict[str, Missing] = {}
-    for direction in report.directions:
-        rate = _frames_per_second(direction, form)
-        all_due = lost = frames_in(rate, held_up.lasted_ns) + 1
-        if held_up.moments and form.is_even:
-            lost = frames_in(rate, held_up.at_any_time_ns) + _lost_at(direction, held_up.moments, filled_ns)
-        # When late frames were due is not known.
-        excused[direction.direction] = Missing(lost=lost, lost_or_late=all_due)
-    return with_delivered(report, excused)
+def _latest_ns(report: TrialReport) -> int:
+    return max(burst.lateness_ns for way in report.directions for burst in way.late_bursts)
 
 
-def _lost_at(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: int) -> int:
-    """Return how many frames were lost that were due in hold-ups and while the queue was emptied after each.
-
-    Of each moment at most as many as were due while it lasted. A frame that the Tester sent late was due earlier.
-    """
-    rate, places = direction.frames_per_second, LossPlaces(direction)
-    spans = _spans(direction, moments, filled_ns)
-    return sum(min(places.take(first, end), frames_in(rate, lasted_ns) + 1) for first, end, lasted_ns in spans)
-
-
-def _spans(direction: DirectionResult, moments: Sequence[HoldUp], filled_ns: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the frames of each moment, the first and the one behind the last, and how long it lasted."""
-    spans: list[tuple[int, int, int]] = []
-    for moment in moments:
-        begin_ns, end_ns = moment.begin_ns - direction.lateness_max_ns, moment.end_ns + DRAINS * filled_ns
-        lasted_ns = moment.held_up_ns
-        if spans and begin_ns <= spans[-1][1]:  # what was lost in both counts once
-            begin_ns, before_ns, held_ns = spans.pop()
-            end_ns, lasted_ns = max(end_ns, before_ns), lasted_ns + held_ns
-        spans.append((begin_ns, end_ns, lasted_ns))
-    for begin_ns, end_ns, lasted_ns in spans:
-        first, end = (frames_in(direction.frames_per_second, max(0, time_ns)) for time_ns in (begin_ns, end_ns))
-        yield first, end + 1, lasted_ns
+def _late_bursts_words(report: TrialReport, backlogs: Sequence[Backlog]) -> str:
+    of_all = report.lost_count
+    lost = bursts = late_ns = 0
+    for way in report.directions:
+        places = LossPlaces(way)
+        for backlog in _with(way, backlogs):
+            there = min(places.take(*backlog.span(way)), backlog.frames(way))
+            late = [burst.lateness_ns for direction, burst in backlog.bursts if direction == way.direction]
+            if there:
+                lost, bursts, late_ns = lost + there, bursts + len(late), max(late_ns, *late)
+    frames = f"all {of_all:,} lost frames" if lost == of_all else f"{lost:,} of {of_all:,} lost frames"
+    if of_all == 1:
+        frames = "the only lost frame"
+    follow, late_words = "follows" if of_all == 1 else "follow", format_duration_ns(late_ns)
+    if bursts == 1:
+        return f"{frames} {follow} a burst that the Tester sent {late_words} late"
+    return f"{frames} {follow} {bursts} bursts that the Tester sent up to {late_words} late"
 
 
 def _frames_per_second(direction: DirectionResult, form: TrialForm) -> int:
