@@ -27,6 +27,8 @@ from gatemark.trial.delay import DelayFacts, VariationFacts
 from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 DEVICE = SimulatedDevice(capacity_forward=432_100)
+OFTEN = (200, 1, 1)
+"""Of the garbage collector: allocations until it looks at the new objects, then at older ones, then at all."""
 MORE = 4
 """How many times as long the second journal is."""
 
@@ -46,13 +48,23 @@ def campaign(repetitions: int) -> Campaign:
 
 
 def bytes_at_most(work: Callable[[], object]) -> int:
+    """Return the most memory that work had at a time.
+
+    Garbage and free lists are emptied often, however much the tests before have left in the process.
+    """
     gc.collect()
+    gc.freeze()
+    gc.collect()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*OFTEN)
     tracemalloc.start()
     try:
         work()
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +97,8 @@ def test_a_journal_is_read_in_constant_memory(journals: Any) -> None:
 
 
 def test_a_campaign_is_replayed_without_keeping_its_trials(journals: Any) -> None:
-    """What stays of a trial is its place in the path of its search."""
-    assert growth_per_trial(journals, lambda repetitions, path: measure(path, DEVICE, campaign(repetitions))) < 1000
+    """What stays of a trial is its place in the path of its search, and its causes: some 700 bytes."""
+    assert growth_per_trial(journals, lambda repetitions, path: measure(path, DEVICE, campaign(repetitions))) < 2000
 
 
 def test_the_report_keeps_a_row_for_each_trial_and_nothing_else(journals: Any) -> None:
