@@ -265,6 +265,11 @@ class TestAWatchedHost:
         assert reason(gaps(5950), watched(*others, others_ms=40)) is not None
         assert reason(gaps(5950), watched(*others[:-1], (5600, 1), others_ms=40)) is None
 
+    def test_a_list_without_hold_ups_lacks_none(self) -> None:
+        """A damaged journal may say so."""
+        for form in (PLAIN, TrialForm(bursts=Bursts(frames=100, frames_per_second=RATE))):
+            assert reason(gaps(2000), watched(others_ms=40), form) is None
+
     def test_where_an_index_is_no_time_a_long_hold_up_may_be_at_any(self) -> None:
         form = TrialForm(bursts=Bursts(frames=100, frames_per_second=RATE))
         assert reason(gaps(2000), watched((4000, 30)), form) is not None

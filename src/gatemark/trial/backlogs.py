@@ -87,7 +87,7 @@ def find_backlogs(
     backlogs: list[Backlog] = []
     for stall in _stalls(ways, [hold_up for hold_up in hold_ups if _outlasts(hold_up, long_ns, drains)]):
         last = backlogs[-1] if backlogs and stall.begin_ns < backlogs[-1].end_ns else None
-        before_ns = {} if last is None else _waiting_ns(last, stall.begin_ns, drains)
+        before_ns = {} if last is None else _waiting_ns(last, stall.begin_ns)
         backlog = _backlog(stall, ways, before_ns, queue_frames=queue_frames, long_ns=long_ns, drains=drains)
         if last is not None and (last.overflows or not backlog.overflows):
             backlogs[-1] = _joined(last, backlog)
@@ -131,9 +131,9 @@ def _backlog(
     )
 
 
-def _waiting_ns(last: Backlog, at_ns: int, drains: int) -> Mapping[str, int]:
+def _waiting_ns(last: Backlog, at_ns: int) -> Mapping[str, int]:
     """Return what of a backlog is not yet worked off at a time."""
-    gone_ns = max(0, at_ns - last.stalls[-1].end_ns) // max(1, drains)
+    gone_ns = max(0, at_ns - last.stalls[-1].end_ns) // DRAINS
     return {direction: max(0, waiting_ns - gone_ns) for direction, waiting_ns in last.waiting_ns.items()}
 
 

@@ -78,7 +78,8 @@ def suspect(
         asks_for_pattern=policy.asks_for_pattern,
         counts_short=policy.held_up_max_ns is None,
     )
-    if (behind := failure.behind(_HeldUp(), late_bursts=True)) is not None:
+    late_ns = max((burst.lateness_ns for way in report.directions for burst in way.late_bursts), default=0)
+    if late_ns and (behind := failure.behind(_HeldUp(), late_bursts=True)) is not None:
         return Suspicion(reason=_late_bursts_words(report, behind.backlogs), whose="Tester")
     if host is None or not host.sees_work:
         return None
@@ -86,9 +87,9 @@ def suspect(
     held_up = _held_up(host, policy, host.fills_ns(rate), is_even=form.is_even)
     if (behind := failure.behind(held_up, late_bursts=False)) is not None:
         return Suspicion(reason=f"{_hold_ups_words(host, behind.hold_ups or held_up.long)}, {behind.conclusion}")
-    if (behind := failure.behind(held_up, late_bursts=True)) is not None:
+    if late_ns and (behind := failure.behind(held_up, late_bursts=True)) is not None:
         words = _hold_ups_words(host, behind.hold_ups or held_up.long)
-        late = f"the Tester sent up to {format_duration_ns(_latest_ns(report))} late"
+        late = f"the Tester sent up to {format_duration_ns(late_ns)} late"
         return Suspicion(reason=f"{words}, {late}, {behind.conclusion}", whose="Tester")
     return _of_the_pattern(report) if policy.asks_for_pattern else None
 
@@ -184,11 +185,11 @@ class _Failure:
         """Whether the trial had passed if what was lost in backlogs, or in a time that is not known, had come back."""
         excused: dict[str, Missing] = {}
         for way in ways:
-            rate, places = _frames_per_second(way, self.form), LossPlaces(way)
+            rate = _frames_per_second(way, self.form)
             lost = frames_in(rate, any_time_ns) + 1 if any_time_ns else 0
             held_up_ns = any_time_ns
-            for backlog in _with(way, backlogs):
-                lost += min(places.take(*backlog.span(way)), backlog.frames(way))
+            for backlog, lost_there in _lost_in(way, backlogs):
+                lost += lost_there
                 held_up_ns += sum(hold_up.held_up_ns for hold_up in backlog.hold_ups)
             # When late frames were due is not known.
             late = frames_in(rate, held_up_ns) + 1 if held_up_ns else 0
@@ -204,6 +205,13 @@ class _Failure:
 def _with(way: DirectionResult, backlogs: Sequence[Backlog]) -> Iterator[Backlog]:
     """Yield those in which frames of a direction piled up."""
     return (backlog for backlog in backlogs if backlog.piled_ns.get(way.direction))
+
+
+def _lost_in(way: DirectionResult, backlogs: Sequence[Backlog]) -> Iterator[tuple[Backlog, int]]:
+    """Yield each of these and how many frames were lost in it, no more than had piled up."""
+    places = LossPlaces(way)
+    for backlog in _with(way, backlogs):
+        yield backlog, min(places.take(*backlog.span(way)), backlog.frames(way))
 
 
 def suspect_echo(
@@ -237,7 +245,7 @@ def _held_up(host: HostFacts, policy: SuspicionPolicy, filled_ns: int, *, is_eve
         return _HeldUp(at_any_time_ns=held_up_ns, long_ns=long_ns, is_watched=False)
     long = tuple(hold_up for hold_up in host.hold_ups if hold_up.held_up_ns > long_ns)
     # Where all that are listed are that long, those for which the list has no room may be as well.
-    others_ns = host.other_hold_ups_ns if len(long) == len(host.hold_ups) else 0
+    others_ns = host.other_hold_ups_ns if long and len(long) == len(host.hold_ups) else 0
     if not is_even:  # a time is no index
         any_time_ns = others_ns + sum(hold_up.held_up_ns for hold_up in long)
         return _HeldUp(at_any_time_ns=any_time_ns, long=long, long_ns=long_ns)
@@ -258,20 +266,14 @@ def _hold_ups_words(host: HostFacts, moments: Sequence[HoldUp]) -> str:
     return f"others had the gateway's CPUs {when}"
 
 
-def _latest_ns(report: TrialReport) -> int:
-    return max(burst.lateness_ns for way in report.directions for burst in way.late_bursts)
-
-
 def _late_bursts_words(report: TrialReport, backlogs: Sequence[Backlog]) -> str:
     of_all = report.lost_count
     lost = bursts = late_ns = 0
     for way in report.directions:
-        places = LossPlaces(way)
-        for backlog in _with(way, backlogs):
-            there = min(places.take(*backlog.span(way)), backlog.frames(way))
+        for backlog, lost_there in _lost_in(way, backlogs):
             late = [burst.lateness_ns for direction, burst in backlog.bursts if direction == way.direction]
-            if there:
-                lost, bursts, late_ns = lost + there, bursts + len(late), max(late_ns, *late)
+            if lost_there:
+                lost, bursts, late_ns = lost + lost_there, bursts + len(late), max(late_ns, *late)
     frames = f"all {of_all:,} lost frames" if lost == of_all else f"{lost:,} of {of_all:,} lost frames"
     if of_all == 1:
         frames = "the only lost frame"
