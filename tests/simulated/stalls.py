@@ -9,23 +9,20 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from random import Random
 
-from tests.trial_facts import changed
+from tests.trial_facts import changed, with_losses
 from tests.unit.test_judgement import report
 
 from gatemark.dut.base import ThreadTimes
 from gatemark.dut.hold_ups import HoldUpFinder, Moment
 from gatemark.trial.host import CpuFacts, HoldUp, HostFacts, ThreadFacts
-from gatemark.trial.loss import LOSS_SLICES, LossFacts, LossRun
-from gatemark.trial.report import DirectionResult, LateBurst, TrialReport
+from gatemark.trial.report import LateBurst, TrialReport
 
 Spans = Sequence[tuple[float, float]]
 RATE = 20_000
 """Frames per second each way; those of both ways go through one queue."""
 QUEUE = 500
-RUNS_LISTED = 64
 LOOK_S = 0.0103
 STEP_NS = 10**7
 UNSURE_S = 0.005
@@ -82,7 +79,8 @@ def simulated_trial(stalls: Stalls, *, frame_s: float, seed: int = 0) -> tuple[T
     bursts = _late_bursts(stalls.tester, frames)
     whole = report()
     directions = tuple(
-        _direction(way, indexes, bursts, frames) for way, indexes in zip(whole.directions, lost, strict=True)
+        with_losses(way, indexes, frames=frames, frames_per_second=RATE, late_bursts=bursts)
+        for way, indexes in zip(whole.directions, lost, strict=True)
     )
     host = HostFacts(
         read_ns=int(stalls.lasts_s * 1e9),
@@ -117,30 +115,6 @@ def _late_bursts(tester: Spans, frames: int) -> tuple[LateBurst, ...]:
         LateBurst(index=first, frames=behind - first, lateness_ns=int((end - due[first]) * 1e9))
         for first, behind, end in spans
         if first < behind
-    )
-
-
-def _direction(
-    way: DirectionResult, lost: Sequence[int], bursts: tuple[LateBurst, ...], frames: int
-) -> DirectionResult:
-    begins = [index for before, index in pairwise([-2, *lost]) if index != before + 1]
-    ends = [bisect_left(lost, begin) for begin in [*begins[1:], frames]]
-    runs = [
-        LossRun(index=begin, length=end - bisect_left(lost, begin)) for begin, end in zip(begins, ends, strict=True)
-    ]
-    by_slice = [0] * LOSS_SLICES
-    for index in lost:
-        by_slice[index * LOSS_SLICES // frames] += 1
-    loss: LossFacts = changed(way.foreground.loss, runs=len(runs), by_slice=tuple(by_slice))
-    count = {"intended": frames, "offered": frames, "received": frames - len(lost), "lost": len(lost)}
-    longest = sorted(sorted(runs, key=lambda run: -run.length)[:RUNS_LISTED], key=lambda run: run.index)
-    return changed(
-        way,
-        frames_per_second=RATE,
-        foreground=changed(way.foreground, **count, loss=loss),
-        longest_loss_runs=tuple(longest),
-        late_bursts=bursts,
-        lateness_max_ns=max((burst.lateness_ns for burst in bursts), default=0),
     )
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from random import Random
 
 import pytest
-from tests.trial_facts import changed, record_of
+from tests.trial_facts import changed, record_of, with_losses
 from tests.unit.test_judgement import report
 
 from gatemark.campaign.facts import TrialTally
 from gatemark.stored import trial_row
 from gatemark.trial.form import PLAIN, Bursts, RateStep, TrialForm
 from gatemark.trial.host import HostFacts
-from gatemark.trial.loss import LossRun
 from gatemark.trial.report import LateBurst, TrialReport
 from gatemark.trial.suspicion import CHANCE_MAX, SuspicionPolicy, suspect
 from gatemark.trial.verdict import judge
@@ -33,32 +31,9 @@ def burst(index: int, frames: int, lateness_ms: float = 2) -> LateBurst:
 
 def trial(lost: Collection[int], *bursts: LateBurst, late: int = 0) -> TrialReport:
     """A second forward in which these frames were lost, behind these bursts or not."""
-    ascending = sorted(lost)
-    begins = [index for before, index in pairwise([-2, *ascending]) if index != before + 1]
-    runs = [
-        LossRun(index=begin, length=sum(begin <= index < end for index in ascending))
-        for begin, end in pairwise([*begins, FRAMES])
-    ]
-    by_slice = [0] * 100
-    for index in ascending:
-        by_slice[index * 100 // FRAMES] += 1
     whole = report()
-    way = whole.directions[0]
-    loss = changed(way.foreground.loss, runs=len(runs), by_slice=tuple(by_slice))
-    count = {
-        "intended": FRAMES,
-        "offered": FRAMES,
-        "received": FRAMES - len(lost) - late,
-        "lost": len(lost),
-        "late": late,
-    }
-    longest = sorted(sorted(runs, key=lambda run: -run.length)[:64], key=lambda run: run.index)
-    direction = changed(
-        way,
-        frames_per_second=RATE,
-        foreground=changed(way.foreground, **count, loss=loss),
-        longest_loss_runs=tuple(longest),
-        late_bursts=tuple(sorted(bursts, key=lambda each: each.index)),
+    direction = with_losses(
+        whole.directions[0], lost, frames=FRAMES, frames_per_second=RATE, late_bursts=bursts, late=late
     )
     return changed(whole, directions=(direction,))
 
