@@ -98,7 +98,7 @@ def test_a_journal_is_read_in_constant_memory(journals: Any) -> None:
 
 def test_a_campaign_is_replayed_without_keeping_its_trials(journals: Any) -> None:
     """What stays of a trial is its place in the path of its search, and its causes: some 700 bytes."""
-    assert growth_per_trial(journals, lambda repetitions, path: measure(path, DEVICE, campaign(repetitions))) < 2000
+    assert growth_per_trial(journals, lambda repetitions, path: measure(path, DEVICE, campaign(repetitions))) < 1000
 
 
 def test_the_report_keeps_a_row_for_each_trial_and_nothing_else(journals: Any) -> None:
